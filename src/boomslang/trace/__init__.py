@@ -1,0 +1,43 @@
+"""Phase 1, the trace: what clients sent to the database and got back, read into columns.
+
+`read_trace` reads files, `TraceBuilder` takes a history from a program, `write_trace` writes one down; all give
+or take a `Trace`. The file format is documented in docs/trace-format.md and in schema.json beside this file.
+"""
+
+from boomslang.trace.builder import TraceBuilder
+from boomslang.trace.errors import LimitReached, TraceError
+from boomslang.trace.model import (
+    ABSENT,
+    NO_TIME,
+    Flag,
+    Initial,
+    Kind,
+    Operation,
+    Outcome,
+    Trace,
+    Transaction,
+)
+from boomslang.trace.reader import read_trace
+from boomslang.trace.scalars import Absent, Scalar, Scalars, Unbounded, same, typed
+
+__all__ = [
+    "ABSENT",
+    "NO_TIME",
+    "Absent",
+    "Flag",
+    "Initial",
+    "Kind",
+    "LimitReached",
+    "Operation",
+    "Outcome",
+    "Scalar",
+    "Scalars",
+    "Trace",
+    "TraceBuilder",
+    "TraceError",
+    "Transaction",
+    "Unbounded",
+    "read_trace",
+    "same",
+    "typed",
+]

@@ -1,0 +1,127 @@
+// From records to columns: who did what, in which transaction, and may that be?
+//
+// Here are the rules that join one line to others: a transaction begins once and ends at most once, a session
+// has one open transaction at a time, an iterator goes forwards, time does not run backwards. Every rule that
+// is broken is a Fault; nothing is repaired in silence, because a verdict on a misread trace is worth nothing.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "trace/column.hpp"
+#include "trace/intern.hpp"
+#include "trace/record.hpp"
+
+namespace boomslang {
+
+enum Flag : std::uint8_t { flag_found = 1, flag_nothing = 2, flag_error = 4, flag_end = 8 };
+enum Outcome : std::uint8_t { committed = 0, aborted = 1, unknown = 2 };
+enum Initial : std::uint8_t { initial_empty = 0, initial_given = 1, initial_unknown = 2 };
+constexpr std::int32_t absent = -1;
+constexpr std::int32_t none = -1;
+
+class History {
+ public:
+  History();
+
+  // All that follows stands in this file. Operations that name no session belong to `session`, if there is one.
+  void begin_file(const std::string& name, const std::string* session);
+  void apply(const Record& record, std::uint32_t line, bool first);
+
+  // After the last line. Call finish_step() until it says false: each step is short, so that the caller may
+  // look for an interrupt between them.
+  bool finish_step();
+
+  Interner keys, values, names, texts, sessions, clocks;
+  std::vector<std::string> files, warnings;
+  Column<std::int64_t> key_rank;
+
+  Column<std::int32_t> txn_session, txn_name, txn_file, txn_clock, txn_ctx;
+  Column<std::uint8_t> txn_outcome;
+  Column<std::uint32_t> txn_begin_line, txn_end_line;
+  Column<std::int64_t> txn_begin, txn_end, txn_ops;
+
+  Column<std::uint8_t> op_kind, op_flags;
+  Column<std::int32_t> op_key, op_value, op_range, op_ctx, op_error;
+  Column<std::uint32_t> op_line;
+  Column<std::int64_t> op_invoke, op_return;
+
+  Column<std::int32_t> range_lo, range_hi, item_key, item_value;
+  Column<std::int64_t> range_items;
+
+  std::uint8_t initial_mode = initial_empty;
+  Column<std::int32_t> initial_key, initial_value;
+
+ private:
+  static constexpr std::int32_t loading = -2;  // in place of a transaction: see Load
+
+  struct Session {
+    std::int32_t txn = none;  // the open or last transaction, or `loading`
+    std::int32_t load = none;
+    std::int64_t time = no_time;  // the latest time recorded in it, and by which clock
+    std::int32_t clock = none;
+  };
+
+  // A begin with "initial": true. Its puts become the initial state; it never becomes a transaction.
+  struct Load {
+    std::int32_t session, name, file;
+    std::uint32_t begin_line, end_line;
+  };
+
+  struct Iterator {
+    std::int32_t id, range, last;
+    bool failed, ended;
+  };
+
+  enum State : std::uint8_t { begun = 1, ended = 2, used = 4 };
+
+  void header(const Record& record);
+  void check_time(const Record& record, std::int32_t session);
+  void begin(const Record& record, std::int32_t session, std::uint32_t line);
+  void begin_load(const Record& record, std::int32_t session, std::int32_t name, std::uint32_t line);
+  void end(const Record& record, std::int32_t txn, std::uint32_t line);
+  std::int32_t transaction_of(const Record& record, std::int32_t session, std::int32_t& load);
+  void load_step(const Record& record, std::int32_t load, std::uint32_t line);
+  void give(const Scalar& key, const Scalar& value, std::int32_t owner);
+  void operation(const Record& record, std::int32_t txn, std::uint32_t line);
+  std::int32_t new_range(const Record& record, bool failed);
+  void check_in_range(std::int32_t key, std::int32_t range, const char* what) const;
+  void scan_items(const Record& record, std::int32_t range, bool failed);
+  Iterator* find_iterator(std::int32_t txn, const Scalar& id);
+  void next(const Record& record, std::int32_t txn, std::int32_t& key, std::int32_t& range, bool failed);
+  std::int32_t text_of(std::string_view text);
+  void add_ctx(std::int32_t txn, std::string_view ctx);
+  void check_loads() const;
+  void group();
+
+  std::int32_t find_txn(std::int32_t session, std::int32_t name) const;
+  std::int32_t find_load(std::int32_t session, std::int32_t name) const;
+  void index_txn(std::int32_t txn);
+  std::string txn_text(std::int32_t session, std::int32_t name) const;
+
+  std::int32_t file_ = none, clock_ = none, file_session_ = none, last_session_ = none, null_name_ = none;
+  std::vector<Session> session_;
+  std::vector<Load> loads_;
+  std::unordered_map<std::int32_t, std::vector<Iterator>> iterators_;  // of open transactions
+  Interner iterator_ids_;
+  Column<std::int32_t> txn_slots_;  // (session, name) -> transaction: open addressing, compared in the columns
+  std::size_t txn_named_ = 0;
+  Column<std::uint8_t> txn_state_;
+  Column<std::uint32_t> op_txn_;
+  std::uint32_t last_op_txn_ = 0;
+  bool interleaved_ = false;
+  Column<std::uint32_t> seen_in_;       // key -> the last scan that returned it, plus one
+  Column<std::int32_t> initial_owner_;  // key -> who gave its initial value: the header (0) or a load (1 + index)
+  Column<std::int32_t> initial_at_;     // key -> its place in initial_key
+  bool initial_stated_ = false;
+  std::uint8_t stated_mode_ = initial_empty;
+  std::size_t stated_items_ = 0;
+  int step_ = 0;
+};
+
+// Positions of all keys in the order of keys (order.cpp).
+Column<std::int64_t> rank(const Interner& keys);
+
+}  // namespace boomslang

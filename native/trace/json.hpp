@@ -1,0 +1,83 @@
+// A strict JSON tokenizer for one line of input.
+//
+// It works in place: a token is a slice of the line, and only strings with escapes and floats are decoded, into
+// a scratch area that lives as long as the line. The line must end with '\n', which no token may contain, so
+// the end needs no check anywhere. Strict means RFC 8259 and more: no duplicate fields, no lone surrogates, no
+// invalid UTF-8, no number that a double cannot hold, no nesting beyond 64; whatever a looser reader would
+// quietly change is refused.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trace/fault.hpp"
+#include "trace/scalar.hpp"
+
+namespace boomslang {
+
+class Json {
+ public:
+  static constexpr int max_depth = 64;
+
+  void start(const char* line, std::size_t size) {
+    line_ = p = line;
+    used_ = 0;
+    // Decoded text is never longer than its source; a float is eight bytes from three characters or more.
+    if (scratch_.size() < size * 3 + 16) scratch_.resize(size * 3 + 16);
+  }
+
+  void space() {
+    while (*p == ' ' || *p == '\t' || *p == '\r') ++p;
+  }
+
+  // After the white space: the next character, not consumed.
+  char peek() {
+    space();
+    return *p;
+  }
+
+  bool accept(char c) {
+    if (peek() != c) return false;
+    ++p;
+    return true;
+  }
+
+  void expect(char c, const char* what) {
+    if (!accept(c)) [[unlikely]] syntax(what);
+  }
+
+  void expect_end() {
+    if (peek() != '\n') [[unlikely]] syntax("the end of the line after the object");
+  }
+
+  // Call at the '"'.
+  Scalar string();
+  Scalar number();
+  bool boolean();
+  // Any JSON scalar, or bytes as {"bytes": "00ff"}.
+  Scalar scalar();
+  // Check a value of any shape and go past it.
+  void skip(int depth);
+  // The text of the value here, gone past.
+  std::string_view raw(int depth);
+
+  [[noreturn]] void syntax(const char* expected) const;
+  // What stands here, in words, for "found ...".
+  std::string here() const;
+
+  const char* p = nullptr;
+
+ private:
+  Scalar escaped_string(const char* from);
+  const char* utf8(const char* at) const;
+  std::uint32_t hex4(const char*& at) const;
+  void word(const char* text, std::size_t size);
+  void skip_object(int depth);
+
+  const char* line_ = nullptr;
+  std::vector<char> scratch_;
+  std::size_t used_ = 0;
+};
+
+}  // namespace boomslang

@@ -1,0 +1,131 @@
+// The Python face of the reader: no logic, only types.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstdlib>
+#include <optional>
+#include <system_error>
+
+#include "trace/reader.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace boomslang {
+namespace {
+
+// NumPy takes the buffer over; free() is its only cost.
+template <class T>
+nb::object array(Column<T>& column) {
+  const std::size_t size = column.size();
+  T* data = column.release();
+  if (!data) data = static_cast<T*>(std::malloc(sizeof(T)));
+  nb::capsule owner(data, [](void* p) noexcept { std::free(p); });
+  return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(data, {size}, owner));
+}
+
+template <class T>
+nb::object array_or_none(Column<T>& column) {
+  return column.empty() ? nb::object(nb::none()) : array(column);
+}
+
+nb::tuple table(Interner& interner) {
+  return nb::make_tuple(array(interner.type), array(interner.offset), array(interner.data));
+}
+
+nb::list strings(const Interner& interner) {
+  nb::list list;
+  for (std::size_t i = 0; i < interner.size(); ++i) {
+    const Scalar s = interner[static_cast<std::int32_t>(i)];
+    list.append(nb::str(s.data, s.size));
+  }
+  return list;
+}
+
+nb::dict columns(Reader& reader) {
+  History& h = reader.history;
+  nb::dict d;
+  d["keys"] = table(h.keys);
+  d["values"] = table(h.values);
+  d["names"] = table(h.names);
+  d["texts"] = table(h.texts);
+  d["key_rank"] = array(h.key_rank);
+  d["sessions"] = strings(h.sessions);
+  d["clocks"] = strings(h.clocks);
+  d["files"] = h.files;
+  d["warnings"] = h.warnings;
+  d["txn_session"] = array(h.txn_session);
+  d["txn_outcome"] = array(h.txn_outcome);
+  d["txn_name"] = array(h.txn_name);
+  d["txn_file"] = array(h.txn_file);
+  d["txn_begin_line"] = array(h.txn_begin_line);
+  d["txn_end_line"] = array(h.txn_end_line);
+  d["txn_begin"] = array(h.txn_begin);
+  d["txn_end"] = array(h.txn_end);
+  d["txn_clock"] = array(h.txn_clock);
+  d["txn_ops"] = array(h.txn_ops);
+  d["txn_ctx"] = array_or_none(h.txn_ctx);
+  d["op_kind"] = array(h.op_kind);
+  d["op_flags"] = array(h.op_flags);
+  d["op_key"] = array(h.op_key);
+  d["op_value"] = array(h.op_value);
+  d["op_range"] = array(h.op_range);
+  d["op_line"] = array(h.op_line);
+  d["op_invoke"] = array_or_none(h.op_invoke);
+  d["op_return"] = array_or_none(h.op_return);
+  d["op_ctx"] = array_or_none(h.op_ctx);
+  d["op_error"] = array_or_none(h.op_error);
+  d["range_lo"] = array(h.range_lo);
+  d["range_hi"] = array(h.range_hi);
+  d["range_items"] = array(h.range_items);
+  d["item_key"] = array(h.item_key);
+  d["item_value"] = array(h.item_value);
+  d["initial_mode"] = static_cast<int>(h.initial_mode);
+  d["initial_key"] = array(h.initial_key);
+  d["initial_value"] = array(h.initial_value);
+  return d;
+}
+
+void raise_fault(const Fault& f) {
+  nb::object error = nb::module_::import_("boomslang.trace.errors").attr("TraceError");
+  const std::string message = "found " + f.found + "; expected " + f.expected + "; fix: " + f.fix;
+  nb::object value = error(nb::str(message.data(), message.size()), f.file, f.line);
+  PyErr_SetObject(error.ptr(), value.ptr());
+}
+
+}  // namespace
+}  // namespace boomslang
+
+NB_MODULE(_reader, m) {
+  using namespace boomslang;
+  m.doc() = "The native trace reader; see reader.py for how it is driven.";
+  nb::register_exception_translator([](const std::exception_ptr& p, void*) {
+    try {
+      std::rethrow_exception(p);
+    } catch (const Fault& f) {
+      raise_fault(f);
+    } catch (const std::system_error& e) {
+      PyErr_SetString(PyExc_OSError, e.what());
+    }
+  });
+  nb::class_<Reader>(m, "Reader")
+      .def(nb::init<>())
+      .def("begin_file",
+           [](Reader& r, const std::string& name, std::optional<std::string> session) {
+             r.begin_file(name, session ? &*session : nullptr);
+           },
+           "name"_a, "session"_a.none())
+      .def("read", &Reader::read, "descriptor"_a, nb::call_guard<nb::gil_scoped_release>())
+      .def("feed",
+           [](Reader& r, nb::bytes data) {
+             nb::gil_scoped_release release;
+             r.feed(static_cast<const char*>(data.data()), data.size());
+           },
+           "data"_a)
+      .def("end_file", [](Reader& r) { r.end_file(); return !r.empty; })
+      .def("finish_step", &Reader::finish_step, nb::call_guard<nb::gil_scoped_release>())
+      .def("columns", &columns);
+}

@@ -1,0 +1,45 @@
+// Bytes in, lines out: the streaming front of the trace reader.
+//
+// Input arrives in blocks, from a file descriptor or as bytes (what a decompressor made); whole lines are parsed
+// where they lie, and the rest of a block is carried over to the next. Plain read() rather than a mapped file,
+// so that the memory a trace takes is the memory of its columns. The caller owns the loop: after each block
+// it may look at the clock, the memory and the keyboard.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "trace/history.hpp"
+
+namespace boomslang {
+
+class Reader {
+ public:
+  static constexpr std::size_t block = 2u << 20;
+  static constexpr std::size_t longest_line = 64u << 20;
+
+  void begin_file(const std::string& name, const std::string* session);
+  // Reads and parses one block. False at the end of the file.
+  bool read(int descriptor);
+  void feed(const char* data, std::size_t size);
+  void end_file();
+  // Call until it says false.
+  bool finish_step() { return history.finish_step(); }
+
+  History history;
+  bool empty = false;  // the file that just ended held nothing
+
+ private:
+  void parse();
+  void parse_line(const char* line, std::size_t size);
+
+  Json json_;
+  Record record_;
+  Column<char> buffer_;  // carried-over rest, then the new block
+  std::size_t scanned_ = 0;  // no newline before this
+  std::string file_;
+  std::uint32_t line_ = 0;
+  bool first_ = true;   // no record of this file seen yet
+};
+
+}  // namespace boomslang

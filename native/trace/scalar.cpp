@@ -1,0 +1,44 @@
+#include "trace/scalar.hpp"
+
+#include <cstdio>
+
+namespace boomslang {
+
+std::string show(const Scalar& scalar) {
+  constexpr std::size_t most = 60;
+  std::string text;
+  switch (scalar.type) {
+    case Type::null: return "null";
+    case Type::boolean: return scalar.data[0] ? "true" : "false";
+    case Type::integer: text.assign(scalar.data, scalar.size); break;
+    case Type::real: {
+      double value;
+      std::memcpy(&value, scalar.data, 8);
+      char buffer[40];
+      std::snprintf(buffer, sizeof buffer, "%.17g", value);
+      text = buffer;
+      if (text.find_first_of(".e") == std::string::npos) text += ".0";
+      break;
+    }
+    case Type::text:
+      text = "\"" + std::string(scalar.data, scalar.size) + "\"";
+      break;
+    case Type::bytes:
+      text = "{\"bytes\": \"";
+      for (std::uint32_t i = 0; i < scalar.size && i < most; ++i) {
+        char hex[3];
+        std::snprintf(hex, sizeof hex, "%02x", static_cast<unsigned char>(scalar.data[i]));
+        text += hex;
+      }
+      text += "\"}";
+  }
+  if (text.size() > most) {
+    std::size_t cut = most;
+    while (cut && (static_cast<unsigned char>(text[cut]) & 0xC0) == 0x80) --cut;  // not inside a character
+    text.resize(cut);
+    text += "...";
+  }
+  return text;
+}
+
+}  // namespace boomslang

@@ -1,0 +1,59 @@
+// One key or value, as it stands in the input: a type and its bytes.
+//
+// Values compare by type and content: 1, 1.0, true, "1" and null are five values. Equal values have equal
+// bytes, which makes interning a memcmp: integers are canonical decimal text (of any size), floats are the
+// eight bytes of the double with -0.0 written as 0.0, text is UTF-8, booleans are one byte.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+namespace boomslang {
+
+enum class Type : std::uint8_t { null = 0, boolean = 1, integer = 2, real = 3, text = 4, bytes = 5 };
+
+struct Scalar {
+  Type type = Type::null;
+  std::uint32_t size = 0;
+  const char* data = nullptr;
+};
+
+inline const char* type_name(Type type) {
+  static const char* const names[] = {"null", "boolean", "integer", "float", "string", "bytes"};
+  return names[static_cast<int>(type)];
+}
+
+inline int compare_bytes(const Scalar& a, const Scalar& b) {
+  const std::uint32_t common = a.size < b.size ? a.size : b.size;
+  if (common) {
+    if (int c = std::memcmp(a.data, b.data, common)) return c;
+  }
+  return a.size < b.size ? -1 : a.size > b.size;
+}
+
+// Canonical decimals: the longer is the further from zero, equal lengths compare as text.
+inline int compare_integers(const Scalar& a, const Scalar& b) {
+  const bool a_negative = a.data[0] == '-', b_negative = b.data[0] == '-';
+  if (a_negative != b_negative) return a_negative ? -1 : 1;
+  int c = a.size != b.size ? (a.size < b.size ? -1 : 1) : std::memcmp(a.data, b.data, a.size);
+  return a_negative ? -c : c;
+}
+
+// The order of keys: by type, then within the type.
+inline int compare(const Scalar& a, const Scalar& b) {
+  if (a.type != b.type) return a.type < b.type ? -1 : 1;
+  if (a.type == Type::integer) return compare_integers(a, b);
+  if (a.type == Type::real) {
+    double x, y;
+    std::memcpy(&x, a.data, 8);
+    std::memcpy(&y, b.data, 8);
+    return x < y ? -1 : x > y;
+  }
+  return compare_bytes(a, b);
+}
+
+// As a person would write it, for messages.
+std::string show(const Scalar& scalar);
+
+}  // namespace boomslang

@@ -1,0 +1,18 @@
+"""The native trace reader; see reader.py for how it is driven."""
+
+from typing import Any
+
+class Reader:
+    def __init__(self) -> None: ...
+    def begin_file(self, name: str, session: str | None) -> None:
+        """All that follows stands in this file; operations that name no session belong to `session`."""
+    def read(self, descriptor: int) -> bool:
+        """Read and parse one block. False at the end of the file."""
+    def feed(self, data: bytes) -> None:
+        """Parse these bytes."""
+    def end_file(self) -> bool:
+        """Was there anything in the file?"""
+    def finish_step(self) -> bool:
+        """After the last file: call until it says False."""
+    def columns(self) -> dict[str, Any]:
+        """The columns of `Trace`. Tables are triples (type, offset, data). Only once."""

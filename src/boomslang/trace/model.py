@@ -1,0 +1,293 @@
+"""A trace in memory: columns, never a list of Python objects.
+
+What clients sent to a database and got back, as arrays: one row a transaction, one row an operation, one row a
+range. Eight million operations load in seconds and every later phase is array code. Keys and values are
+numbered (see `Scalars`), so that comparing them is comparing integers; `key_rank` does the same for their order.
+
+For people there are views: `trace.transaction(i)` and `trace.transactions()` make small objects on demand.
+They are for messages and small traces; nothing that must be fast uses them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import IntEnum, IntFlag
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boomslang.trace.scalars import (
+    Absent,
+    AbsentType,
+    Scalar,
+    Scalars,
+    Unbounded,
+    UnboundedType,
+    same,
+    typed,
+)
+
+__all__ = [
+    "ABSENT",
+    "NO_TIME",
+    "Absent",
+    "Flag",
+    "Initial",
+    "Kind",
+    "Operation",
+    "Outcome",
+    "Scalars",
+    "Trace",
+    "Transaction",
+    "Unbounded",
+    "same",
+    "typed",
+]
+
+ABSENT = -1
+"""The value id of "no such key"."""
+NO_TIME = -(2**63)
+"""Where a time was not recorded."""
+
+UInt8 = NDArray[np.uint8]
+UInt32 = NDArray[np.uint32]
+Int32 = NDArray[np.int32]
+Int64 = NDArray[np.int64]
+
+
+class Kind(IntEnum):
+    """The operations. BEGIN, COMMIT and ABORT are rows only where they failed."""
+
+    PUT = 0
+    GET = 1
+    DELETE = 2
+    SCAN = 3
+    ITERATOR = 4
+    NEXT = 5
+    BEGIN = 6
+    COMMIT = 7
+    ABORT = 8
+
+
+class Flag(IntFlag):
+    """What an operation returned beside a value: a delete's result, a failure, an iterator's end."""
+
+    FOUND = 1
+    NOTHING = 2
+    ERROR = 4
+    END = 8
+
+
+class Outcome(IntEnum):
+    """How a transaction ended. UNKNOWN: it may or may not have happened."""
+
+    COMMITTED = 0
+    ABORTED = 1
+    UNKNOWN = 2
+
+
+class Initial(IntEnum):
+    """What the database held before: nothing, the listed keys and nothing else, or who knows."""
+
+    EMPTY = 0
+    GIVEN = 1
+    UNKNOWN = 2
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation, for people. `index` is its row in the columns."""
+
+    index: int
+    kind: Kind
+    key: Scalar | AbsentType
+    """`Absent` where the operation has no key."""
+    value: Scalar | AbsentType
+    found: bool | None
+    lo: Scalar | UnboundedType
+    hi: Scalar | UnboundedType
+    items: tuple[tuple[Scalar, Scalar], ...]
+    iterator: int
+    """The row of its range: an ITERATOR and its NEXTs share it. -1 where there is none."""
+    end: bool
+    error: str | None
+    invoke: int | None
+    return_: int | None
+    ctx: dict[str, Any] | None
+    where: str
+
+
+@dataclass(frozen=True)
+class Transaction:
+    """One transaction, for people. `index` is its row in the columns."""
+
+    index: int
+    name: Scalar
+    session: str | None
+    outcome: Outcome
+    begin: int | None
+    end: int | None
+    clock: str
+    operations: tuple[Operation, ...]
+    ctx: dict[str, Any] | None
+    where: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Trace:
+    """A history as columns.
+
+    Transactions are numbered in the order of their begins (files of a folder in natural name order), so session
+    order is index order. The operations of transaction t are the rows `txn_ops[t]:txn_ops[t+1]`, in program
+    order. -1 in a column of ids means none; -1 in `op_value` is `ABSENT`.
+    """
+
+    keys: Scalars
+    values: Scalars
+    names: Scalars
+    texts: Scalars
+    """Raw JSON text of hints, and the texts of errors: what the ctx and error columns number."""
+    key_rank: Int64
+    sessions: list[str]
+    files: list[str]
+    clocks: list[str]
+
+    txn_session: Int32
+    txn_outcome: UInt8
+    txn_name: Int32
+    """Into `names`; the name is None where the trace gave none."""
+    txn_file: Int32
+    txn_begin_line: UInt32
+    txn_end_line: UInt32
+    txn_begin: Int64
+    """Invoke time of the begin."""
+    txn_end: Int64
+    """Return time of the commit or abort."""
+    txn_clock: Int32
+    txn_ops: Int64
+    txn_ctx: Int32 | None
+
+    op_kind: UInt8
+    op_flags: UInt8
+    op_key: Int32
+    op_value: Int32
+    op_range: Int32
+    op_line: UInt32
+    op_invoke: Int64 | None
+    op_return: Int64 | None
+    op_ctx: Int32 | None
+    op_error: Int32 | None
+
+    range_lo: Int32
+    range_hi: Int32
+    range_items: Int64
+    item_key: Int32
+    item_value: Int32
+
+    initial_mode: Initial
+    initial_key: Int32
+    initial_value: Int32
+    warnings: list[str] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        """The number of transactions."""
+        return len(self.txn_name)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Trace: {len(self)} transactions, {len(self.op_kind)} operations, "
+            f"{len(self.sessions)} sessions, {len(self.keys)} keys>"
+        )
+
+    @property
+    def has_times(self) -> bool:
+        """Could real time order anything: has some transaction an end time and some a begin time?"""
+        return bool((self.txn_begin != NO_TIME).any() and (self.txn_end != NO_TIME).any())
+
+    @property
+    def has_sessions(self) -> bool:
+        return bool((self.txn_session >= 0).any())
+
+    # --- views ---
+
+    def where(self, t: int) -> str:
+        """file:line of the transaction's begin."""
+        return self._place(t, int(self.txn_begin_line[t]))
+
+    def _place(self, t: int, line: int) -> str:
+        name = self.files[self.txn_file[t]]
+        return f"{name}:{line}" if name else f"operation {line}"
+
+    def _ctx(self, column: Int32 | None, row: int) -> dict[str, Any] | None:
+        if column is None or column[row] < 0:
+            return None
+        hints: dict[str, Any] = json.loads(self.texts.text(int(column[row])))
+        return hints
+
+    def transaction(self, t: int) -> Transaction:
+        """A view of transaction `t`."""
+        session = int(self.txn_session[t])
+        rows = range(int(self.txn_ops[t]), int(self.txn_ops[t + 1]))
+        return Transaction(
+            index=t,
+            name=self.names[int(self.txn_name[t])],
+            session=self.sessions[session] if session >= 0 else None,
+            outcome=Outcome(int(self.txn_outcome[t])),
+            begin=_time(self.txn_begin, t),
+            end=_time(self.txn_end, t),
+            clock=self.clocks[self.txn_clock[t]],
+            operations=tuple(self._operation(t, row) for row in rows),
+            ctx=self._ctx(self.txn_ctx, t),
+            where=self.where(t),
+        )
+
+    def transactions(self) -> Iterator[Transaction]:
+        """Views of all transactions."""
+        return (self.transaction(t) for t in range(len(self)))
+
+    def owner(self, row: int) -> int:
+        """The transaction of an operation."""
+        return int(np.searchsorted(self.txn_ops, row, side="right")) - 1
+
+    def operation(self, row: int) -> Operation:
+        """A view of one operation."""
+        return self._operation(self.owner(row), row)
+
+    def _operation(self, t: int, row: int) -> Operation:
+        flags = int(self.op_flags[row])
+        key, value, r = int(self.op_key[row]), int(self.op_value[row]), int(self.op_range[row])
+        lo, hi = (int(self.range_lo[r]), int(self.range_hi[r])) if r >= 0 else (-1, -1)
+        kind = Kind(int(self.op_kind[row]))
+        items = range(int(self.range_items[r]), int(self.range_items[r + 1])) if kind == Kind.SCAN and r >= 0 else ()
+        error = self.op_error
+        return Operation(
+            index=row,
+            kind=kind,
+            key=self.keys[key] if key >= 0 else Absent,
+            value=self.values[value] if value >= 0 else Absent,
+            found=True if flags & Flag.FOUND else False if flags & Flag.NOTHING else None,
+            lo=self.keys[lo] if lo >= 0 else Unbounded,
+            hi=self.keys[hi] if hi >= 0 else Unbounded,
+            items=tuple((self.keys[int(self.item_key[i])], self.values[int(self.item_value[i])]) for i in items),
+            iterator=r,
+            end=bool(flags & Flag.END),
+            error=self.texts.text(int(error[row])) if error is not None and error[row] >= 0 else None,
+            invoke=_time(self.op_invoke, row),
+            return_=_time(self.op_return, row),
+            ctx=self._ctx(self.op_ctx, row),
+            where=self._place(t, int(self.op_line[row])),
+        )
+
+    def initial(self) -> list[tuple[Scalar, Scalar]]:
+        """The given initial state, as pairs."""
+        pairs = zip(self.initial_key.tolist(), self.initial_value.tolist(), strict=True)
+        return [(self.keys[k], self.values[v]) for k, v in pairs]
+
+
+def _time(column: Int64 | None, row: int) -> int | None:
+    if column is None or column[row] == NO_TIME:
+        return None
+    return int(column[row])
