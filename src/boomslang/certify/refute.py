@@ -1,0 +1,257 @@
+"""Refute a core with Z3: a second, unrelated solver agrees that these few parts already break the level.
+
+A core is a set of transactions and a set of reads, each an (operation, key) pair. It stands for a weakened
+problem: a transaction outside the core may have committed or not, whatever its outcome was, read nothing
+and is in no session and at no time, but it did write what it wrote. A kept transaction keeps its outcome,
+its session and time order with other kept ones, and those of its reads that are in the core. What a kept
+read may have read from is worked out from the whole trace again. If this much has no solution, neither
+has the trace.
+
+Adya's dependencies (thesis, 1999, chapter 4) are put as places on a line, after the "polygraph"
+constraints of Papadimitriou (The serializability of concurrent database updates, JACM 1979): for a read
+that takes w's version of x, every other writer of x is placed before w or after the reader. A transaction
+outside the core that no kept read could have read from need not commit, and is left out; the others are
+few. Nothing here is shared with the solver that found the core.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from boomslang.trace import ABSENT, NO_TIME, Flag, Initial, Kind, Outcome, Trace
+
+if TYPE_CHECKING:
+    from boomslang.certify.certificate import Core
+
+Part = int | tuple[int, int]  # a transaction, or a read: (operation, key)
+
+SOME_VALUE = -2  # seen by a delete that found its key
+INITIAL = -1  # writer: the initial state
+
+# For each level: has it two points a transaction, do versions have an order, do item reads and do predicate
+# reads see the latest version, does real time count?
+LEVELS = {
+    "read-committed": (False, False, False, False, False),
+    "repeatable-read": (False, True, True, False, False),
+    "snapshot-isolation": (True, True, True, True, False),
+    "serializable": (False, True, True, True, False),
+    "strict-serializable": (False, True, True, True, True),
+}
+
+
+class MissingSolver(RuntimeError):
+    """Z3 is an extra, and it is not installed."""
+
+
+class CoreError(ValueError):
+    """The core speaks of transactions or reads that the trace does not have."""
+
+
+def refute(trace: Trace, core: Core) -> bool:
+    """True if Z3 proves that the core alone cannot satisfy its level."""
+    return _unsatisfiable(trace, core.level, set(core.transactions), set(core.reads))
+
+
+def minimal(trace: Trace, core: Core) -> list[Part]:
+    """The parts that could be dropped, each by itself, with the refutation still standing.
+
+    An empty list says that the core is minimal. Dropping a transaction drops its reads with it.
+    """
+    kept, reads = set(core.transactions), set(core.reads)
+    spare: list[Part] = [t for t in core.transactions if _unsatisfiable(trace, core.level, kept - {t}, reads)]
+    spare += [read for read in core.reads if _unsatisfiable(trace, core.level, kept, reads - {read})]
+    return spare
+
+
+# --- what the trace says, one read at a time --------------------------------------------------------------
+
+
+class _Seen(NamedTuple):
+    value: int
+    item: bool
+    since: int  # own writes from this operation on may or may not show
+
+
+def _seen(trace: Trace, row: int, key: int) -> _Seen | None:
+    """What the operation saw in the key; None if it did not look there."""
+    kind, flags, r = int(trace.op_kind[row]), int(trace.op_flags[row]), int(trace.op_range[row])
+    if flags & Flag.ERROR:
+        return None
+    here = int(trace.op_key[row]) == key
+    if kind == Kind.GET and here:
+        return _Seen(int(trace.op_value[row]), True, row)
+    if kind == Kind.DELETE and here and flags & (Flag.FOUND | Flag.NOTHING):
+        return _Seen(SOME_VALUE if flags & Flag.FOUND else ABSENT, True, row)
+    if kind not in (Kind.SCAN, Kind.NEXT):
+        return None
+    rank, low, high = int(trace.key_rank[key]), int(trace.range_lo[r]), int(trace.range_hi[r])
+    if any(bound >= 0 and trace.keys.type[bound] != trace.keys.type[key] for bound in (low, high)):
+        return None  # keys order within their type
+    if (low >= 0 and rank < trace.key_rank[low]) or (high >= 0 and rank >= trace.key_rank[high]):
+        return None
+    if kind == Kind.SCAN:
+        for i in range(int(trace.range_items[r]), int(trace.range_items[r + 1])):
+            if trace.item_key[i] == key:
+                return _Seen(int(trace.item_value[i]), True, row)
+        return _Seen(ABSENT, False, row)
+    # An iterator looks at the keys after the one it returned before, up to the one it returns now.
+    opened = row
+    while trace.op_kind[opened] != Kind.ITERATOR or trace.op_range[opened] != r:
+        opened -= 1
+        if trace.op_range[opened] != r or trace.op_kind[opened] != Kind.NEXT:
+            continue
+        past = int(trace.op_flags[opened])
+        if past & Flag.ERROR:
+            continue
+        if past & Flag.END or rank <= trace.key_rank[trace.op_key[opened]]:
+            return None  # it had passed the key before
+    if here and not flags & Flag.END:
+        return _Seen(int(trace.op_value[row]), True, opened)
+    if flags & Flag.END or rank < trace.key_rank[trace.op_key[row]]:
+        return _Seen(ABSENT, False, opened)
+    return None
+
+
+def _written(trace: Trace, rows: Iterable[int]) -> list[tuple[int, int, int]]:
+    """The writes among the operations: (row, key, value)."""
+    writes = []
+    for row in rows:
+        kind, flags = int(trace.op_kind[row]), int(trace.op_flags[row])
+        if not flags & Flag.ERROR:
+            if kind == Kind.PUT:
+                writes.append((row, int(trace.op_key[row]), int(trace.op_value[row])))
+            elif kind == Kind.DELETE and not flags & Flag.NOTHING:
+                writes.append((row, int(trace.op_key[row]), ABSENT))
+    return writes
+
+
+def _fits(seen: int, value: int) -> bool:
+    return seen == value or (seen == SOME_VALUE and value != ABSENT)
+
+
+def _all_writers(trace: Trace, keys: set[int]) -> dict[int, dict[int, int]]:
+    """key -> {transaction: what it left there}, over the whole trace."""
+    writing = (trace.op_kind == Kind.PUT) | (trace.op_kind == Kind.DELETE)
+    rows = np.flatnonzero(writing & np.isin(trace.op_key, np.array(sorted(keys), dtype=np.int64)))
+    txns = np.searchsorted(trace.txn_ops, rows, side="right") - 1
+    left: dict[int, dict[int, int]] = {key: {} for key in keys}
+    for row, t in zip(rows.tolist(), txns.tolist(), strict=True):
+        for _, key, value in _written(trace, [row]):
+            left[key][t] = value
+    return left
+
+
+# --- the encoding -----------------------------------------------------------------------------------------
+
+
+def _unsatisfiable(trace: Trace, level: str, kept: set[int], reads: set[tuple[int, int]]) -> bool:
+    try:
+        import z3
+    except ImportError as error:
+        raise MissingSolver("refuting a core needs the Z3 extra: pip install 'boomslang[z3]'") from error
+    session = level.startswith("strong-session-")
+    base = level.removeprefix("strong-session-").removeprefix("strong-")
+    if base not in LEVELS:
+        raise CoreError(f"unknown level {level!r}")
+    two, ordered, item_rw, predicate_rw, strict = LEVELS[base]
+    timed = strict or (level.startswith("strong-") and not session)
+
+    internal, external = _binding_reads(trace, kept, reads)
+    left = _all_writers(trace, {key for _, key, _ in external})
+    aborted = {t for t in kept if trace.txn_outcome[t] == Outcome.ABORTED}
+    sources = [
+        [w for w, value in left[key].items() if w != t and w not in aborted and _fits(seen.value, value)]
+        for t, key, seen in external
+    ]
+    actors = sorted((kept - aborted).union(*sources))
+    finals = {t: {k: v for _, k, v in _written(trace, _rows(trace, t))} for t in actors}
+
+    solver = z3.Solver()
+    committed = {t: z3.Bool(f"committed {t}") for t in actors}
+    begin = {t: z3.Int(f"begin {t}") for t in actors}
+    commit = {t: z3.Int(f"commit {t}") for t in actors} if two else begin
+    first: dict[int, Any] = {key: z3.Int(f"initial {key}") for _, key, _ in external}
+
+    for t in actors:
+        if two:
+            solver.add(begin[t] < commit[t])
+        if t in kept and trace.txn_outcome[t] == Outcome.COMMITTED:
+            solver.add(committed[t])
+    solver.add(*(z3.Not(committed[t]) for t in internal))
+    if trace.initial_mode != Initial.UNKNOWN:
+        given = dict(zip(trace.initial_key.tolist(), trace.initial_value.tolist(), strict=True))
+        solver.add(*(value == given.get(key, ABSENT) for key, value in first.items()))
+
+    for a in kept - aborted:
+        for b in kept - aborted - {a}:
+            if (session and _in_session_order(trace, a, b)) or (timed and _returned_before(trace, a, b)):
+                solver.add(z3.Implies(committed[b], commit[a] < begin[b]))
+
+    if ordered:
+        for a, b in combinations(actors, 2):
+            if finals[a].keys() & finals[b].keys():
+                apart = z3.Or(commit[a] < begin[b], commit[b] < begin[a])
+                solver.add(z3.Implies(z3.And(committed[a], committed[b]), apart))
+
+    for (t, key, seen), writers in zip(external, sources, strict=True):
+        others = [p for p in actors if key in finals[p] and p != t]
+        latest = item_rw if seen.item else predicate_rw
+        options = []
+        for w in [INITIAL, *writers]:
+            if w == INITIAL:
+                option = [first[key] != ABSENT if seen.value == SOME_VALUE else first[key] == seen.value]
+            else:
+                option = [committed[w], commit[w] < begin[t]]
+            for p in others:
+                if latest and p != w:
+                    overwritten = [] if w == INITIAL else [commit[p] < begin[w]]
+                    option.append(z3.Or(z3.Not(committed[p]), begin[t] < commit[p], *overwritten))
+            options.append(z3.And(*option))
+        solver.add(z3.Implies(committed[t], z3.Or(*options)))
+    return bool(solver.check() == z3.unsat)
+
+
+def _binding_reads(
+    trace: Trace, kept: set[int], reads: set[tuple[int, int]]
+) -> tuple[set[int], list[tuple[int, int, _Seen]]]:
+    """The transactions that contradict their own writes, and reads of others' values: (txn, key, seen)."""
+    if any(not 0 <= t < len(trace.txn_outcome) for t in kept):
+        raise CoreError("the core has a transaction that is not in the trace")
+    internal, external = set(), []
+    for row, key in sorted(reads):
+        if not (0 <= row < len(trace.op_kind) and 0 <= key < len(trace.key_rank)):
+            raise CoreError(f"the core has a read (operation {row}, key {key}) that is not in the trace")
+        seen = _seen(trace, row, key)
+        if seen is None:
+            raise CoreError(f"operation {row} of the core does not read {trace.keys[key]!r}")
+        t = int(np.searchsorted(trace.txn_ops, row, side="right")) - 1
+        if t not in kept or trace.txn_outcome[t] == Outcome.ABORTED:
+            continue
+        own = [(at, value) for at, k, value in _written(trace, range(int(trace.txn_ops[t]), row)) if k == key]
+        before = [value for at, value in own if at < seen.since]
+        if any(_fits(seen.value, value) for value in before[-1:] + [v for at, v in own if at > seen.since]):
+            continue
+        if before:
+            internal.add(t)
+        else:
+            external.append((t, key, seen))
+    return internal, external
+
+
+def _rows(trace: Trace, t: int) -> range:
+    return range(int(trace.txn_ops[t]), int(trace.txn_ops[t + 1]))
+
+
+def _in_session_order(trace: Trace, a: int, b: int) -> bool:
+    same = trace.txn_session[a] == trace.txn_session[b] and trace.txn_session[a] >= 0
+    return bool(same and a < b and trace.txn_outcome[a] == Outcome.COMMITTED)
+
+
+def _returned_before(trace: Trace, a: int, b: int) -> bool:
+    recorded = trace.txn_end[a] != NO_TIME and trace.txn_begin[b] != NO_TIME
+    same = trace.txn_clock[a] == trace.txn_clock[b] and trace.txn_outcome[a] == Outcome.COMMITTED
+    return bool(recorded and same and trace.txn_end[a] < trace.txn_begin[b])

@@ -1,0 +1,296 @@
+"""The reference: isolation levels by enumeration, for traces of up to about six transactions.
+
+A trace satisfies a level if *some* choice of (a) which unknown transactions committed, (b) the initial
+value of each key where it is unknown, (c) a writer for each read of a committed transaction and (d) a
+total order of each key's committed writers leaves the level's graph without a cycle. This file tries the
+choices. It is slow and knows nothing but the definitions, so that the fast solvers have something to be
+compared with; please keep it that way.
+
+The graphs are those of Adya's thesis (Weak Consistency: A Generalized Theory and Optimistic
+Implementations for Distributed Transactions, MIT, 1999, chapters 3 and 4): PL-2 forbids cycles of ww, wr
+and pwr (G1c) beside G1a and G1b, PL-2.99 adds the item anti-dependencies rw (G2-item), PL-3 the predicate
+anti-dependencies prw too (G2). PL-SI's start-ordered graph is written with two points a transaction, begin
+B and commit C: what one reads or overwrites was committed before one began (C -> B); what one did not see
+was not yet committed when one began (B -> C). Session order and real time are the "strong session" and
+"strong" forms of Daudjee and Salem (VLDB 2006) and of Herlihy and Wing's linearizability.
+
+A `get` is an item read whatever it returns; a scan or iterator is an item read of each key it returned
+and a predicate read of absent of every other key it covered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from itertools import chain, combinations, pairwise, permutations
+from typing import NamedTuple
+
+from boomslang.trace import ABSENT, NO_TIME, Flag, Initial, Kind, Outcome, Trace
+
+# level: (points a transaction, its edges)
+GRAPHS = {
+    "read-committed": (1, {"ww", "wr", "pwr"}),
+    "repeatable-read": (1, {"ww", "wr", "pwr", "rw"}),
+    "snapshot-isolation": (2, {"ww", "wr", "pwr", "rw", "prw"}),
+    "serializable": (1, {"ww", "wr", "pwr", "rw", "prw"}),
+    "strict-serializable": (1, {"ww", "wr", "pwr", "rw", "prw", "rt"}),
+}
+
+PRESENT = -2  # what `delete -> found` saw: some value, whichever it was
+INITIAL = -1  # the transaction that wrote the initial state: before all others, never overwrites
+
+
+class Read(NamedTuple):
+    """Transaction `txn` saw `value` in `key` at operation `row`; `internal`: against its own write."""
+
+    txn: int
+    row: int
+    key: int
+    value: int
+    item: bool
+    internal: bool
+
+
+def brute(trace: Trace, level: str) -> bool:
+    """Does the trace satisfy the level (a canonical name)?"""
+    everyone = range(len(trace.txn_outcome))
+    reads = [read for t in everyone for read in reads_of(trace, t)]
+    return _satisfiable(trace, level, everyone, reads)
+
+
+def brute_core(
+    trace: Trace, level: str, transactions: Collection[int], reads: Collection[tuple[int, int]]
+) -> bool:
+    """Does the level still hold if we forget all but these transactions and these (operation, key) reads?
+
+    A forgotten transaction may have committed or not (even if it aborted), read nothing, and is in no
+    session and at no time; it still wrote what it wrote. A kept transaction keeps its outcome, its so and rt
+    edges to other kept ones, and those of its reads that are listed.
+    """
+    kept = [r for t in transactions for r in reads_of(trace, t) if (r.row, r.key) in reads]
+    return _satisfiable(trace, level, transactions, kept)
+
+
+# --- what a transaction saw and left behind -----------------------------------------------------------
+
+
+def reads_of(trace: Trace, t: int) -> list[Read]:
+    """The reads of t that say anything: those of others' values, and violated reads of its own writes."""
+    rank = trace.key_rank.tolist()
+    by_rank = sorted(range(len(rank)), key=rank.__getitem__)
+    reads: list[Read] = []
+    own: dict[int, list[tuple[int, int]]] = {}  # key -> [(row, value written)], in program order
+    opened: dict[int, int] = {}  # iterator -> the row that opened it
+    position: dict[int, int] = {}  # iterator -> rank of the first key it has not yet passed
+
+    def see(row: int, key: int, value: int, item: bool, since: int | None = None) -> None:
+        # An iterator may or may not show its own transaction's writes made since it was opened.
+        before = [v for at, v in own.get(key, ()) if since is None or at < since]
+        while_open = [v for at, v in own.get(key, ()) if since is not None and at > since]
+        if not any(_matches(value, v) for v in before[-1:] + while_open):
+            reads.append(Read(t, row, key, value, item, internal=bool(before)))
+
+    def bounds(r: int) -> tuple[int, int]:
+        lo, hi = int(trace.range_lo[r]), int(trace.range_hi[r])
+        # Keys order within their type: a range with one bound ends with the keys of that bound's type.
+        alike = [k for k in by_rank if lo < 0 > hi or trace.keys.type[k] == trace.keys.type[max(lo, hi)]]
+        low = rank[lo] if lo >= 0 else min(map(rank.__getitem__, alike), default=0)
+        return low, (rank[hi] if hi >= 0 else low + len([k for k in alike if rank[k] >= low]))
+
+    for row in range(int(trace.txn_ops[t]), int(trace.txn_ops[t + 1])):
+        kind, flags = Kind(int(trace.op_kind[row])), int(trace.op_flags[row])
+        key, value, r = int(trace.op_key[row]), int(trace.op_value[row]), int(trace.op_range[row])
+        if flags & Flag.ERROR:
+            continue
+        if kind == Kind.PUT:
+            own.setdefault(key, []).append((row, value))
+        elif kind == Kind.GET:
+            see(row, key, value, item=True)
+        elif kind == Kind.DELETE:
+            if flags & Flag.FOUND:
+                see(row, key, PRESENT, item=True)
+            if flags & Flag.NOTHING:
+                see(row, key, ABSENT, item=True)
+            else:
+                own.setdefault(key, []).append((row, ABSENT))
+        elif kind == Kind.SCAN:
+            items = range(int(trace.range_items[r]), int(trace.range_items[r + 1]))
+            returned = {int(trace.item_key[i]): int(trace.item_value[i]) for i in items}
+            for k in by_rank[slice(*bounds(r))]:
+                see(row, k, returned.get(k, ABSENT), item=k in returned)
+        elif kind == Kind.ITERATOR:
+            opened[r], position[r] = row, bounds(r)[0]
+        elif kind == Kind.NEXT:
+            stop = bounds(r)[1] if flags & Flag.END else rank[key]
+            for k in by_rank[position[r] : stop]:
+                see(row, k, ABSENT, item=False, since=opened[r])
+            position[r] = max(position[r], stop)
+            if not flags & Flag.END:
+                see(row, key, value, item=True, since=opened[r])
+                position[r] = stop + 1
+    return reads
+
+
+def finals_of(trace: Trace, t: int) -> dict[int, int]:
+    """What t left behind: the last value it wrote to each key (ABSENT: it deleted the key)."""
+    finals: dict[int, int] = {}
+    for row in range(int(trace.txn_ops[t]), int(trace.txn_ops[t + 1])):
+        kind, flags = int(trace.op_kind[row]), int(trace.op_flags[row])
+        if flags & Flag.ERROR:
+            continue
+        if kind == Kind.PUT:
+            finals[int(trace.op_key[row])] = int(trace.op_value[row])
+        if kind == Kind.DELETE and not flags & Flag.NOTHING:
+            finals[int(trace.op_key[row])] = ABSENT
+    return finals
+
+
+def _matches(seen: int, written: int) -> bool:
+    return written != ABSENT if seen == PRESENT else seen == written
+
+
+# --- the choices ----------------------------------------------------------------------------------------
+
+
+def _satisfiable(trace: Trace, level: str, kept: Collection[int], reads: list[Read]) -> bool:
+    points, kinds = _level(level)
+    n = len(trace.txn_outcome)
+    finals = [finals_of(trace, t) for t in range(n)]
+    order = _order(trace, kinds, kept)
+    certain = [t for t in kept if trace.txn_outcome[t] == Outcome.COMMITTED]
+    doubtful = [t for t in range(n) if t not in kept or trace.txn_outcome[t] == Outcome.UNKNOWN]
+    lucky = chain.from_iterable(combinations(doubtful, k) for k in range(len(doubtful) + 1))
+    graph = _Graph(n, points, kinds)
+    return any(_acyclic(trace, graph, {*certain, *chosen}, finals, order, reads) for chosen in lucky)
+
+
+def _acyclic(
+    trace: Trace,
+    graph: _Graph,
+    committed: set[int],
+    finals: list[dict[int, int]],
+    order: list[tuple[str, int, int]],
+    reads: list[Read],
+) -> bool:
+    """With exactly these transactions committed, can the rest be chosen without a cycle?"""
+    binding = [read for read in reads if read.txn in committed]
+    if any(read.internal for read in binding):
+        return False
+    start: _Closure | None = graph.empty
+    for kind, a, b in order:
+        if a in committed and b in committed:
+            start = graph.add(start, kind, a, b)
+    if start is None:
+        return False
+    keys = sorted({r.key for r in binding} | {k for t in committed for k in finals[t]})
+    dead: set[tuple[int, _Closure]] = set()  # only the closure counts, not the choices that led to it
+
+    def search(i: int, closure: _Closure) -> bool:
+        if i == len(keys):
+            return True
+        if (i, closure) in dead:
+            return False
+        writers = [t for t in sorted(committed) if keys[i] in finals[t]]
+        mine = [r for r in binding if r.key == keys[i]]
+        values = {INITIAL: ABSENT} | {t: finals[t][keys[i]] for t in writers}
+        for start in _initial_values(trace, keys[i], mine):
+            values[INITIAL] = start
+            for after in _choices(graph, closure, writers, values, mine):
+                if search(i + 1, after):
+                    return True
+        dead.add((i, closure))
+        return False
+
+    return search(0, start)
+
+
+def _initial_values(trace: Trace, key: int, reads: list[Read]) -> set[int]:
+    """Those worth trying: if it is unknown, what was seen of the key, and absent. (A present value that
+    only a `delete -> found` saw stays PRESENT: nothing else can tell which it was.)"""
+    if trace.initial_mode == Initial.UNKNOWN:
+        return {ABSENT} | {read.value for read in reads}
+    return {dict(zip(trace.initial_key.tolist(), trace.initial_value.tolist(), strict=True)).get(key, ABSENT)}
+
+
+def _choices(
+    graph: _Graph, closure: _Closure, writers: list[int], values: dict[int, int], reads: list[Read]
+) -> Iterator[_Closure]:
+    """Order one key's writers and give each of its reads a writer, in every way without a cycle."""
+    for order in permutations(writers):
+        versions = [INITIAL, *order]
+        ordered: _Closure | None = closure
+        for earlier, later in pairwise(order):
+            ordered = graph.add(ordered, "ww", earlier, later)
+        if ordered is None:
+            continue
+        found = {ordered}
+        for r in reads:
+            found = {
+                after
+                for before in found
+                for i, writer in enumerate(versions)
+                if writer != r.txn and _matches(r.value, values[writer])
+                for after in [_read(graph, before, r, writer, versions[i + 1 :])]
+                if after is not None
+            }
+        yield from found
+
+
+def _read(graph: _Graph, closure: _Closure, r: Read, writer: int, later: list[int]) -> _Closure | None:
+    """r reads the writer's version, and not the later ones."""
+    after = graph.add(closure, "wr" if r.item else "pwr", writer, r.txn)
+    for overwriter in later:
+        if overwriter != r.txn:
+            after = graph.add(after, "rw" if r.item else "prw", r.txn, overwriter)
+    return after
+
+
+# --- the graph ------------------------------------------------------------------------------------------
+
+_Closure = tuple[int, ...]  # for each node, the set (as bits) of the nodes it reaches
+
+
+class _Graph:
+    def __init__(self, n: int, points: int, kinds: set[str]) -> None:
+        self.points, self.kinds = points, kinds
+        self.empty: _Closure = (0,) * n
+        if points == 2:  # B -> C
+            self.empty = tuple(0 if p % 2 else 1 << p + 1 for p in range(2 * n))
+
+    def add(self, reach: _Closure | None, kind: str, a: int, b: int) -> _Closure | None:
+        """The closure with the edge a -kind-> b; None if that closes a cycle (or there was one before)."""
+        if reach is None or kind not in self.kinds or a == INITIAL:
+            return reach
+        if self.points == 2:  # B is 2t, C is 2t + 1
+            a, b = (2 * a, 2 * b + 1) if kind in ("rw", "prw") else (2 * a + 1, 2 * b)
+        if a == b or reach[b] >> a & 1:
+            return None
+        gain = reach[b] | 1 << b
+        return tuple(r | gain if p == a or r >> a & 1 else r for p, r in enumerate(reach))
+
+
+def _level(level: str) -> tuple[int, set[str]]:
+    """Points and edges of a level: strong-session- adds so, strong- adds rt."""
+    base, extra = level, set()
+    if level.startswith("strong-session-"):
+        base, extra = level.removeprefix("strong-session-"), {"so"}
+    elif level.startswith("strong-"):
+        base, extra = level.removeprefix("strong-"), {"rt"}
+    if base not in GRAPHS:
+        raise ValueError(f"unknown level {level!r}; known are {', '.join(GRAPHS)} and their strong forms")
+    points, kinds = GRAPHS[base]
+    return points, kinds | extra
+
+
+def _order(trace: Trace, kinds: set[str], kept: Collection[int]) -> list[tuple[str, int, int]]:
+    """The so and rt edges: they leave committed transactions only, and may enter unknown ones."""
+    edges = []
+    for a, b in permutations(sorted(kept), 2):
+        if trace.txn_outcome[a] != Outcome.COMMITTED or trace.txn_outcome[b] == Outcome.ABORTED:
+            continue
+        if "so" in kinds and a < b and trace.txn_session[a] == trace.txn_session[b] != -1:
+            edges.append(("so", a, b))
+        ended, began = int(trace.txn_end[a]), int(trace.txn_begin[b])
+        timed = NO_TIME not in (ended, began) and trace.txn_clock[a] == trace.txn_clock[b]
+        if "rt" in kinds and timed and ended < began:
+            edges.append(("rt", a, b))
+    return edges

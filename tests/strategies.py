@@ -1,0 +1,353 @@
+"""Small random traces with every operation, drawn by simulating a little database.
+
+Traces of random results are nearly always invalid at every level, and teach nothing. So a handful of
+sessions run against a simulated store (serial in some order, with snapshots, read committed, or one that
+answers anything), which gives every trace a level it should satisfy; then, sometimes, an anomaly is planted:
+one result or outcome is changed to another plausible one. Values are few, so that most reads have several
+candidate writers; outcomes may be lost; deletes may or may not tell what they found.
+
+`generate(random.Random(seed))` makes one trace fast; `traces()` is the Hypothesis strategy over it, which
+shrinks.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import histories
+from hypothesis import strategies as st
+
+from boomslang.trace import Absent as ABSENT
+from boomslang.trace import Trace, Unbounded
+
+Store = Literal["serial", "reordered", "snapshot", "stale", "committed", "wild"]
+STORES: tuple[Store, ...] = ("serial", "reordered", "snapshot", "stale", "committed", "wild")
+OUTCOMES = ("committed", "aborted", "unknown")
+
+
+@dataclass(frozen=True)
+class Mix:
+    """What the traces are made of. The defaults give every level a good share of valid and invalid ones."""
+
+    stores: tuple[Store, ...] = ("serial", "reordered", "snapshot", "snapshot", "stale", "committed", "wild")
+    transactions: tuple[int, int] = (2, 6)
+    sessions: tuple[int, int] = (1, 4)
+    keys: tuple[int, int] = (1, 4)
+    operations: tuple[int, int] = (1, 4)  # of one transaction; an iterator and its steps count as one
+    ranges: bool = True  # scans and iterators
+    deletes: bool = True
+    errors: bool = True  # operations that failed
+    unknown: bool = True  # transactions without a known end
+    initial: tuple[str, ...] = ("empty", "empty", "given", "unknown")
+    times: tuple[str, ...] = ("none", "one clock", "one clock", "two clocks")
+    planted: tuple[int, ...] = (0, 0, 0, 1, 1, 2)  # how many anomalies
+
+
+DEFAULT = Mix()
+
+
+def traces(mix: Mix = DEFAULT) -> st.SearchStrategy[Trace]:
+    """Small traces, mostly plausible ones."""
+    return st.randoms(use_true_random=False).map(lambda rng: generate(rng, mix))
+
+
+def generate(rng: random.Random, mix: Mix = DEFAULT) -> Trace:
+    world = _simulate(rng, mix)
+    for _ in range(rng.choice(mix.planted)):
+        _plant(rng, world)
+    return _build(world)
+
+
+# --- what is simulated --------------------------------------------------------------------------------
+
+
+@dataclass
+class Op:
+    """kind: put get delete scan iterator next. A scan's result is {key: value}, a next's (key, value) or None
+    (the end), a delete's True (found), False (nothing) or None (not told)."""
+
+    kind: str
+    key: int = 0
+    value: Any = None
+    result: Any = None
+    low: int | None = None
+    high: int | None = None
+    start: int = 0  # the keys covered are start .. stop - 1
+    stop: int = 0
+    cursor: int = 0
+    failed: bool = False
+    at: int = 0
+
+
+@dataclass
+class Txn:
+    session: int
+    plan: list[Op]
+    outcome: str = "committed"
+    happened: bool = True  # what an unknown one really did
+    began: int = 0
+    ended: int = 0
+    lost: bool = False  # a commit was sent, and its answer lost
+    base: int = 0  # how many commits its snapshot holds
+    ops: list[Op] = field(default_factory=list)
+
+
+@dataclass
+class World:
+    keys: list[Any]
+    initial: str
+    before: dict[int, Any]
+    clocks: str
+    txns: list[Txn]  # in order of begin
+
+
+def _simulate(rng: random.Random, mix: Mix) -> World:
+    n_keys = rng.randint(*mix.keys)
+    keys = list(rng.choice(["abcd", [1, 2, 10, 20], ["k", "k1", "k10", "k2"], [1, 2, "a", "b"]]))[:n_keys]
+    values = rng.choice([[1, 2], [1, 2, 3], ["u", "v"], [1, 1.0, True, None], list(range(1, 30))])
+    fresh = iter(values) if len(values) > 10 else None
+
+    def value() -> Any:
+        return next(fresh) if fresh else rng.choice(values)
+
+    initial = rng.choice(mix.initial)
+    before = {} if initial == "empty" else {k: value() for k in range(n_keys) if rng.random() < 0.6}
+    sessions = rng.randint(*mix.sessions)
+    store = rng.choice(mix.stores)
+    todo: list[list[Txn]] = [[] for _ in range(sessions)]
+    for _ in range(rng.randint(*mix.transactions)):
+        session = rng.randrange(sessions)
+        todo[session].append(_transaction(rng, mix, session, keys, value))
+    world = World(keys, initial, before, rng.choice(mix.times), [])
+    _run(rng, world, todo, store, values)
+    return world
+
+
+def _transaction(rng: random.Random, mix: Mix, session: int, keys: list[Any], value: Any) -> Txn:
+    n_keys = len(keys)
+    kinds = ["get"] * 5 + ["put"] * 4 + ["delete"] * mix.deletes + ["scan", "iterator"] * mix.ranges
+    plan: list[Op] = []
+    cursors = 0
+    for _ in range(rng.randint(*mix.operations)):
+        op = Op(rng.choice(kinds), key=rng.randrange(n_keys))
+        if op.kind == "put":
+            op.value = value()
+        elif op.kind == "delete":
+            op.value = rng.random() < 0.6  # does it tell what it found?
+        elif op.kind in ("scan", "iterator"):
+            _choose_range(rng, op, keys)
+        op.failed = mix.errors and rng.random() < 0.03
+        if op.kind == "iterator":
+            op.failed = False
+            op.cursor, cursors = cursors, cursors + 1
+        plan.append(op)
+        if op.kind == "iterator":
+            plan += [Op("next", cursor=op.cursor) for _ in range(rng.randint(1, n_keys + 1))]
+    if cursors and rng.random() < 0.3:  # writes between an iterator's steps
+        plan.insert(rng.randint(0, len(plan)), Op("put", key=rng.randrange(n_keys), value=value()))
+    outcome = rng.choice(["committed"] * 9 + ["aborted"] * 2 + ["unknown"] * 2 * mix.unknown)
+    happened = outcome == "committed" or (outcome == "unknown" and rng.random() < 0.6)
+    return Txn(session, plan, outcome, happened, lost=rng.random() < 0.5)
+
+
+def _choose_range(rng: random.Random, op: Op, keys: list[Any]) -> None:
+    """Keys order within their type: a bound limits the range to the keys of its type."""
+    alike = [k for k, key in enumerate(keys) if type(key) is type(keys[op.key])]
+    op.low, op.high = sorted([rng.choice(alike), rng.choice(alike)])
+    op.start, op.stop = op.low, op.high
+    drop = rng.choice(["low", "high", "both", "none"])
+    if drop == "both":
+        op.low, op.high, op.start, op.stop = None, None, 0, len(keys)
+    elif drop == "low":
+        op.low, op.start = None, alike[0]
+    elif drop == "high":
+        op.high, op.stop = None, alike[-1] + 1
+
+
+def _run(rng: random.Random, world: World, todo: list[list[Txn]], store: Store, values: list[Any]) -> None:
+    history = [dict(world.before)]  # the state after each commit
+    wrote: list[set[int]] = [set()]  # and the keys that commit wrote
+    running: dict[int, _Running] = {}
+    now = 0
+    while running or any(todo):
+        session = rng.choice([s for s, left in enumerate(todo) if left or s in running])
+        now += rng.choice([0, 1, 1])
+        if session not in running:
+            txn = todo[session].pop(0)
+            txn.began, txn.base = now, len(history) - 1
+            if store == "stale":
+                txn.base = rng.randint(0, txn.base)
+            world.txns.append(txn)
+            running[session] = _Running(txn)
+            continue
+        run = running[session]
+        if run.txn.plan and store not in ("serial", "reordered"):
+            state = history[-1] if store == "committed" else history[run.txn.base]
+            run.step(rng, run.txn.plan.pop(0), state, now)
+            if store == "wild":
+                _scramble(rng, run.txn.ops, values)
+            continue
+        run.txn.ended = now
+        del running[session]
+        txn = run.txn
+        if store in ("serial", "reordered"):
+            if store == "serial":
+                _alone(rng, txn, run, history, now)
+            continue
+        if store in ("snapshot", "stale") and any(run.own.keys() & keys for keys in wrote[txn.base + 1 :]):
+            txn.happened = False  # the first committer wins
+            txn.outcome = "unknown" if txn.outcome == "unknown" else "aborted"
+        if txn.happened:
+            _commit(history, run)
+            wrote.append(set(run.own))
+    if store == "reordered":
+        for txn in rng.sample(world.txns, len(world.txns)):
+            _alone(rng, txn, _Running(txn), history, txn.ended)
+
+
+def _alone(rng: random.Random, txn: Txn, run: _Running, history: list[dict[int, Any]], now: int) -> None:
+    while txn.plan:
+        run.step(rng, txn.plan.pop(0), history[-1], now)
+    if txn.happened:
+        _commit(history, run)
+
+
+def _commit(history: list[dict[int, Any]], run: _Running) -> None:
+    state = history[-1] | run.own
+    history.append({k: v for k, v in state.items() if v is not ABSENT})
+
+
+class _Running:
+    """A transaction in progress: its own writes, its open iterators."""
+
+    def __init__(self, txn: Txn) -> None:
+        self.txn = txn
+        self.own: dict[int, Any] = {}
+        self.cursors: dict[int, list[Any]] = {}  # -> [next key, bound, own writes it sees (None: all), ended]
+
+    def step(self, rng: random.Random, op: Op, state: dict[int, Any], now: int) -> None:
+        op.at = now
+        view = {k: v for k, v in (state | self.own).items() if v is not ABSENT}
+        if op.failed:
+            pass
+        elif op.kind == "put":
+            self.own[op.key] = op.value
+        elif op.kind == "get":
+            op.result = view.get(op.key, ABSENT)
+        elif op.kind == "delete":
+            found = op.key in view
+            op.result = found if op.value else None
+            if found or not op.value:
+                self.own[op.key] = ABSENT
+        elif op.kind == "scan":
+            op.result = {k: view[k] for k in range(op.start, op.stop) if k in view}
+        elif op.kind == "iterator":
+            frozen = dict(self.own) if rng.random() < 0.5 else None
+            self.cursors[op.cursor] = [op.start, op.stop, frozen, False]
+        elif op.kind == "next":
+            cursor = self.cursors[op.cursor]
+            position, stop, frozen, ended = cursor
+            if ended:
+                return
+            if frozen is not None:
+                view = {k: v for k, v in (state | frozen).items() if v is not ABSENT}
+            key = next((k for k in range(position, stop) if k in view), None)
+            op.result = None if key is None else (key, view[key])
+            cursor[0], cursor[3] = stop if key is None else key + 1, key is None
+        self.txn.ops.append(op)
+
+
+# --- planting anomalies ---------------------------------------------------------------------------------
+
+
+def _scramble(rng: random.Random, ops: list[Op], values: list[Any]) -> None:
+    """The last result becomes any other."""
+    if not ops or ops[-1].failed or rng.random() < 0.3:
+        return
+    op = ops[-1]
+    if op.kind == "get":
+        op.result = rng.choice([*values[:3], ABSENT])
+    elif op.kind == "delete" and op.result is not None:
+        op.result = not op.result
+
+
+def _plant(rng: random.Random, world: World) -> None:
+    """Change one result to another plausible one, or one transaction's outcome, session or time."""
+    kinds = ("get", "delete", "scan", "next")
+    reads = [(t, op) for t in world.txns for op in t.ops if op.kind in kinds and not op.failed]
+    if reads and rng.random() < 0.8:
+        txn, op = rng.choice(reads)
+        if op.kind == "next" and rng.random() < 0.5:
+            txn.ops.remove(op)  # the iterator skips a key
+        else:
+            _plant_read(rng, world, op)
+        return
+    txn, other = rng.choice(world.txns), rng.choice(world.txns)
+    what = rng.choice(["outcome", "swap", *["session"] * (world.clocks == "none")])
+    if what == "outcome":
+        txn.outcome = rng.choice(OUTCOMES)
+    elif what == "swap":
+        txn.outcome, other.outcome = other.outcome, txn.outcome
+    else:
+        txn.session = other.session
+
+
+def _plant_read(rng: random.Random, world: World, op: Op) -> None:
+    def another(key: int) -> Any:
+        written = [o.value for t in world.txns for o in t.ops if o.kind == "put" and o.key == key]
+        return rng.choice([*written, *([world.before[key]] if key in world.before else []), 1])
+
+    if op.kind == "get":
+        op.result = rng.choice([another(op.key), another(op.key), ABSENT])
+    elif op.kind == "delete" and op.result is not None:
+        op.result = not op.result
+    elif op.kind == "next" and op.result is not None:
+        op.result = (op.result[0], another(op.result[0]))
+    elif op.kind == "scan" and op.start < op.stop:
+        key = rng.choice(range(op.start, op.stop))
+        if key in op.result and rng.random() < 0.6:
+            del op.result[key]
+        else:
+            op.result[key] = another(key)
+
+
+# --- building ---------------------------------------------------------------------------------------------
+
+
+def _build(world: World) -> Trace:
+    def bound(key: int | None) -> Any:
+        return Unbounded if key is None else world.keys[key]
+
+    def operation(op: Op) -> histories.Op:
+        key = world.keys[op.key]
+        if op.kind == "put":
+            built = histories.put(key, op.value)
+        elif op.kind == "get":
+            built = histories.get(key, op.result)
+        elif op.kind == "delete":
+            built = histories.delete(key, op.result)
+        elif op.kind == "scan":
+            found = sorted((op.result or {}).items())
+            built = histories.scan(bound(op.low), bound(op.high), {world.keys[k]: v for k, v in found})
+        elif op.kind == "iterator":
+            built = histories.iterator(op.cursor, bound(op.low), bound(op.high))
+        elif op.result is None:
+            built = histories.end(op.cursor)
+        else:
+            built = histories.step(op.cursor, world.keys[op.result[0]], op.result[1])
+        return histories.failed(built) if op.failed else built
+
+    def transaction(t: Txn) -> histories.Txn:
+        times = None if world.clocks == "none" else (t.began, t.ended)
+        clock = "right" if world.clocks == "two clocks" and t.session % 2 else "left"
+        ops = [operation(op) for op in t.ops]
+        if t.outcome == "unknown" and t.lost:
+            ops.append(histories.failed(histories.Op("commit")))
+        return histories.txn(f"s{t.session}", *ops, outcome=t.outcome, time=times, clock=clock)
+
+    initial: Any = {world.keys[k]: v for k, v in world.before.items()}
+    if world.initial != "given":
+        initial = None if world.initial == "empty" else "unknown"
+    return histories.history(*map(transaction, world.txns), initial=initial)
