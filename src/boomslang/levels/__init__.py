@@ -1,0 +1,17 @@
+"""Isolation levels as data: what they are, what they are called, and which implies which."""
+
+from boomslang.levels.catalog import LEVELS, find_level
+from boomslang.levels.lattice import implies, maximal, minimal, strictly_stronger
+from boomslang.levels.level import Dependency, Level, Point
+
+__all__ = [
+    "LEVELS",
+    "Dependency",
+    "Level",
+    "Point",
+    "find_level",
+    "implies",
+    "maximal",
+    "minimal",
+    "strictly_stronger",
+]

@@ -1,0 +1,72 @@
+// From columns to the Abstract Semantic Graph: what each transaction finally wrote and what it saw from outside.
+//
+// Two steps, each one pass over arrays. `extract` walks the operations and knows the meaning of each: own writes are
+// seen by later own reads (and so tell nothing about others, or break the transaction), only the last write of a key
+// counts for others, a scan is a read of every key it covers. `link` looks up who may have written what was read.
+// Both are independent of the isolation level.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace boomslang {
+
+constexpr int32_t ABSENT = -1, PRESENT = -2, UNKNOWN_INIT = -3;
+enum Kind : uint8_t { PUT, GET, DELETE, SCAN, ITERATOR, NEXT };
+enum Flag : uint8_t { FOUND = 1, NOTHING = 2, ERROR = 4, END = 8 };
+enum Outcome : uint8_t { COMMITTED, ABORTED, UNKNOWN };
+enum ReadKind : uint8_t { ITEM, PREDICATE };
+
+struct Columns {
+    int32_t keys = 0;
+    std::span<const int64_t> txn_ops;
+    std::span<const uint8_t> txn_outcome;
+    std::span<const uint8_t> op_kind, op_flags;
+    std::span<const int32_t> op_key, op_value, op_range;
+    std::span<const int32_t> range_lo, range_hi;
+    std::span<const int64_t> range_items;
+    std::span<const int32_t> item_key, item_value;
+    std::span<const int64_t> key_rank;
+    std::span<const uint8_t> key_type;
+    std::span<const int32_t> init;  // of each key
+};
+
+struct Writes {  // sorted by (key, value, transaction)
+    std::vector<int32_t> txn, key, value;
+    std::vector<int32_t> op;
+};
+
+struct Reads {  // grouped by transaction
+    std::vector<int64_t> start;  // txns + 1
+    std::vector<int32_t> key, value;
+    std::vector<int32_t> op;
+    std::vector<uint8_t> kind;
+};
+
+struct Internal {  // reads that contradict the transaction's own writes
+    std::vector<int32_t> txn, key, seen, own;
+    std::vector<int32_t> op;
+};
+
+struct Extracted {
+    Writes final, intermediate;
+    Reads reads;
+    Internal internal;
+};
+
+Extracted extract(const Columns& columns);
+
+struct Links {
+    std::vector<int32_t> writer;      // of each read: its only candidate, -1 the initial state, -2 several, -3 none
+    std::vector<uint8_t> state;       // of each transaction: 0 in, 1 may be in, 2 out
+    std::vector<int32_t> init;        // initial values, where the reads fix them
+    std::vector<int64_t> orphans;     // reads of transactions that are in, without any candidate
+    std::vector<int64_t> forced_by;   // of each transaction of unknown outcome that is in: the read that took its value, or -1
+    std::vector<int64_t> init_by;     // of each key with unknown initial value: the read that fixed it, or -1 (empty if none unknown)
+};
+
+Links link(std::span<const uint8_t> outcome, std::span<const int64_t> read_start, std::span<const int32_t> read_key,
+           std::span<const int32_t> read_value, std::span<const int64_t> key_start, std::span<const int32_t> write_txn,
+           std::span<const int32_t> write_value, std::span<const int32_t> init);
+
+}  // namespace boomslang

@@ -1,0 +1,223 @@
+// The meaning of each operation: own writes, final writes, and what was seen from outside.
+#include <algorithm>
+#include <map>
+
+#include "analyse.hpp"
+
+namespace boomslang {
+
+namespace {
+
+struct Walk {
+    const Columns& c;
+    Extracted out;
+    // The latest own write of each key, valid while own_txn says it is this transaction's.
+    std::vector<int32_t> own_txn, own_value, own_op;
+    std::vector<int32_t> written;  // keys this transaction has written
+    // The keys a range read can say anything about, in key order: somebody wrote them, or they may be there initially.
+    std::vector<int32_t> ordered;
+    std::vector<int64_t> ordered_rank;
+    struct Open {
+        int32_t op;
+        int64_t cursor, end;  // ranks
+    };
+    std::map<int32_t, Open> iterators;  // of this transaction, by range
+    int32_t txn = 0;
+    bool observing = true;
+    std::vector<int64_t> type_first, type_end;  // ranks of each key type
+
+    explicit Walk(const Columns& columns) : c(columns) {
+        own_txn.assign(size_t(c.keys), -1);
+        own_value.resize(size_t(c.keys));
+        own_op.resize(size_t(c.keys));
+    }
+
+    void prepare_ranges() {
+        if (c.range_lo.empty()) return;
+        std::vector<uint8_t> tells(size_t(c.keys), 0);
+        for (size_t t = 0; t + 1 < c.txn_ops.size(); ++t) {
+            if (c.txn_outcome[t] == ABORTED) continue;
+            for (int64_t o = c.txn_ops[t]; o < c.txn_ops[t + 1]; ++o)
+                if (!(c.op_flags[o] & ERROR) && (c.op_kind[o] == PUT || c.op_kind[o] == DELETE))
+                    tells[size_t(c.op_key[o])] = 1;
+        }
+        type_first.assign(256, INT64_MAX), type_end.assign(256, 0);
+        for (int32_t k = 0; k < c.keys; ++k) {
+            if (tells[size_t(k)] || c.init[k] != ABSENT) ordered.push_back(k);
+            int64_t& first = type_first[c.key_type[k]];
+            int64_t& end = type_end[c.key_type[k]];
+            first = std::min(first, c.key_rank[k]), end = std::max(end, c.key_rank[k] + 1);
+        }
+        std::sort(ordered.begin(), ordered.end(), [&](int32_t a, int32_t b) { return c.key_rank[a] < c.key_rank[b]; });
+        for (int32_t k : ordered) ordered_rank.push_back(c.key_rank[k]);
+    }
+
+    // The ranks a range covers. One bound missing: to the end of the other's type. Both missing: everything.
+    void bounds(int32_t range, int64_t& low, int64_t& high) const {
+        int32_t lo = c.range_lo[range], hi = c.range_hi[range];
+        low = lo >= 0 ? c.key_rank[lo] : hi >= 0 ? type_first[c.key_type[hi]] : 0;
+        high = hi >= 0 ? c.key_rank[hi] : lo >= 0 ? type_end[c.key_type[lo]] : c.keys;
+    }
+
+    void write(int32_t key, int32_t value, int32_t op) {
+        if (own_txn[size_t(key)] == txn) {
+            add(out.intermediate, txn, key, own_value[size_t(key)], own_op[size_t(key)]);
+        } else {
+            own_txn[size_t(key)] = txn;
+            written.push_back(key);
+        }
+        own_value[size_t(key)] = value, own_op[size_t(key)] = op;
+    }
+    static void add(Writes& w, int32_t txn, int32_t key, int32_t value, int32_t op) {
+        w.txn.push_back(txn), w.key.push_back(key), w.value.push_back(value), w.op.push_back(op);
+    }
+
+    static bool fits(int32_t value, int32_t pattern) { return pattern == PRESENT ? value != ABSENT : value == pattern; }
+
+    void external(int32_t key, int32_t pattern, ReadKind kind, int32_t op) {
+        out.reads.key.push_back(key), out.reads.value.push_back(pattern);
+        out.reads.op.push_back(op), out.reads.kind.push_back(kind);
+    }
+    void broken(int32_t key, int32_t pattern, int32_t own, int32_t op) {
+        auto& i = out.internal;
+        i.txn.push_back(txn), i.key.push_back(key), i.seen.push_back(pattern), i.own.push_back(own), i.op.push_back(op);
+    }
+
+    void observe(int32_t key, int32_t pattern, ReadKind kind, int32_t op) {
+        if (!observing) return;
+        if (own_txn[size_t(key)] != txn) return external(key, pattern, kind, op);
+        if (!fits(own_value[size_t(key)], pattern)) broken(key, pattern, own_value[size_t(key)], op);
+    }
+
+    // An own write made while the iterator is open may or may not be seen by it.
+    void observe_open(int32_t key, int32_t pattern, ReadKind kind, int32_t op, int32_t opened) {
+        if (!observing) return;
+        if (own_txn[size_t(key)] != txn || own_op[size_t(key)] < opened) return observe(key, pattern, kind, op);
+        bool before = false;
+        int32_t value_before = ABSENT;
+        for (int64_t o = c.txn_ops[txn]; o < op; ++o) {
+            if (c.op_flags[o] & ERROR || c.op_key[o] != key) continue;
+            bool deletes = c.op_kind[o] == DELETE && !(c.op_flags[o] & NOTHING);
+            if (c.op_kind[o] != PUT && !deletes) continue;
+            int32_t value = deletes ? ABSENT : c.op_value[o];
+            if (o < opened) {
+                before = true, value_before = value;
+            } else if (fits(value, pattern)) {
+                return;
+            }
+        }
+        if (!before) return external(key, pattern, kind, op);
+        if (!fits(value_before, pattern)) broken(key, pattern, value_before, op);
+    }
+
+    template <class F>
+    void covered(int64_t low, int64_t high, F&& f) const {
+        auto it = std::lower_bound(ordered_rank.begin(), ordered_rank.end(), low);
+        for (; it != ordered_rank.end() && *it < high; ++it) f(ordered[size_t(it - ordered_rank.begin())]);
+    }
+
+    void scan(int32_t op) {
+        int32_t range = c.op_range[op];
+        int64_t low, high;
+        bounds(range, low, high);
+        std::vector<std::pair<int64_t, int32_t>> items;  // by rank
+        for (int64_t i = c.range_items[range]; i < c.range_items[range + 1]; ++i)
+            items.push_back({c.key_rank[c.item_key[i]], c.item_value[i]});
+        std::sort(items.begin(), items.end());
+        size_t next = 0;
+        for (int64_t i = c.range_items[range]; i < c.range_items[range + 1]; ++i)
+            observe(c.item_key[i], c.item_value[i], ITEM, op);
+        covered(low, high, [&](int32_t key) {
+            while (next < items.size() && items[next].first < c.key_rank[key]) ++next;
+            if (next < items.size() && items[next].first == c.key_rank[key]) return;
+            observe(key, ABSENT, PREDICATE, op);
+        });
+    }
+
+    void advance(int32_t op) {
+        auto found = iterators.find(c.op_range[op]);
+        if (found == iterators.end()) return;  // its open failed: nothing is known
+        Open& it = found->second;
+        bool end = c.op_flags[op] & END;
+        int64_t until = end ? it.end : c.key_rank[c.op_key[op]];
+        covered(it.cursor, until, [&](int32_t key) { observe_open(key, ABSENT, PREDICATE, op, it.op); });
+        if (!end) observe_open(c.op_key[op], c.op_value[op], ITEM, op, it.op);
+        it.cursor = until + 1;
+    }
+
+    void operation(int32_t o) {
+        if (c.op_flags[o] & ERROR) return;
+        switch (c.op_kind[o]) {
+            case PUT:
+                return write(c.op_key[o], c.op_value[o], o);
+            case GET:
+                return observe(c.op_key[o], c.op_value[o], ITEM, o);
+            case DELETE:
+                if (c.op_flags[o] & NOTHING) return observe(c.op_key[o], ABSENT, ITEM, o);
+                if (c.op_flags[o] & FOUND) observe(c.op_key[o], PRESENT, ITEM, o);
+                return write(c.op_key[o], ABSENT, o);
+            case SCAN:
+                return observing ? scan(o) : void();
+            case ITERATOR: {
+                Open it{o, 0, 0};
+                bounds(c.op_range[o], it.cursor, it.end);
+                iterators[c.op_range[o]] = it;
+                return;
+            }
+            case NEXT:
+                return observing ? advance(o) : void();
+            default:
+                return;
+        }
+    }
+
+    void run() {
+        prepare_ranges();
+        int32_t txns = int32_t(c.txn_ops.size()) - 1;
+        out.reads.start.assign(1, 0);
+        for (txn = 0; txn < txns; ++txn) {
+            observing = c.txn_outcome[txn] != ABORTED;
+            written.clear();
+            if (!iterators.empty()) iterators.clear();
+            for (int64_t o = c.txn_ops[txn]; o < c.txn_ops[txn + 1]; ++o) operation(int32_t(o));
+            for (int32_t key : written) add(out.final, txn, key, own_value[size_t(key)], own_op[size_t(key)]);
+            out.reads.start.push_back(int64_t(out.reads.key.size()));
+        }
+        sort(out.final);
+        sort(out.intermediate);
+    }
+
+    // By key (a counting sort, which keeps the order of transactions), then by value within the key.
+    void sort(Writes& w) const {
+        std::vector<int64_t> start(size_t(c.keys) + 1, 0);
+        for (int32_t k : w.key) ++start[size_t(k) + 1];
+        for (int32_t k = 0; k < c.keys; ++k) start[size_t(k) + 1] += start[size_t(k)];
+        struct Row {
+            int32_t value, txn, op;
+            bool operator<(const Row& o) const {
+                return value != o.value ? value < o.value : txn != o.txn ? txn < o.txn : op < o.op;
+            }
+        };
+        std::vector<Row> rows(w.key.size());
+        {
+            std::vector<int64_t> at(start.begin(), start.end() - 1);
+            for (size_t i = 0; i < w.key.size(); ++i) rows[size_t(at[size_t(w.key[i])]++)] = {w.value[i], w.txn[i], w.op[i]};
+        }
+        for (int32_t k = 0; k < c.keys; ++k) {
+            auto first = rows.begin() + start[size_t(k)], last = rows.begin() + start[size_t(k) + 1];
+            if (!std::is_sorted(first, last)) std::sort(first, last);
+            for (int64_t i = start[size_t(k)]; i < start[size_t(k) + 1]; ++i) w.key[size_t(i)] = k;
+        }
+        for (size_t i = 0; i < rows.size(); ++i) w.value[i] = rows[i].value, w.txn[i] = rows[i].txn, w.op[i] = rows[i].op;
+    }
+};
+
+}  // namespace
+
+Extracted extract(const Columns& columns) {
+    Walk walk(columns);
+    walk.run();
+    return std::move(walk.out);
+}
+
+}  // namespace boomslang

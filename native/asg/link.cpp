@@ -1,0 +1,75 @@
+// Who may have written what was read: the read lineage.
+//
+// A read with one candidate is a known dependency. If that candidate's outcome is unknown, the read shows that it
+// committed, and then its own reads count too, and so on. Where the initial value of a key is unknown, a read that
+// nobody else can explain fixes it.
+#include <algorithm>
+
+#include "analyse.hpp"
+
+namespace boomslang {
+
+Links link(std::span<const uint8_t> outcome, std::span<const int64_t> read_start, std::span<const int32_t> read_key,
+           std::span<const int32_t> read_value, std::span<const int64_t> key_start, std::span<const int32_t> write_txn,
+           std::span<const int32_t> write_value, std::span<const int32_t> init) {
+    const int32_t txns = int32_t(outcome.size());
+    Links out;
+    out.init.assign(init.begin(), init.end());
+    bool open_init = std::find(init.begin(), init.end(), UNKNOWN_INIT) != init.end();
+    if (open_init) out.init_by.assign(init.size(), -1);
+    auto fits = [](int32_t value, int32_t pattern) { return pattern == PRESENT ? value != ABSENT : value == pattern; };
+
+    // Fixing an initial value can turn reads seen earlier into known ones; repeat until nothing is fixed any more.
+    for (bool again = true; again;) {
+        again = false;
+        out.writer.assign(read_key.size(), -2);
+        out.state.assign(size_t(txns), 0);
+        out.forced_by.assign(size_t(txns), -1);
+        out.orphans.clear();
+        std::vector<int32_t> work;
+        for (int32_t t = 0; t < txns; ++t) {
+            out.state[size_t(t)] = outcome[t] == COMMITTED ? 0 : outcome[t] == UNKNOWN ? 1 : 2;
+            if (outcome[t] == COMMITTED) work.push_back(t);
+        }
+        for (size_t i = 0; i < work.size(); ++i) {
+            int32_t t = work[i];
+            for (int64_t r = read_start[t]; r < read_start[t + 1]; ++r) {
+                int32_t key = read_key[r], pattern = read_value[r];
+                auto first = write_value.begin() + key_start[key], last = write_value.begin() + key_start[key + 1];
+                auto low = pattern == PRESENT ? std::upper_bound(first, last, ABSENT) : std::lower_bound(first, last, pattern);
+                int found = 0;
+                int32_t only = -1;
+                for (auto it = low; it != last && fits(*it, pattern) && found < 2; ++it) {
+                    int32_t w = write_txn[it - write_value.begin()];
+                    if (w == t || out.state[size_t(w)] == 2) continue;
+                    ++found;
+                    only = w;
+                }
+                int32_t& start = out.init[size_t(key)];
+                bool open = start == UNKNOWN_INIT;
+                bool from_init = open || fits(start, pattern);
+                int32_t& writer = out.writer[size_t(r)];
+                if (found == 0 && open && pattern != PRESENT) {
+                    start = pattern;
+                    out.init_by[size_t(key)] = r;
+                    writer = -1;
+                    again = true;
+                } else if (found == 0 && !open) {
+                    writer = from_init ? -1 : -3;
+                    if (!from_init) out.orphans.push_back(r);
+                } else if (found == 1 && !from_init) {
+                    writer = only;
+                    if (out.state[size_t(only)] == 1) {
+                        out.state[size_t(only)] = 0;
+                        out.forced_by[size_t(only)] = r;
+                        work.push_back(only);
+                    }
+                }
+            }
+        }
+    }
+    std::sort(out.orphans.begin(), out.orphans.end());
+    return out;
+}
+
+}  // namespace boomslang

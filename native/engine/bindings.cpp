@@ -1,0 +1,111 @@
+// The binding: arrays in, arrays out. No logic lives here.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+
+#include "engine.hpp"
+
+namespace nb = nanobind;
+using namespace boomslang;
+
+namespace {
+template <class T>
+using In = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+template <class T>
+std::span<const T> view(const In<T>& a) {
+    return {a.data(), a.shape(0)};
+}
+
+nb::object out(std::vector<int32_t>&& v) {
+    auto* owned = new std::vector<int32_t>(std::move(v));
+    nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<int32_t>*>(p); });
+    size_t shape[1] = {owned->size()};
+    return nb::cast(nb::ndarray<nb::numpy, int32_t, nb::ndim<1>>(owned->data(), 1, shape, owner));
+}
+
+nb::dict solve(int32_t txns, int32_t points, int32_t helpers, int32_t keys, In<uint8_t> state, In<int64_t> read_start,
+               In<int32_t> read_key, In<int32_t> read_value, In<int32_t> read_writer, In<uint8_t> read_strong,
+               In<int64_t> key_start, In<int32_t> write_txn, In<int32_t> write_value, In<int32_t> init,
+               In<int32_t> edge_from, In<int32_t> edge_to, In<int32_t> hint_next, In<int64_t> priority,
+               double seconds, double megabytes, int64_t hint_conflicts, nb::object progress) {
+    Problem p;
+    p.txns = txns, p.points = points, p.helpers = helpers, p.keys = keys;
+    p.state = view(state), p.read_start = view(read_start), p.read_key = view(read_key);
+    p.read_value = view(read_value), p.read_writer = view(read_writer), p.read_strong = view(read_strong);
+    p.key_start = view(key_start), p.write_txn = view(write_txn), p.write_value = view(write_value);
+    p.init = view(init), p.edge_from = view(edge_from), p.edge_to = view(edge_to);
+    p.hint_next = view(hint_next), p.priority = view(priority);
+
+    Limits limits;
+    limits.seconds = seconds, limits.megabytes = megabytes;
+    Options options;
+    options.hint_conflicts = hint_conflicts;
+    Answer answer;
+    Stats stats;
+    bool raised = false;
+    {
+        nb::gil_scoped_release release;
+        std::unique_ptr<Engine> engine;
+        limits.tick = [&]() {
+            nb::gil_scoped_acquire acquire;
+            if (PyErr_CheckSignals() != 0) {
+                raised = true;
+                return false;
+            }
+            if (!progress.is_none() && engine) {
+                try {
+                    progress(engine->stats.decisions, engine->stats.conflicts, engine->pending());
+                } catch (nb::python_error& e) {
+                    e.restore();
+                    raised = true;
+                    return false;
+                }
+            }
+            return true;
+        };
+        try {
+            engine = std::make_unique<Engine>(p, limits, options);
+            answer = engine->solve();
+        } catch (const Stopped& stopped) {
+            answer = Answer{};
+            answer.reason = stopped.reason;
+        } catch (const std::bad_alloc&) {
+            answer = Answer{};
+            answer.reason = "memory";
+        }
+        if (engine) stats = engine->stats;
+    }
+    if (raised) throw nb::python_error();
+    nb::dict d;
+    const char* names[] = {"valid", "invalid", "unknown"};
+    d["status"] = names[answer.status];
+    d["reason"] = answer.reason;
+    d["order"] = out(std::move(answer.order));
+    d["read_writer"] = out(std::move(answer.read_writer));
+    d["initial"] = out(std::move(answer.initial));
+    d["core_txns"] = out(std::move(answer.core_txns));
+    d["core_reads"] = out(std::move(answer.core_reads));
+    d["core_tracked"] = answer.core_tracked;
+    nb::dict s;
+    s["decisions"] = stats.decisions, s["conflicts"] = stats.conflicts, s["propagations"] = stats.propagations;
+    s["restarts"] = stats.restarts, s["variables"] = stats.variables, s["clauses"] = stats.clauses;
+    s["learned"] = stats.learned, s["removed"] = stats.removed, s["moves"] = stats.moves;
+    s["checks"] = stats.checks, s["guess_violations"] = stats.guess_violations;
+    s["hints_dropped"] = stats.hints_dropped;
+    d["stats"] = s;
+    return d;
+}
+}  // namespace
+
+NB_MODULE(_engine, m) {
+    m.def("solve", &solve, nb::arg("txns"), nb::arg("points"), nb::arg("helpers"), nb::arg("keys"), nb::arg("state"),
+          nb::arg("read_start"), nb::arg("read_key"), nb::arg("read_value"), nb::arg("read_writer"),
+          nb::arg("read_strong"), nb::arg("key_start"), nb::arg("write_txn"), nb::arg("write_value"), nb::arg("init"),
+          nb::arg("edge_from"), nb::arg("edge_to"), nb::arg("hint_next"), nb::arg("priority"), nb::arg("seconds"),
+          nb::arg("megabytes"), nb::arg("hint_conflicts"), nb::arg("progress").none());
+    m.def("resident_megabytes", &resident_megabytes);
+}

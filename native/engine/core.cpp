@@ -1,0 +1,108 @@
+// The core: which transactions and reads the refutation used.
+//
+// Every clause has an entry in a log: a clause of the problem says which read or which pair of writers it came
+// from, a learned one which entries it was resolved from, a cycle which literals lay on it. Walking back from the
+// final conflict gives the parts of the problem that were used. The known edges between the literals of a cycle are
+// not logged (paths may be long, and most conflicts do not matter in the end): the known graph never changes, so a
+// shortest known path is found again here. What comes out is refuted, but not minimal; the caller shrinks it.
+#include <algorithm>
+
+#include "engine.hpp"
+
+namespace boomslang {
+
+int32_t Engine::log(LogKind kind, const std::vector<int32_t>& data) {
+    if (log_full_) return 0;
+    if ((log_data_.size() + log_.size() * 4) * 4 > options_.proof_megabytes * 1000000) {
+        log_full_ = true;
+        log_data_ = {};
+        return 0;
+    }
+    log_.push_back({kind, uint32_t(data.size()), log_data_.size()});
+    log_data_.insert(log_data_.end(), data.begin(), data.end());
+    return int32_t(log_.size()) - 1;
+}
+
+void Engine::core_add_edge(int32_t from, int32_t to, std::vector<uint8_t>& txns, std::vector<uint8_t>& reads) {
+    int32_t a = order_.txn_of(from), b = order_.txn_of(to);
+    if (a >= 0) txns[size_t(a)] = 1;
+    if (b >= 0) txns[size_t(b)] = 1;
+    if (a < 0 || b < 0 || a == b) return;
+    for (int64_t r = p_.read_start[b]; r < p_.read_start[b + 1]; ++r)
+        if (p_.read_writer[r] == a && p_.state[b] == MUST) {
+            reads[size_t(r)] = 1;
+            return;
+        }
+}
+
+void Engine::core_of_known_path(int32_t from, int32_t to, std::vector<uint8_t>& txns, std::vector<uint8_t>& reads) {
+    if (from == to) return;
+    std::vector<int32_t> queue{from};
+    std::vector<int32_t> parent(size_t(order_.nodes()), -1);
+    parent[size_t(from)] = from;
+    for (size_t i = 0; i < queue.size() && parent[size_t(to)] < 0; ++i)
+        order_.known_out(queue[i], [&](int32_t next) {
+            if (parent[size_t(next)] >= 0) return;
+            parent[size_t(next)] = queue[i];
+            queue.push_back(next);
+        });
+    if (parent[size_t(to)] < 0) return;
+    for (int32_t n = to; n != from; n = parent[size_t(n)]) core_add_edge(parent[size_t(n)], n, txns, reads);
+}
+
+void Engine::extract_core(Answer& answer) {
+    answer.status = Answer::INVALID;
+    std::vector<uint8_t> txns(size_t(p_.txns), 0), reads(size_t(reads_), 0);
+    if (log_full_) {
+        answer.core_tracked = false;
+        std::fill(txns.begin(), txns.end(), 1);
+        std::fill(reads.begin(), reads.end(), 1);
+    } else {
+        std::vector<uint8_t> seen(log_.size(), 0);
+        std::vector<int32_t> stack{final_log_};
+        HashMap paths;
+        while (!stack.empty()) {
+            int32_t id = stack.back();
+            stack.pop_back();
+            if (id < 0 || seen[size_t(id)]) continue;
+            seen[size_t(id)] = 1;
+            limits_.step(4);
+            LogEntry e = log_[size_t(id)];
+            const int32_t* data = log_data_.data() + e.start;
+            switch (e.kind) {
+                case LEARNED:
+                    stack.insert(stack.end(), data, data + e.size);
+                    break;
+                case READ_CLAUSE:
+                    reads[size_t(data[0])] = 1;
+                    txns[size_t(read_txn_[size_t(data[0])])] = 1;
+                    for (uint32_t i = 1; i < e.size; ++i) txns[size_t(data[i])] = 1;
+                    break;
+                case OVERLAP_CLAUSE:
+                    txns[size_t(data[0])] = txns[size_t(data[1])] = 1;
+                    break;
+                case CYCLE:
+                    for (uint32_t i = 0; i < e.size; ++i) {
+                        const Var& x = vars_[size_t(data[i] >> 1)];
+                        const Var& y = vars_[size_t(data[(i + 1) % e.size] >> 1)];
+                        if (x.kind != ORDER || y.kind != ORDER) continue;
+                        int32_t leaves = (data[i] & 1) ? x.a : x.b;
+                        int32_t enters = (data[(i + 1) % e.size] & 1) ? y.b : y.a;
+                        int32_t& done = paths[uint64_t(uint32_t(leaves)) << 32 | uint32_t(enters)];
+                        if (done >= 0) continue;
+                        done = 1;
+                        core_of_known_path(leaves, enters, txns, reads);
+                    }
+                    break;
+                case AXIOM:
+                    break;
+            }
+        }
+    }
+    for (int32_t t = 0; t < p_.txns; ++t)
+        if (txns[size_t(t)]) answer.core_txns.push_back(t);
+    for (int32_t r = 0; r < reads_; ++r)
+        if (reads[size_t(r)]) answer.core_reads.push_back(r);
+}
+
+}  // namespace boomslang

@@ -1,0 +1,262 @@
+// Simulate: replay the current order, and after a change only the part of each key's life that changed.
+//
+// The first replay is one sweep over the whole order with the last writer of each key at hand. Should it find
+// violations, every key gets its writers and readers as lists sorted by position. A move permutes nodes inside
+// one window of positions, so of a touched key only the stretch inside the window is sorted again, and only
+// these reads are looked at again: those in the window, and, if another writer is now the last one in it, those
+// up to the next writer.
+#include <algorithm>
+
+#include "engine.hpp"
+
+namespace boomslang {
+
+void Engine::candidates(int32_t r, int64_t& low, int64_t& high) const {
+    int32_t key = p_.read_key[r], pattern = p_.read_value[r];
+    auto first = p_.write_value.begin() + p_.key_start[key], last = p_.write_value.begin() + p_.key_start[key + 1];
+    if (pattern == PRESENT) {
+        low = std::upper_bound(first, last, ABSENT) - p_.write_value.begin();
+        high = p_.key_start[key + 1];
+    } else {
+        auto range = std::equal_range(first, last, pattern);
+        low = range.first - p_.write_value.begin(), high = range.second - p_.write_value.begin();
+    }
+}
+
+// Does the initial value of the key match? Where it is to be chosen and still open, this chooses it.
+bool Engine::initial_matches(int32_t key, int32_t pattern) {
+    int32_t init = p_.init[key];
+    if (init != UNKNOWN_INIT) return matches(init, pattern);
+    int32_t& now = chosen_init_[size_t(key)];
+    auto ruled_out = [&](int32_t value) {
+        int32_t v = initial_var_.get(uint64_t(uint32_t(key)) << 32 | uint32_t(value));
+        return v >= 0 && vars_[size_t(v)].value < 0;
+    };
+    if (now == NO_VALUE || (now == PRESENT && pattern >= 0)) {
+        if (ruled_out(pattern) || (pattern >= 0 && ruled_out(PRESENT))) return false;
+        now = pattern;
+        return true;
+    }
+    return matches(now, pattern);
+}
+
+void Engine::sweep() {
+    read_queued_.assign(size_t(reads_), 0);
+    write_queued_.assign(p_.points == 2 ? size_t(writes_) : 0, 0);
+    std::vector<int32_t> last(size_t(p_.keys), -1);
+    for (int32_t i = 0; i < order_.nodes(); ++i) {
+        int32_t node = order_.at[size_t(i)], t = order_.txn_of(node);
+        if (t < 0 || p_.state[t] == OUT || !active(t)) continue;
+        limits_.step(8);
+        bool reads_here = node == order_.begin_of(t), writes_here = node == order_.commit_of(t);
+        if (reads_here)
+            for (int64_t r = p_.read_start[t]; r < p_.read_start[t + 1]; ++r) {
+                int32_t key = p_.read_key[r], w = last[size_t(key)];
+                bool fits = w >= 0 ? matches(p_.write_value[w], p_.read_value[r])
+                                   : initial_matches(key, p_.read_value[r]);
+                int32_t ignored;
+                if (!fits && (p_.read_strong[r] || !read_holds(int32_t(r), ignored))) dirty_read(int32_t(r));
+            }
+        if (writes_here)
+            for (int64_t j = txn_write_start_[size_t(t)]; j < txn_write_start_[size_t(t) + 1]; ++j) {
+                int32_t w = txn_writes_[size_t(j)];
+                int32_t& before = last[size_t(write_key_[size_t(w)])];
+                if (p_.points == 2 && before >= 0 && write_pos(before) > order_.pos[order_.begin_of(t)]) dirty_write(w);
+                before = w;
+            }
+    }
+}
+
+void Engine::build_lists() {
+    lists_ = true;
+    writers_.resize(size_t(writes_));
+    writer_count_.assign(size_t(p_.keys), 0);
+    reader_start_.assign(size_t(p_.keys) + 1, 0);
+    for (int32_t r = 0; r < reads_; ++r) ++reader_start_[size_t(p_.read_key[r]) + 1];
+    for (int32_t k = 0; k < p_.keys; ++k) reader_start_[size_t(k) + 1] += reader_start_[size_t(k)];
+    readers_.resize(size_t(reads_));
+    std::vector<int64_t> next(reader_start_.begin(), reader_start_.end() - 1);
+    for (int32_t i = 0; i < order_.nodes(); ++i) {
+        int32_t node = order_.at[size_t(i)], t = order_.txn_of(node);
+        if (t < 0 || p_.state[t] == OUT) continue;
+        limits_.step(8);
+        if (node == order_.begin_of(t))
+            for (int64_t r = p_.read_start[t]; r < p_.read_start[t + 1]; ++r)
+                readers_[size_t(next[size_t(p_.read_key[r])]++)] = int32_t(r);
+        if (node == order_.commit_of(t))
+            for (int64_t j = txn_write_start_[size_t(t)]; j < txn_write_start_[size_t(t) + 1]; ++j) {
+                int32_t w = txn_writes_[size_t(j)], k = write_key_[size_t(w)];
+                writers_[size_t(p_.key_start[k] + writer_count_[size_t(k)]++)] = w;
+            }
+    }
+    // Transactions that are out have no place in the lists; close the gap their reads would leave.
+    for (int32_t k = 0; k < p_.keys; ++k) scratch_.push_back(int32_t(next[size_t(k)] - reader_start_[size_t(k)]));
+    reader_count_ = scratch_;
+    scratch_.clear();
+    key_seen_.assign(size_t(p_.keys), 0);
+    node_seen_.assign(size_t(order_.nodes()), 0);
+}
+
+void Engine::dirty_read(int32_t r) {
+    if (read_queued_[size_t(r)] || !active(read_txn_[size_t(r)])) return;
+    read_queued_[size_t(r)] = 1;
+    queue_.push_back(2 * r);
+}
+
+void Engine::dirty_write(int32_t w) {
+    if (p_.points != 2 || write_queued_[size_t(w)]) return;
+    write_queued_[size_t(w)] = 1;
+    queue_.push_back(2 * w + 1);
+}
+
+// All reads of the key placed in [from, to].
+void Engine::dirty_readers(int32_t key, int32_t from, int32_t to) {
+    auto first = readers_.begin() + reader_start_[size_t(key)], last = first + reader_count_[size_t(key)];
+    auto it = std::partition_point(first, last, [&](int32_t r) { return read_pos(r) < from; });
+    for (; it != last && read_pos(*it) <= to; ++it) dirty_read(*it);
+}
+
+void Engine::after_move() {
+    if (!lists_) return;
+    ++key_stamp_;
+    touched_keys_.clear();
+    auto touch = [&](int32_t key) {
+        if (key_seen_[size_t(key)] == key_stamp_) return;
+        key_seen_[size_t(key)] = key_stamp_;
+        touched_keys_.push_back(key);
+    };
+    stats.moves += int64_t(order_.moved.size());
+    for (int32_t node : order_.moved) {
+        node_seen_[size_t(node)] = key_stamp_;
+        int32_t t = order_.txn_of(node);
+        if (t < 0 || p_.state[t] == OUT) continue;
+        limits_.step(8);
+        if (node == order_.begin_of(t)) {
+            for (int64_t r = p_.read_start[t]; r < p_.read_start[t + 1]; ++r) {
+                touch(p_.read_key[r]);
+                dirty_read(int32_t(r));
+            }
+            if (p_.points == 2)
+                for (int64_t j = txn_write_start_[size_t(t)]; j < txn_write_start_[size_t(t) + 1]; ++j)
+                    dirty_write(txn_writes_[size_t(j)]);
+        }
+        if (node == order_.commit_of(t))
+            for (int64_t j = txn_write_start_[size_t(t)]; j < txn_write_start_[size_t(t) + 1]; ++j)
+                touch(write_key_[size_t(txn_writes_[size_t(j)])]);
+    }
+    for (int32_t key : touched_keys_) touch_key(key, order_.window_low, order_.window_high);
+}
+
+void Engine::touch_key(int32_t key, int32_t low, int32_t high) {
+    auto sort_by = [&](auto first, auto last, auto&& position) {
+        // Mostly sorted already: insertion sort, unless the stretch is long.
+        if (last - first > 64) {
+            std::sort(first, last, [&](int32_t a, int32_t b) { return position(a) < position(b); });
+            return;
+        }
+        for (auto i = first; i != last; ++i) {
+            int32_t x = *i, at = position(x);
+            auto j = i;
+            for (; j != first && position(*(j - 1)) > at; --j) *j = *(j - 1);
+            *j = x;
+        }
+    };
+    auto wpos = [&](int32_t w) { return write_pos(w); };
+    auto rpos = [&](int32_t r) { return read_pos(r); };
+    auto writers = writers_.begin() + p_.key_start[key], writers_end = writers + writer_count_[size_t(key)];
+    auto first = std::partition_point(writers, writers_end, [&](int32_t w) { return wpos(w) < low; });
+    auto last = std::partition_point(first, writers_end, [&](int32_t w) { return wpos(w) <= high; });
+    limits_.step(uint32_t(last - first) + 1);
+    bool moved = false;
+    for (auto it = first; it != last && !moved; ++it)
+        moved = node_seen_[size_t(order_.commit_of(p_.write_txn[*it]))] == key_stamp_;
+    int32_t last_before = first == last ? -1 : *(last - 1);
+    if (moved) sort_by(first, last, wpos);
+
+    auto readers = readers_.begin() + reader_start_[size_t(key)], readers_end = readers + reader_count_[size_t(key)];
+    auto rfirst = std::partition_point(readers, readers_end, [&](int32_t r) { return rpos(r) < low; });
+    auto rlast = std::partition_point(rfirst, readers_end, [&](int32_t r) { return rpos(r) <= high; });
+    limits_.step(uint32_t(rlast - rfirst));
+    sort_by(rfirst, rlast, rpos);
+    if (!moved) return;
+    for (auto it = rfirst; it != rlast; ++it) dirty_read(*it);
+    if (p_.points == 2) {
+        for (auto it = first; it != last; ++it) dirty_write(*it);
+        for (auto it = last; it != writers_end; ++it) {
+            dirty_write(*it);
+            if (active(p_.write_txn[*it])) break;
+        }
+    }
+    if (last_before != *(last - 1)) {
+        auto next = last;
+        while (next != writers_end && !active(p_.write_txn[*next])) ++next;
+        int32_t until = next == writers_end ? INT32_MAX : wpos(*next);
+        for (auto it = rlast; it != readers_end && rpos(*it) <= until; ++it) dirty_read(*it);
+    }
+}
+
+int32_t Engine::last_writer(int32_t key, int32_t before, int32_t except) const {
+    auto first = writers_.begin() + p_.key_start[key], last = first + writer_count_[size_t(key)];
+    auto it = std::partition_point(first, last, [&](int32_t w) { return write_pos(w) < before; });
+    while (it != first) {
+        int32_t t = p_.write_txn[*--it];
+        if (t != except && active(t)) return *it;
+    }
+    return -1;
+}
+
+bool Engine::read_holds(int32_t r, int32_t& last) {
+    ++stats.checks;
+    int32_t t = read_txn_[size_t(r)], key = p_.read_key[r];
+    if (!active(t)) return true;
+    int32_t here = order_.pos[size_t(order_.begin_of(t))];
+    if (p_.read_strong[r]) {
+        last = last_writer(key, here, t);
+        return last >= 0 ? matches(p_.write_value[last], p_.read_value[r]) : initial_matches(key, p_.read_value[r]);
+    }
+    last = -1;
+    if (initial_matches(key, p_.read_value[r])) return true;
+    int64_t low, high;
+    candidates(r, low, high);
+    for (int64_t w = low; w < high; ++w) {
+        int32_t other = p_.write_txn[w];
+        if (other != t && p_.state[other] != OUT && active(other) && write_pos(int32_t(w)) < here) return true;
+    }
+    return false;
+}
+
+// The writer of the same key whose commit falls between this writer's begin and commit, or -1.
+int32_t Engine::overlapping(int32_t w) const {
+    int32_t t = p_.write_txn[w];
+    if (!active(t)) return -1;
+    int32_t other = last_writer(write_key_[size_t(w)], write_pos(w), t);
+    return other >= 0 && write_pos(other) > order_.pos[size_t(order_.begin_of(t))] ? other : -1;
+}
+
+// A transaction of unknown outcome comes in or goes. Like the order, this stays when its literal is taken back.
+void Engine::set_active(int32_t txn, bool on) {
+    if (p_.state[txn] != MAY || bool(active_[size_t(txn)]) == on) return;
+    active_[size_t(txn)] = on;
+    if (on)
+        for (int64_t r = p_.read_start[txn]; r < p_.read_start[txn + 1]; ++r) dirty_read(int32_t(r));
+    for (int64_t j = txn_write_start_[size_t(txn)]; j < txn_write_start_[size_t(txn) + 1]; ++j) {
+        int32_t w = txn_writes_[size_t(j)], key = write_key_[size_t(w)];
+        auto first = writers_.begin() + p_.key_start[key], last = first + writer_count_[size_t(key)];
+        auto it = std::partition_point(first, last, [&](int32_t x) { return write_pos(x) <= write_pos(w); });
+        for (; it != last; ++it) {
+            dirty_write(*it);
+            if (active(p_.write_txn[*it])) break;
+        }
+        dirty_write(w);
+        // Weak reads may rest on any earlier writer, so for them all that come later matter.
+        bool all = weak_reads_ && !on;
+        dirty_readers(key, write_pos(w), it == last || all ? INT32_MAX : write_pos(*it));
+    }
+}
+
+void Engine::dirty_initial_readers(int32_t key) {
+    auto first = readers_.begin() + reader_start_[size_t(key)], last = first + reader_count_[size_t(key)];
+    for (auto it = first; it != last; ++it) dirty_read(*it);
+}
+
+}  // namespace boomslang

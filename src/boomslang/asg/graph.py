@@ -1,0 +1,298 @@
+"""Phase 2: the Abstract Semantic Graph, what the trace says, whatever the level.
+
+Three parts (section 4.2 of the paper, and its appendix):
+
+- the *write history*: for each key, who finally wrote what (`write_*`, sorted by key, value, transaction);
+- the *read lineage*: for each read of somebody else's value, who may have written it (`read_*`, grouped by
+  transaction; `read_writer` is the only candidate, INITIAL, SEVERAL or NONE);
+- the *known graph*: the edges of reads with one candidate, session order and real-time order.
+
+A transaction's *state* is what we know of it: IN the history (it committed, or a read shows that it did), MAYBE
+(outcome unknown) or OUT (aborted). Everything is arrays; the pass over the operations is native code.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boomslang.asg import _analyse
+from boomslang.trace.model import ABSENT, NO_TIME, Initial, Outcome, Trace
+
+Int32 = NDArray[np.int32]
+Int64 = NDArray[np.int64]
+UInt8 = NDArray[np.uint8]
+
+PRESENT = -2
+"""A read's pattern: any value, but not absent (a delete that found something)."""
+UNKNOWN_INITIAL = -3
+"""The initial value of a key that the trace leaves open."""
+
+INITIAL, SEVERAL, NONE = -1, -2, -3
+"""`read_writer`, where it is not a transaction."""
+
+IN, MAYBE, OUT = 0, 1, 2
+"""`state` of a transaction."""
+
+ITEM, PREDICATE = 0, 1
+"""`read_kind`."""
+
+
+@dataclass(frozen=True, eq=False)
+class ASG:
+    """The Abstract Semantic Graph of a trace, or of a part of it (then `txn_of` says which part)."""
+
+    trace: Trace
+    txn_of: Int64
+    """The trace's number of each transaction here."""
+    outcome: UInt8
+    state: UInt8
+
+    write_txn: Int32
+    write_key: Int32
+    write_value: Int32
+    write_op: Int32
+    key_start: Int64
+    """Of each key, where its writes start."""
+
+    read_start: Int64
+    """Of each transaction, where its reads start."""
+    read_key: Int32
+    read_value: Int32
+    """A value, ABSENT or PRESENT."""
+    read_op: Int32
+    read_kind: UInt8
+    read_writer: Int32
+
+    initial: Int32
+    """Of each key."""
+    orphans: Int64
+    """Reads without any candidate: the trace breaks every level from read committed up."""
+    forced_by: Int64
+    """Of a transaction of unknown outcome that is IN: the read that shows it. Else -1."""
+    initial_by: Int64
+    """Of a key whose initial value is unknown: the read that fixes it. Else -1. Empty if none is unknown."""
+
+    internal: tuple[Int32, Int32, Int32, Int32, Int32]
+    """Reads that contradict the transaction's own writes: transaction, operation, key, seen, own value."""
+    intermediate: tuple[Int32, Int32, Int32, Int32]
+    """Writes that their own transaction overwrote: transaction, key, value, operation; sorted like the writes."""
+
+    ordered: NDArray[np.bool_]
+    """Has the transaction session and time edges? (In a part, only those that were kept.)"""
+    key_of: Int64 | None = None
+    """The trace's number of each key here; None: the same."""
+
+    @property
+    def transactions(self) -> int:
+        return len(self.outcome)
+
+    @property
+    def keys(self) -> int:
+        return len(self.initial)
+
+    @property
+    def read_txn(self) -> Int32:
+        """Of each read, its transaction."""
+        counts = np.diff(self.read_start)
+        return np.repeat(np.arange(self.transactions, dtype=np.int32), counts)
+
+    def writes_of(self, key: int, pattern: int) -> slice:
+        """The writes of a key that a read with this pattern may have seen (whoever wrote them)."""
+        low, high = int(self.key_start[key]), int(self.key_start[key + 1])
+        values = self.write_value[low:high]
+        if pattern == PRESENT:
+            return slice(low + int(np.searchsorted(values, ABSENT, side="right")), high)
+        first, last = np.searchsorted(values, [pattern], side="left"), np.searchsorted(values, [pattern], side="right")
+        return slice(low + int(first[0]), low + int(last[0]))
+
+    def candidates(self, read: int) -> tuple[list[int], bool]:
+        """Who may have written what this read saw: transactions, and whether the initial state may have."""
+        reader = int(np.searchsorted(self.read_start, read, side="right")) - 1
+        key, pattern = int(self.read_key[read]), int(self.read_value[read])
+        writers = self.write_txn[self.writes_of(key, pattern)].tolist()
+        initial = int(self.initial[key])
+        from_initial = initial == UNKNOWN_INITIAL or (initial != ABSENT if pattern == PRESENT else initial == pattern)
+        return [w for w in writers if w != reader and self.state[w] != OUT], from_initial
+
+    # --- the known graph, besides the reads' edges
+
+    def session_edges(self) -> tuple[Int64, Int64]:
+        """Session order as few edges: from the last committed transaction of the session before it to each
+        transaction that is not out. None leaves a transaction of unknown outcome: its error was no return."""
+        session = self.trace.txn_session[self.txn_of]
+        t = np.flatnonzero((session >= 0) & (self.outcome != Outcome.ABORTED) & self.ordered)
+        t = t[np.argsort(session[t], kind="stable")]
+        committed = np.where(self.outcome[t] == Outcome.COMMITTED, np.arange(len(t)), -1)
+        previous = np.concatenate(([-1], np.maximum.accumulate(committed)[:-1])) if len(t) else committed
+        ok = previous >= 0
+        ok[ok] = session[t[previous[ok]]] == session[t[ok]]
+        return t[previous[ok]], t[ok]
+
+    def time_edges(self) -> tuple[list[tuple[Int64, Int64, Int64, Int64, Int64]], int]:
+        """Real-time order with O(n) helper nodes on a time line for each clock.
+
+        For each clock: (sources, helper each enters, helper chain, targets, helper each leaves), helpers numbered
+        from 0 over all clocks. A helper stands for "all transactions that returned before this moment"; there is
+        one for each moment at which some transaction begins and a new one has returned.
+        """
+        lines = []
+        helpers = 0
+        ids = self.txn_of
+        clock = self.trace.txn_clock[ids]
+        begin, end = self.trace.txn_begin[ids], self.trace.txn_end[ids]
+        for c in np.unique(clock):
+            here = (clock == c) & self.ordered
+            sources = np.flatnonzero(here & (self.outcome == Outcome.COMMITTED) & (end != NO_TIME))
+            targets = np.flatnonzero(here & (self.outcome != Outcome.ABORTED) & (begin != NO_TIME))
+            sources = sources[np.argsort(end[sources], kind="stable")]
+            returned = np.searchsorted(end[sources], begin[targets], side="left")
+            targets, returned = targets[returned > 0], returned[returned > 0]
+            moments = np.unique(returned)
+            if not len(moments):
+                continue
+            enters = np.searchsorted(moments, np.arange(1, moments[-1] + 1), side="left") + helpers
+            leaves = np.searchsorted(moments, returned) + helpers
+            chain = np.arange(helpers, helpers + len(moments))
+            lines.append((sources[: moments[-1]], enters, chain, targets, leaves))
+            helpers += len(moments)
+        return lines, helpers
+
+    def restrict(self, transactions: Int64, reads: Int64) -> ASG:
+        """The weaker problem that keeps only these transactions and these of their reads.
+
+        A transaction that is not kept has an unknown outcome, no reads and no session or time edges; it stays a
+        candidate. One that is no candidate of a kept read could be placed last, so it is left out altogether.
+        """
+        keep = np.zeros(self.transactions, bool)
+        keep[transactions] = True
+        needed = keep.copy()
+        for r in reads.tolist():
+            needed[self.write_txn[self.writes_of(int(self.read_key[r]), int(self.read_value[r]))]] = True
+        old = np.flatnonzero(needed)
+        new = np.full(self.transactions, -1, np.int32)
+        new[old] = np.arange(len(old), dtype=np.int32)
+        writes = np.flatnonzero(needed[self.write_txn])
+        # Few keys are left of perhaps a million: number them anew.
+        used = np.unique(np.concatenate([self.write_key[writes], self.read_key[reads]]))
+        key_new = np.full(self.keys, -1, np.int32)
+        key_new[used] = np.arange(len(used), dtype=np.int32)
+        counts = np.bincount(key_new[self.write_key[writes]], minlength=len(used))
+        reads = np.sort(reads)
+        read_txn = np.searchsorted(self.read_start, reads, side="right") - 1
+        reads = reads[keep[read_txn]]
+        per_txn = np.bincount(new[read_txn[keep[read_txn]]], minlength=len(old))
+        outcome = np.where(keep, self.outcome, np.uint8(Outcome.UNKNOWN))[old].astype(np.uint8)
+        # Values that reads fixed must be fixed again by the reads that are left.
+        initial = self.initial.copy()
+        if len(self.initial_by):
+            initial[self.initial_by >= 0] = UNKNOWN_INITIAL
+        part = replace(
+            self,
+            txn_of=self.txn_of[old],
+            outcome=outcome,
+            write_txn=new[self.write_txn[writes]],
+            write_key=key_new[self.write_key[writes]],
+            write_value=self.write_value[writes],
+            write_op=self.write_op[writes],
+            key_start=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
+            read_start=np.concatenate(([0], np.cumsum(per_txn))).astype(np.int64),
+            read_key=key_new[self.read_key[reads]],
+            read_value=self.read_value[reads],
+            read_op=self.read_op[reads],
+            read_kind=self.read_kind[reads],
+            initial=initial[used],
+            internal=_EMPTY5,
+            intermediate=_EMPTY4,
+            ordered=(self.ordered & keep)[old],
+            key_of=used if self.key_of is None else self.key_of[used],
+        )
+        return _linked(part)
+
+    def trace_key(self, key: int) -> int:
+        """The trace's number of a key."""
+        return key if self.key_of is None else int(self.key_of[key])
+
+
+_EMPTY = np.zeros(0, np.int32)
+_EMPTY4 = (_EMPTY,) * 4
+_EMPTY5 = (_EMPTY,) * 5
+
+
+def _linked(part: ASG) -> ASG:
+    links: dict[str, Any] = _analyse.link(
+        part.outcome,
+        part.read_start,
+        part.read_key,
+        part.read_value,
+        part.key_start,
+        part.write_txn,
+        part.write_value,
+        part.initial,
+    )
+    return replace(
+        part,
+        state=links["state"],
+        read_writer=links["writer"],
+        initial=links["init"],
+        orphans=links["orphans"],
+        forced_by=links["forced_by"],
+        initial_by=links["init_by"],
+    )
+
+
+def build_asg(trace: Trace) -> ASG:
+    """Parse a trace into its Abstract Semantic Graph."""
+    initial = np.full(
+        len(trace.keys), UNKNOWN_INITIAL if trace.initial_mode == Initial.UNKNOWN else ABSENT, dtype=np.int32
+    )
+    initial[trace.initial_key] = trace.initial_value
+    found = _analyse.extract(
+        len(trace.keys),
+        trace.txn_ops,
+        trace.txn_outcome,
+        trace.op_kind,
+        trace.op_flags,
+        trace.op_key,
+        trace.op_value,
+        trace.op_range,
+        trace.range_lo,
+        trace.range_hi,
+        trace.range_items,
+        trace.item_key,
+        trace.item_value,
+        trace.key_rank,
+        trace.keys.type,
+        initial,
+    )
+    write_txn, write_key, write_value, write_op = found["final"]
+    read_start, read_key, read_value, read_op, read_kind = found["reads"]
+    counts = np.bincount(write_key, minlength=len(trace.keys))
+    unlinked = ASG(
+        trace=trace,
+        txn_of=np.arange(len(trace), dtype=np.int64),
+        outcome=trace.txn_outcome,
+        state=trace.txn_outcome,
+        write_txn=write_txn,
+        write_key=write_key,
+        write_value=write_value,
+        write_op=write_op,
+        key_start=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
+        read_start=read_start,
+        read_key=read_key,
+        read_value=read_value,
+        read_op=read_op,
+        read_kind=read_kind,
+        read_writer=_EMPTY,
+        initial=initial,
+        orphans=np.zeros(0, np.int64),
+        forced_by=np.zeros(0, np.int64),
+        initial_by=np.zeros(0, np.int64),
+        internal=found["internal"],
+        intermediate=found["intermediate"],
+        ordered=np.ones(len(trace), bool),
+    )
+    return _linked(unlinked)

@@ -1,0 +1,136 @@
+"""Certificates: what makes an answer checkable by somebody who does not believe it.
+
+A `Witness` proves *valid*: an order of the points, which fixes who overwrote whom and who read from whom; below
+snapshot isolation, where the order alone does not fix every read's writer, those are spelled out. A `Core` proves
+*invalid*: the transactions and reads that already break the level. Both are plain numbers of the trace: transaction
+t is its t-th (in the order of begins), operation o its o-th row, keys and values are numbered as they appear.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boomslang.errors import UsageError
+from boomslang.trace.model import Trace
+
+Int64 = NDArray[np.int64]
+
+VERSION = 1
+_NONE = np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Witness:
+    """An order that explains the trace at `level`."""
+
+    level: str
+    points: int
+    order: Int64
+    """One point a transaction: transactions. Two: 2t is the begin of transaction t, 2t + 1 its commit."""
+    initial: list[tuple[int, int]] = field(default_factory=list)
+    """Where the initial state is unknown: (key, value) that it held. All other keys were absent."""
+    read_op: Int64 = field(default_factory=lambda: _NONE)
+    read_key: Int64 = field(default_factory=lambda: _NONE)
+    read_writer: Int64 = field(default_factory=lambda: _NONE)
+    """Below snapshot isolation, of each read of others' values its writer; -1 the initial state."""
+    version_order: dict[int, Int64] = field(default_factory=dict)
+    """Below snapshot isolation, of each key with several writers their order."""
+
+
+@dataclass(frozen=True)
+class Core:
+    """A part of the trace that breaks `level` on its own, and no smaller part of it does.
+
+    Dropping a transaction makes its outcome unknown and takes its reads, session and time edges away; it stays a
+    candidate for others' reads. Dropping a read deletes that (operation, key).
+    """
+
+    level: str
+    transactions: tuple[int, ...]
+    reads: tuple[tuple[int, int], ...]
+    """(operation, key)."""
+
+
+def fingerprint(trace: Trace) -> dict[str, int]:
+    """Numbers that tell a trace from another: enough to notice a certificate for the wrong one."""
+    return {
+        "transactions": len(trace),
+        "operations": len(trace.op_kind),
+        "keys": len(trace.keys),
+        "values": len(trace.values),
+        "checksum": int(
+            (np.int64(31) * trace.op_key.astype(np.int64) + trace.op_value).sum() % (2**31)
+            if len(trace.op_key)
+            else 0
+        ),
+    }
+
+
+def to_json(trace: Trace, certificate: Witness | Core, **more: Any) -> dict[str, Any]:
+    """The certificate as it is written to a file."""
+    head = {"boomslang-certificate": VERSION, "trace": fingerprint(trace), "level": certificate.level}
+    if isinstance(certificate, Core):
+        core = {"transactions": list(certificate.transactions), "reads": [list(r) for r in certificate.reads]}
+        return {**head, "verdict": "invalid", "core": core, **more}
+    body: dict[str, Any] = {
+        "verdict": "valid",
+        "points": certificate.points,
+        "order": certificate.order.tolist(),
+        "initial": [list(pair) for pair in certificate.initial],
+    }
+    if certificate.read_op.size or certificate.version_order:
+        body["reads"] = np.stack(
+            [certificate.read_op, certificate.read_key, certificate.read_writer], axis=1
+        ).tolist()
+        body["version-order"] = [[key, order.tolist()] for key, order in sorted(certificate.version_order.items())]
+    return {**head, **body, **more}
+
+
+def read_certificate(path: Path, trace: Trace) -> Witness | Core:
+    """Reads a certificate file that was made for this trace."""
+    try:
+        text = path.read_text()
+    except OSError as problem:
+        raise UsageError(f"{path}: cannot read the certificate: {problem.strerror}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{path}: found bytes that are not text; expected a certificate (JSON)") from None
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as problem:
+        raise UsageError(f"{path}: found something that is not JSON ({problem}); expected a certificate") from None
+    if not isinstance(data, dict) or data.get("boomslang-certificate") != VERSION:
+        raise UsageError(f"{path}: not a certificate of version {VERSION}; make one with check --certificate")
+    if data.get("trace") != fingerprint(trace):
+        raise UsageError(
+            f"{path}: made for another trace ({data.get('trace')}); this one is {fingerprint(trace)}"
+        )
+    try:
+        return _parse(data)
+    except (KeyError, TypeError, ValueError, OverflowError) as problem:
+        raise UsageError(f"{path}: a damaged certificate: {problem!r}") from None
+
+
+def _parse(data: dict[str, Any]) -> Witness | Core:
+    level = str(data["level"])
+    if data["verdict"] == "invalid":
+        core = data["core"]
+        return Core(
+            level, tuple(int(t) for t in core["transactions"]), tuple((int(o), int(k)) for o, k in core["reads"])
+        )
+    reads = np.array(data.get("reads", []), np.int64).reshape(-1, 3)
+    return Witness(
+        level=level,
+        points=int(data["points"]),
+        order=np.array(data["order"], np.int64),
+        initial=[(int(k), int(v)) for k, v in data["initial"]],
+        read_op=reads[:, 0].copy(),
+        read_key=reads[:, 1].copy(),
+        read_writer=reads[:, 2].copy(),
+        version_order={int(k): np.array(order, np.int64) for k, order in data.get("version-order", [])},
+    )

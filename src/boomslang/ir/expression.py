@@ -1,0 +1,96 @@
+"""Expressions: boolean formulas over edges, and superpositions over expressions.
+
+An edge present is true. Beside edges there are two atoms for what the trace leaves open: whether a transaction of
+unknown outcome committed, and what a key held initially. A *superposition* `<e1, ..., en>` says that exactly one of
+its expressions holds, and we do not know which (section 4.2 of the paper).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Union
+
+from boomslang.levels.level import Dependency
+
+START = -1
+"""The node of the abstract initial transaction: before everything, and in no graph."""
+
+
+@dataclass(frozen=True)
+class Edge:
+    """An edge between two nodes. Two edges with the same ends may be there for different reasons, so the kind, the
+    key and the read belong to its identity."""
+
+    source: int
+    target: int
+    kind: Dependency
+    key: int = -1
+    read: int = -1
+
+
+@dataclass(frozen=True)
+class Committed:
+    """A transaction of unknown outcome committed."""
+
+    txn: int
+
+
+@dataclass(frozen=True)
+class InitialIs:
+    """A key of unknown initial value held this value (or ABSENT, or anything PRESENT)."""
+
+    key: int
+    value: int
+
+
+@dataclass(frozen=True)
+class Not:
+    inner: Expression
+
+
+@dataclass(frozen=True)
+class And:
+    parts: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
+class Or:
+    parts: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
+class Implies:
+    premise: Expression
+    conclusion: Expression
+
+
+Expression = Union[Edge, Committed, InitialIs, Not, And, Or, Implies]
+
+TRUE = And(())
+FALSE = Or(())
+
+
+def all_of(*parts: Expression) -> Expression:
+    """The conjunction, without needless nesting."""
+    flat = [p for part in parts for p in (part.parts if isinstance(part, And) else (part,))]
+    return flat[0] if len(flat) == 1 else And(tuple(flat))
+
+
+@dataclass(frozen=True)
+class Superposition:
+    """Exactly one of the options holds, provided that `when` does."""
+
+    options: tuple[Expression, ...]
+    why: str
+    when: Expression = TRUE
+
+
+def atoms(expression: Expression) -> list[Edge | Committed | InitialIs]:
+    """All atoms of an expression, in order."""
+    if isinstance(expression, Not):
+        return atoms(expression.inner)
+    if isinstance(expression, (And, Or)):
+        return [a for part in expression.parts for a in atoms(part)]
+    if isinstance(expression, Implies):
+        return atoms(expression.premise) + atoms(expression.conclusion)
+    return [expression]

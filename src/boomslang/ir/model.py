@@ -1,0 +1,251 @@
+"""Phase 3: the intermediate representation, where front end and back end meet.
+
+    IR = graph + expressions + superpositions
+
+The graph holds what is known under a level. What is not known comes in two *families*, each in linear space:
+`WriteOrder(key)`, the order of a key's writers, and `ReadFrom(read)`, the writer of an ambiguous read. A family
+stands for all its superpositions and the anti-dependencies they imply, and can be expanded one by one; that is what
+a person, a printer and an eager solver see. Written out they are quadratic in the writers of a key, which is where
+earlier checkers stop; the native engine never expands them. Superpositions and expressions added by hand are explicit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boomslang.asg.graph import ASG, IN, INITIAL, ITEM, MAYBE, OUT, PRESENT, SEVERAL, UNKNOWN_INITIAL
+from boomslang.ir.expression import (
+    START,
+    TRUE,
+    Committed,
+    Edge,
+    Expression,
+    Implies,
+    InitialIs,
+    Not,
+    Superposition,
+    all_of,
+)
+from boomslang.levels.level import Dependency, Level, Point
+from boomslang.trace.model import ABSENT
+
+Int64 = NDArray[np.int64]
+
+
+@dataclass
+class Graph:
+    """Nodes and known edges. Nodes are the points of transactions, then helper nodes of the time line."""
+
+    points: int
+    transactions: int
+    helpers: int = 0
+    chunks: list[tuple[Int64, Int64, Dependency]] = field(default_factory=list)
+    """Edges that do not come from reads: sources, targets, kind."""
+
+    @property
+    def nodes(self) -> int:
+        return self.points * self.transactions + self.helpers
+
+    def node(self, txn: int, point: Point) -> int:
+        return txn if self.points == 1 else 2 * txn + (point == Point.COMMIT)
+
+    def nodes_of(self, txns: Int64, point: Point) -> Int64:
+        return txns if self.points == 1 else 2 * txns + int(point == Point.COMMIT)
+
+    def transaction(self, node: int) -> int | None:
+        """The transaction a node belongs to; None for a helper."""
+        return node // self.points if 0 <= node < self.points * self.transactions else None
+
+    def name(self, node: int) -> str:
+        """T3, or B3 and C3, or h0 on the time line."""
+        if node == START:
+            return "T_init"
+        txn = self.transaction(node)
+        if txn is None:
+            return f"h{node - self.points * self.transactions}"
+        return f"T{txn}" if self.points == 1 else f"{'BC'[node % 2]}{txn}"
+
+    def add(self, source: int, target: int, kind: Dependency) -> None:
+        """Adds one known edge between nodes: what a module with more knowledge does."""
+        self.chunks.append((np.array([source], np.int64), np.array([target], np.int64), kind))
+
+
+@dataclass(frozen=True)
+class WriteOrder:
+    """The writers of a key are totally ordered, we do not know how."""
+
+    key: int
+    writers: tuple[int, ...]
+
+    def expand(self, ir: IR) -> Iterator[Superposition]:
+        for i, j in combinations(self.writers, 2):
+            yield Superposition(
+                (ir.ww(i, j, self.key), ir.ww(j, i, self.key)),
+                why=f"T{i} and T{j} both wrote {ir.key_name(self.key)}",
+                when=all_of(ir.committed(i), ir.committed(j)),
+            )
+
+
+@dataclass(frozen=True)
+class ReadFrom:
+    """A read took one of its candidates, we do not know which. With one candidate it is known; then the family
+    stands for the anti-dependencies only."""
+
+    read: int
+    txn: int
+    key: int
+    candidates: tuple[int, ...]
+    """Transactions; START for the initial state."""
+
+    def expand(self, ir: IR) -> Iterator[Superposition | Expression]:
+        when = ir.committed(self.txn)
+        reads = {w: ir.wr(w, self) for w in self.candidates}
+        if len(reads) != 1 or when != TRUE:
+            yield Superposition(
+                tuple(reads.values()),
+                why=f"T{self.txn} read {ir.key_name(self.key)} = {ir.read_name(self.read)}",
+                when=when,
+            )
+        for w, takes in reads.items():
+            if w == START:
+                if int(ir.asg.initial[self.key]) == UNKNOWN_INITIAL:
+                    yield Implies(takes, InitialIs(self.key, int(ir.asg.read_value[self.read])))
+            elif ir.committed(w) != TRUE:
+                yield Implies(takes, ir.committed(w))
+        if not ir.sees_last(self.read):
+            return
+        for w, takes in reads.items():
+            for p in ir.writers(self.key):
+                if p in (w, self.txn):
+                    continue
+                overwritten = ir.committed(p) if w == START else ir.ww(w, p, self.key)
+                yield Implies(all_of(takes, overwritten), ir.rw(self, p))
+
+
+@dataclass
+class IR:
+    """The problem of one trace at one level."""
+
+    asg: ASG
+    level: Level
+    graph: Graph
+    superpositions: list[Superposition] = field(default_factory=list)
+    """Explicit ones, besides the families."""
+    expressions: list[Expression] = field(default_factory=list)
+    """Explicit ones, besides the families."""
+
+    # --- atoms
+
+    def committed(self, txn: int) -> Expression:
+        return Committed(txn) if self.asg.state[txn] == MAYBE else TRUE
+
+    def _edge(self, a: int, b: int, kind: Dependency, key: int, read: int = -1) -> Edge:
+        source, target = self.level.edges[kind]
+        return Edge(
+            START if a == START else self.graph.node(a, source), self.graph.node(b, target), kind, key, read
+        )
+
+    def ww(self, i: int, j: int, key: int) -> Edge:
+        return self._edge(i, j, Dependency.WW, key)
+
+    def wr(self, w: int, read: ReadFrom) -> Edge:
+        kind = Dependency.WR if self.asg.read_kind[read.read] == ITEM else Dependency.PWR
+        return self._edge(w, read.txn, kind, read.key, read.read)
+
+    def rw(self, read: ReadFrom, p: int) -> Edge:
+        kind = Dependency.RW if self.asg.read_kind[read.read] == ITEM else Dependency.PRW
+        return self._edge(read.txn, p, kind, read.key, read.read)
+
+    def sees_last(self, read: int) -> bool:
+        """Must this read see the last writer before it (or just some writer before it)?"""
+        item = self.asg.read_kind[read] == ITEM
+        return self.level.items_see_last if item else self.level.predicates_see_last
+
+    # --- the families
+
+    def writers(self, key: int) -> list[int]:
+        low, high = int(self.asg.key_start[key]), int(self.asg.key_start[key + 1])
+        return sorted(w for w in self.asg.write_txn[low:high].tolist() if self.asg.state[w] != OUT)
+
+    def write_orders(self) -> Iterator[WriteOrder]:
+        for key in np.flatnonzero(np.diff(self.asg.key_start) > 1).tolist():
+            writers = self.writers(key)
+            if len(writers) > 1:
+                yield WriteOrder(key, tuple(writers))
+
+    def read_froms(self) -> Iterator[ReadFrom]:
+        """Every read of a transaction that is not out."""
+        read_txn = self.asg.read_txn
+        for read in np.flatnonzero(self.asg.state[read_txn] != OUT).tolist():
+            yield self.read_from(read, int(read_txn[read]))
+
+    def read_from(self, read: int, txn: int) -> ReadFrom:
+        writer = int(self.asg.read_writer[read])
+        if self.asg.state[txn] == IN and writer >= INITIAL:
+            candidates: tuple[int, ...] = (writer,)
+        else:
+            writers, initial = self.asg.candidates(read)
+            candidates = (*((START,) if initial else ()), *writers)
+        return ReadFrom(read, txn, int(self.asg.read_key[read]), candidates)
+
+    def is_known(self, read: ReadFrom) -> bool:
+        """Is the read's writer known, and the read certain to count?"""
+        return self.asg.state[read.txn] == IN and len(read.candidates) == 1
+
+    def known_reads(self) -> Iterator[Edge]:
+        """The edges of reads with one candidate."""
+        for read in self.read_froms():
+            if self.is_known(read) and read.candidates != (START,):
+                yield self.wr(read.candidates[0], read)
+
+    def known_edges(self) -> Iterator[Edge]:
+        """All known edges but B -> C: reads with one candidate, then the rest of the graph."""
+        yield from self.known_reads()
+        for sources, targets, kind in self.graph.chunks:
+            for a, b in zip(sources.tolist(), targets.tolist(), strict=True):
+                yield Edge(a, b, kind)
+
+    def expand(self) -> Iterator[Superposition | Expression]:
+        """Everything unknown, written out: for people and for eager solvers."""
+        for order in self.write_orders():
+            yield from order.expand(self)
+        for read in self.read_froms():
+            yield from read.expand(self)
+        yield from self._initial_axioms()
+        yield from self.superpositions
+        yield from self.expressions
+
+    def _initial_axioms(self) -> Iterator[Expression]:
+        """A key has one initial value."""
+        read_by_key: dict[int, set[int]] = {}
+        open_reads = self.asg.initial[self.asg.read_key] == UNKNOWN_INITIAL
+        for read in np.flatnonzero(open_reads).tolist():
+            read_by_key.setdefault(int(self.asg.read_key[read]), set()).add(int(self.asg.read_value[read]))
+        for key, patterns in sorted(read_by_key.items()):
+            for a, b in combinations(sorted(patterns), 2):
+                if PRESENT in (a, b) and ABSENT not in (a, b):
+                    continue
+                yield Not(all_of(InitialIs(key, a), InitialIs(key, b)))
+
+    # --- names for people
+
+    def key_name(self, key: int) -> str:
+        return repr(self.asg.trace.keys[self.asg.trace_key(key)])
+
+    def value_name(self, value: int) -> str:
+        if value == ABSENT:
+            return "absent"
+        return "some value" if value == PRESENT else repr(self.asg.trace.values[value])
+
+    def read_name(self, read: int) -> str:
+        return self.value_name(int(self.asg.read_value[read]))
+
+
+def ambiguous_reads(asg: ASG) -> int:
+    """How many reads have more than one candidate."""
+    return int(np.count_nonzero(asg.read_writer == SEVERAL))

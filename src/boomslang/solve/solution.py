@@ -1,0 +1,88 @@
+"""What every solver answers, in numbers of the ASG it was given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boomslang.asg.graph import OUT, UNKNOWN_INITIAL
+from boomslang.certify.certificate import Witness
+from boomslang.ir.model import IR
+from boomslang.trace.model import ABSENT
+
+Int64 = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long and how much a solver may use. None: as much as it wants."""
+
+    seconds: float | None = None
+    megabytes: float | None = None
+    progress: Callable[[int, int, int], object] | None = None
+    """Called some twenty times a second with (decisions, conflicts, open constraints)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """`valid` with an order, `invalid` perhaps with a superset of a core, or `unknown` with a reason."""
+
+    status: str
+    reason: str = ""
+    order: Int64 | None = None
+    """The points of all transactions that are in, as nodes of the IR's graph."""
+    read_writer: Int64 | None = None
+    """Of each read: the transaction it took, -1 the initial state, -2 it does not count."""
+    initial: Int64 | None = None
+    """Of each key, its initial value."""
+    core_transactions: Int64 | None = None
+    core_reads: Int64 | None = None
+    stats: dict[str, int] = field(default_factory=dict)
+
+
+def witness(ir: IR, solution: Solution) -> Witness:
+    """The certificate of a valid answer, in numbers of the trace."""
+    asg = ir.asg
+    assert solution.order is not None and solution.read_writer is not None and solution.initial is not None
+    txn = solution.order // ir.graph.points
+    order = asg.txn_of[txn] * ir.graph.points + solution.order % ir.graph.points
+    open_keys = np.flatnonzero(asg.initial == UNKNOWN_INITIAL)
+    fixed = np.flatnonzero(asg.initial_by >= 0) if len(asg.initial_by) else open_keys[:0]
+    initial = []
+    for k in np.union1d(open_keys, fixed).tolist():
+        value = int(solution.initial[k])
+        if value == -2:  # any value will do, as long as it is there
+            value = _some_value(ir, k)
+        if value > ABSENT:
+            initial.append((asg.trace_key(k), value))
+    made = Witness(ir.level.name, ir.graph.points, order, initial)
+    if ir.level.items_see_last and ir.level.predicates_see_last:
+        return made
+    position = np.full(asg.transactions, -1, np.int64)
+    position[txn] = np.arange(len(txn))
+    counts = np.flatnonzero(solution.read_writer > -2)
+    writer = solution.read_writer[counts]
+    versions = {}
+    for k in np.flatnonzero(np.diff(asg.key_start) > 1).tolist():
+        writers = asg.write_txn[asg.key_start[k] : asg.key_start[k + 1]]
+        writers = writers[(asg.state[writers] != OUT) & (position[writers] >= 0)]
+        if len(writers) > 1:
+            versions[asg.trace_key(k)] = asg.txn_of[writers[np.argsort(position[writers])]]
+    return Witness(
+        made.level,
+        made.points,
+        made.order,
+        made.initial,
+        read_op=asg.read_op[counts].astype(np.int64),
+        read_key=asg.read_key[counts].astype(np.int64),
+        read_writer=np.where(writer >= 0, asg.txn_of[np.maximum(writer, 0)], -1),
+        version_order=versions,
+    )
+
+
+def _some_value(ir: IR, key: int) -> int:
+    """A value for a key that must have held one: any value of the trace's table."""
+    return 0 if len(ir.asg.trace.values) else ABSENT
