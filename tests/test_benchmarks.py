@@ -15,7 +15,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+
+from boomslang.certify.certificate import Witness
+from boomslang.certify.replay import ReplayError, replay
+from boomslang.trace import read_trace
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "benchmarks"))
 
@@ -36,7 +41,8 @@ class Recorded:
     """A history read back: its lines, the lines of each transaction, how each ended, the witness."""
 
     def __init__(self, history: History, folder: Path) -> None:
-        out, witness = folder / "trace", folder / "witness"
+        self.path = out = folder / ("trace" if history.folder else "trace.jsonl")
+        witness = folder / "witness"
         self.counts = simulate.generate(history, out, witness)
         files = sorted(out.iterdir()) if history.folder else [out]
         every = [json.loads(line) for file in files for line in file.read_text().splitlines()]
@@ -177,6 +183,39 @@ def test_the_order_agrees_with_the_times(record: Any) -> None:
         if what == "commit":
             assert latest_begin < lines[-1]["return"], "a commit placed after one that began later"
             latest_begin = max(latest_begin, lines[0]["invoke"])
+
+
+def witness_of(recorded: Recorded, level: str) -> Witness:
+    """The database's own order as a certificate of the checker."""
+    trace = read_trace(recorded.path)
+    number = {trace.names[name]: index for index, name in enumerate(trace.txn_name.tolist())}
+    ordered = {txn for what, txn in recorded.witness if what == "commit"}
+    points = 2 if level.endswith("snapshot-isolation") else 1
+    order = [
+        points * number[txn] + (points == 2 and what == "commit")
+        for what, txn in recorded.witness
+        if txn in ordered and (points == 2 or what == "commit")
+    ]
+    return Witness(level=level, points=points, order=np.array(order, np.int64), initial=[])
+
+
+@pytest.mark.parametrize("history", [SMALL, MIXED, replace(MIXED, folder=True, values=0)])
+@pytest.mark.parametrize(
+    ("database", "levels"),
+    [
+        ("ser", ("serializable", "strong-session-serializable", "strict-serializable")),
+        ("si", ("snapshot-isolation", "strong-session-snapshot-isolation", "strong-snapshot-isolation")),
+    ],
+)
+def test_the_checkers_verifier_accepts_the_databases_order(
+    record: Any, history: History, database: str, levels: tuple[str, ...]
+) -> None:
+    recorded = record(replace(history, level=database, times=True, unknown=0.05))
+    for level in levels:
+        replay(read_trace(recorded.path), witness_of(recorded, level))
+    if database == "si":
+        with pytest.raises(ReplayError):
+            replay(read_trace(recorded.path), witness_of(recorded, "serializable"))
 
 
 def test_sessions_run_one_transaction_at_a_time_and_overlap(record: Any) -> None:
