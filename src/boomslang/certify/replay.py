@@ -1,0 +1,199 @@
+"""Replay a witness: does this order of the transactions explain every read of the trace?
+
+A `valid` verdict need not be believed: it comes with an order of the transactions (under snapshot isolation
+of their begins and commits), which settles each key's versions and what each read saw. This file shares no
+code with the solver, trusts nothing in the witness, and knows only what levels mean (Adya, MIT thesis, 1999):
+
+    serializable, strict   a read sees the last version before its transaction
+    snapshot isolation     ... before its begin; of two writers of a key one commits before the other begins
+    repeatable read        item reads as serializable; an unreturned key of a scan as read committed
+    read committed         a read sees some version before its transaction
+
+A version is the last write of a key by an ordered transaction. strong-session- keeps the order of sessions,
+strict and strong- the order in time of transactions that do not overlap.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from boomslang.certify.certificate import Witness
+from boomslang.trace import ABSENT, NO_TIME, Flag, Initial, Kind, Outcome, Trace
+
+Array = np.ndarray[Any, np.dtype[Any]]
+LEVELS = ("read-committed", "repeatable-read", "snapshot-isolation", "serializable", "strict-serializable")
+PRESENT = -2  # what `delete -> found` saw: some value
+CHUNK = 1 << 20  # operations, or reads, looked at together: bounds the memory
+
+
+class ReplayError(Exception):
+    """The witness does not show what it claims; the message says where it breaks."""
+
+
+def replay(trace: Trace, witness: Witness) -> None:
+    """Return if the witness shows that the trace satisfies its level; raise ReplayError if it does not."""
+    try:
+        _replay(trace, witness)
+    except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
+        raise ReplayError(f"the witness is malformed: {error}") from error
+
+
+def _replay(trace: Trace, witness: Witness) -> None:
+    prefix = next(p for p in ("strong-session-", "strong-", "") if witness.level.startswith(p))
+    points = 2 if (base := witness.level.removeprefix(prefix)) == "snapshot-isolation" else 1
+    if base not in LEVELS or witness.points != points:
+        raise ReplayError(f"there is no level {witness.level!r} with {witness.points} point(s) a transaction")
+    place = np.full(points * len(trace), -1)
+    order = _ints("order", witness.order, 0, len(place))
+    place[order] = np.arange(len(order))
+    begin, commit = place[::points], place[points - 1 :: points]  # where they stand in the order; -1: nowhere
+    committed, aborted = trace.txn_outcome == Outcome.COMMITTED, trace.txn_outcome == Outcome.ABORTED
+    _refuse(trace, order[place[order] != np.arange(len(order))] // points, "is in the order twice")
+    _refuse(trace, np.flatnonzero((begin < 0) != (commit < 0)), "has only one of its points in the order")
+    _refuse(trace, np.flatnonzero(committed & (begin < 0)), "committed, but is not in the order")
+    _refuse(trace, np.flatnonzero(aborted & (begin >= 0)), "aborted, but is in the order")
+    _refuse(trace, np.flatnonzero(begin > commit), "commits before it begins")
+    if prefix == "strong-session-":  # each begins after all earlier committed ones of its session
+        inside = np.flatnonzero((trace.txn_session >= 0) & (begin >= 0))
+        inside = inside[np.argsort(trace.txn_session[inside], kind="stable")]
+        apart = trace.txn_session[inside] * np.int64(len(place) + 1)  # keeps the sessions apart
+        before = np.maximum.accumulate(apart + np.where(committed, commit + 1, 0)[inside])[:-1]
+        late = inside[1:][before > (apart + begin[inside])[1:]]
+        _refuse(trace, late, "is placed before an earlier one of its session")
+    if prefix == "strong-" or base == "strict-serializable":
+        for clock in np.unique(trace.txn_clock):  # none commits after the begin of one that followed in time
+            inside = np.flatnonzero((trace.txn_clock == clock) & (begin >= 0))
+            by_begin = inside[np.argsort(begin[inside])]
+            invoked = np.append(NO_TIME, np.maximum.accumulate(trace.txn_begin[by_begin]))
+            latest = invoked[np.searchsorted(begin[by_begin], commit[inside])]
+            late = committed[inside] & (trace.txn_end[inside] != NO_TIME) & (trace.txn_end[inside] < latest)
+            _refuse(trace, inside[late], "is placed after one that was invoked only when it had returned")
+    reads = _Reads(trace, witness, base, begin, commit)
+    for observed in _observations(trace, reads.counts):
+        reads.explain(*observed)
+    if reads.named and reads.used != len(reads.read) - 1:
+        raise ReplayError("a writer is named twice, or for no read of an ordered transaction from others")
+
+
+def _observations(t: Trace, counts: Array) -> Iterator[tuple[Array, ...]]:
+    """What was seen: row, key, value, is it an item read, since when own writes may or may not show."""
+    rank, by_rank = np.append(t.key_rank, 0), np.argsort(t.key_rank)
+    lo, hi = np.append(t.range_lo, -1), np.append(t.range_hi, -1)
+    types, bound = t.keys.type[by_rank], np.maximum(lo, hi)  # keys order within their type, and so do ranges
+    kind = np.append(t.keys.type, 0)[bound]
+    low = np.where(lo < 0, np.where(bound < 0, 0, np.searchsorted(types, kind)), rank[lo])
+    high = np.where(bound < 0, len(types), np.searchsorted(types, kind, side="right"))
+    high = np.where(hi < 0, high, rank[hi])
+    opened = np.zeros(len(low), np.int64)
+    opened[t.op_range[t.op_kind == Kind.ITERATOR]] = np.flatnonzero(t.op_kind == Kind.ITERATOR)
+    looks = np.isin(t.op_kind, (Kind.GET, Kind.SCAN, Kind.NEXT))
+    row = np.flatnonzero((looks | (t.op_flags & (Flag.FOUND | Flag.NOTHING) != 0)) & counts)
+    scan, step, span = t.op_kind[row] == Kind.SCAN, t.op_kind[row] == Kind.NEXT, t.op_range[row]
+    blind = scan | (t.op_flags[row] & Flag.END != 0)  # returned no key of its own
+    value = np.where(t.op_flags[row] & Flag.FOUND != 0, PRESENT, t.op_value[row])
+    start, since = rank[t.op_key[row]], np.where(step, opened[span], row)
+    stop = np.where(blind, high[span], start + 1)  # covered are start up to stop; for a next() since the last
+    steps = np.flatnonzero(step)[np.argsort(span[step], kind="stable")]
+    again = np.append(False, span[steps][1:] == span[steps][:-1])[: len(steps)]
+    start[steps] = np.where(again, np.roll(stop[steps], 1), low[span[steps]])
+    start[scan] = low[span[scan]]
+    ends, j = np.append(0, np.cumsum(stop - start)), 0
+    while (i := j) < len(row):
+        j = max(i + 1, int(np.searchsorted(ends, ends[i] + CHUNK)) - 1)
+        of, at = np.repeat(np.arange(i, j), np.diff(ends[i : j + 1])), np.arange(ends[i], ends[j])
+        saw = np.where(blind[of] | (at + 1 < ends[1:][of]), ABSENT, value[of])
+        scans = i + np.flatnonzero(scan[i:j])
+        count, after = np.diff(t.range_items)[span[scans]], t.range_items[1:][span[scans]]
+        item = np.repeat(after - np.cumsum(count), count) + np.arange(count.sum())
+        place = np.repeat(ends[scans] - ends[i] - start[scans], count) + rank[t.item_key[item]]
+        saw[place], key = t.item_value[item], by_rank[at - ends[:-1][of] + start[of]]
+        yield row[of], key, saw, ~(scan | step)[of] | (saw != ABSENT), since[of]
+
+
+class _Reads:
+    def __init__(self, trace: Trace, witness: Witness, base: str, begin: Array, commit: Array) -> None:
+        self.trace, self.base, self.begin, self.commit = trace, base, begin, commit
+        self.rows, self.places = len(trace.op_kind) + 1, 2 * len(trace) + 1
+        self.txn = np.repeat(np.arange(len(trace), dtype=np.int32), np.diff(trace.txn_ops))
+        self.counts = (trace.op_flags & Flag.ERROR == 0) & (begin >= 0)[self.txn]
+        self.initial = np.full(len(trace.key_rank), ABSENT)
+        self.initial[trace.initial_key] = trace.initial_value
+        keys = _ints("initial", [key for key, _ in witness.initial], 0, len(self.initial))
+        if len(keys) and (trace.initial_mode != Initial.UNKNOWN or len(np.unique(keys)) < len(keys)):
+            raise ReplayError("the witness chooses an initial value that is known, or chooses one twice")
+        unnamed = len(trace.values)  # stands for some value that the trace does not name
+        self.initial[keys] = _ints("initial", [value for _, value in witness.initial], ABSENT, unnamed + 1)
+        # All writes by (key, row), then the versions by (key, position); each list opens with a sentinel.
+        deletes = (trace.op_kind == Kind.DELETE) & (trace.op_flags & Flag.NOTHING == 0)
+        row = np.flatnonzero(((trace.op_kind == Kind.PUT) | deletes) & self.counts)
+        self.write = np.append(-1, np.sort(trace.op_key[row] * np.int64(self.rows) + row))
+        key, row = np.divmod(self.write[1:], self.rows)
+        txn, wrote = self.txn[row], np.where(deletes[row], ABSENT, trace.op_value[row])
+        last = np.flatnonzero(np.append((key[1:] != key[:-1]) | (txn[1:] != txn[:-1]), True)[: len(txn)])
+        last = last[np.argsort(key[last] * self.places + commit[txn[last]])]
+        key, txn = key[last], txn[last]
+        self.wrote, self.left = np.append(ABSENT, wrote), np.append(ABSENT, wrote[last])
+        self.version = np.append(-1, key * self.places + commit[txn])
+        if base == "snapshot-isolation":
+            overlap = (key[1:] == key[:-1]) & (commit[txn[:-1]] > begin[txn[1:]])
+            _refuse(trace, txn[1:][overlap], "writes a key that another, overlapping one writes")
+        self.named = base in LEVELS[:2]  # the witness names each read's writer, and the version orders
+        if self.named:
+            row = _ints("read_op", witness.read_op, 0, self.rows - 1)
+            code = _ints("read_key", witness.read_key, 0, len(self.initial)) * self.rows + row
+            source = _ints("read_writer", witness.read_writer, -1, len(trace))
+            if not len(row) == len(code) == len(source) == len(witness.read_key):
+                raise ReplayError("read_op, read_key and read_writer differ in length")
+            by = np.argsort(code)
+            self.read, self.source, self.used = np.append(-1, code[by]), np.append(-1, source[by]), 0
+            keys = _ints("version_order", sorted(witness.version_order), 0, len(self.initial))
+            orders = [_ints("version_order", witness.version_order[k], 0, len(trace)) for k in keys.tolist()]
+            told = np.repeat(keys, [*map(len, orders)]) * self.places + commit[np.hstack([keys[:0], *orders])]
+            several = key[1:][key[1:] == key[:-1]] if base == "repeatable-read" else keys
+            if not np.array_equal(told, self.version[1:][np.isin(key, np.append(keys, several))]):
+                raise ReplayError("the version orders are not those of the keys' writers in the order")
+
+    def explain(self, row: Array, key: Array, value: Array, item: Array, since: Array) -> None:
+        by = np.argsort(code := key * self.rows + row)  # neighbours in memory: searching is then quick
+        row, key, value, item, since, code = row[by], key[by], value[by], item[by], since[by], code[by]
+        # Own writes must show; those made while an iterator was open may.
+        at = np.searchsorted(self.write, code) - 1
+        look, own, must = np.ones(len(row), bool), np.zeros(len(row), bool), np.zeros(len(row), bool)
+        while (look := look & (self.write[at] >= code - row + self.trace.txn_ops[self.txn[row]])).any():
+            own |= look & np.where(value == PRESENT, self.wrote[at] != ABSENT, self.wrote[at] == value)
+            must |= look & (self.write[at] < code - row + since)
+            look, at = look & ~must, np.maximum(at - 1, 0)
+        _refuse(self.trace, row[must & ~own], "does not see its own write", op=True)
+        # All others are reads of a version: the last before the reader, or the one that the witness names.
+        row, key, value, item, code = (a[~must & ~own] for a in (row, key, value, item, code))
+        start, base = self.begin[self.txn[row]], key * self.places
+        at = last = np.searchsorted(self.version, base + start) - 1
+        last[self.version[last] < base] = 0  # the initial state
+        if self.named:
+            told = np.searchsorted(self.read, code, side="right") - 1
+            _refuse(self.trace, row[self.read[told] != code], "has a read without a writer", op=True)
+            self.used, source = self.used + len(row), self.source[told]
+            ended = np.where(source < 0, -1, self.commit[source])
+            wanted = np.where(source < 0, -1, np.where(ended < 0, -2, base + ended))
+            at = np.searchsorted(self.version, wanted, side="right") - 1
+            bad = (self.version[at] != wanted) | (ended >= start)
+            _refuse(self.trace, row[bad], "reads from one that left no version of the key before it", op=True)
+            bad = item & (at != last) & (self.base == "repeatable-read")
+            _refuse(self.trace, row[bad], "reads a version that is not the last before it", op=True)
+        held = np.where(at == 0, self.initial[key], self.left[at])
+        bad = np.where(value == PRESENT, held == ABSENT, held != value)
+        _refuse(self.trace, row[bad], "sees what the version it reads does not hold", op=True)
+
+
+def _ints(what: str, numbers: Any, low: int, high: int) -> Array:
+    array = np.asarray(numbers)
+    if array.size and (array.dtype.kind not in "iu" or array.min() < low or array.max() >= high):
+        raise ReplayError(f"{what} is not a list of whole numbers from {low} to {high - 1}")
+    return array.astype(np.int64).ravel()
+
+
+def _refuse(trace: Trace, bad: Array, why: str, op: bool = False) -> None:
+    for i in bad[:1].tolist():  # transactions, or operations
+        t, where = (trace.owner(i), trace.operation(i).where) if op else (i, trace.where(i))
+        raise ReplayError(f"transaction {trace.names[int(trace.txn_name[t])]!r} {why} ({where})")
