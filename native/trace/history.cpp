@@ -20,7 +20,7 @@ std::uint64_t hash_txn(std::int32_t session, std::int32_t name) {
 History::History() { range_items.push(0); }
 
 std::string History::txn_text(std::int32_t session, std::int32_t name) const {
-  std::string text = names.type[name] == 0 ? "the unnamed transaction" : "transaction " + show(names[name]);
+  std::string text = names.type_of(name) == Type::null ? "the unnamed transaction" : "transaction " + show(names[name]);
   if (session >= 0) text += " of session " + show(sessions[session]);
   return text;
 }
@@ -87,7 +87,7 @@ void History::apply(const Record& r, std::uint32_t line, bool first) {
       session = none;
     } else {
       session = last_session_;
-      if (session < 0 || compare_bytes(sessions[session], r.session) != 0) {
+      if (session < 0 || !sessions.is(session, r.session)) {
         session = last_session_ = sessions.intern(r.session);
         if (static_cast<std::size_t>(session) >= session_.size()) session_.resize(session + 1);
       }
@@ -255,11 +255,11 @@ void History::add_ctx(std::int32_t txn, std::string_view ctx) {
     place = text_of(ctx);
     return;
   }
-  const std::string joined = std::string(old.substr(0, old.rfind('}'))) + ", " + std::string(ctx.substr(1)) + "\n";
+  const std::string joined = std::string(old.substr(0, old.rfind('}'))) + ", " + std::string(ctx.substr(1)) + std::string(1 + Json::slack, '\n');
   Json json;
   json.start(joined.data(), joined.size());
   json.skip(1);  // refuses a field that both have
-  place = text_of(std::string_view(joined).substr(0, joined.size() - 1));
+  place = text_of(std::string_view(joined).substr(0, joined.size() - 1 - Json::slack));
 }
 
 // --- operations inside a transaction ---
@@ -270,11 +270,11 @@ void History::operation(const Record& r, std::int32_t txn, std::uint32_t line) {
   std::int32_t key = none, value = absent, range = none;
   switch (r.op) {
     case Op::put: case Op::get:
-      if (r.has(Field::key)) key = keys.intern(r.key);
-      if (r.has(Field::value)) value = values.intern(r.value);
+      if (r.has(Field::key)) key = keys.intern(r.key, r.key_hash);
+      if (r.has(Field::value)) value = values.intern(r.value, r.value_hash);
       break;
     case Op::del:
-      if (r.has(Field::key)) key = keys.intern(r.key);
+      if (r.has(Field::key)) key = keys.intern(r.key, r.key_hash);
       if (r.has(Field::found)) flags |= r.found ? flag_found : flag_nothing;
       break;
     case Op::scan:
@@ -298,7 +298,7 @@ void History::operation(const Record& r, std::int32_t txn, std::uint32_t line) {
     }
     case Op::next:
       next(r, txn, key, range, failed);
-      if (r.has(Field::value)) value = values.intern(r.value);
+      if (r.has(Field::value)) value = values.intern(r.value, r.value_hash);
       if (r.has(Field::end)) flags |= flag_end;
       break;
     default: break;  // begin, commit and abort that failed
@@ -361,7 +361,7 @@ void History::check_in_range(std::int32_t key, std::int32_t range, const char* w
   const auto text = [&] {
     return "[" + (lo == none ? "unbounded" : show(keys[lo])) + ", " + (hi == none ? "unbounded" : show(keys[hi])) + ")";
   };
-  if (keys.type[key] != keys.type[bound])
+  if (keys.type_of(key) != keys.type_of(bound))
     fault("the key " + show(keys[key]) + " of type " + type_name(keys[key].type) + " returned by " + what + " of the range " + text(),
           std::string("keys of type ") + type_name(keys[bound].type), "record keys as the database has them, with their type");
   if ((lo != none && compare(keys[key], keys[lo]) < 0) || (hi != none && compare(keys[key], keys[hi]) >= 0))
@@ -406,7 +406,7 @@ void History::next(const Record& r, std::int32_t txn, std::int32_t& key, std::in
     if (it->ended)
       fault("next of iterator " + show(r.id) + " after its end", "no further next", "record each result once");
   }
-  if (r.has(Field::key)) key = keys.intern(r.key);
+  if (r.has(Field::key)) key = keys.intern(r.key, r.key_hash);
   if (failed || !it) return;
   if (r.has(Field::end)) {
     it->ended = true;

@@ -1,7 +1,7 @@
 // A table of distinct scalars: each gets a number, in order of first appearance.
 //
 // Tens of millions of distinct values must fit, so there is no object per value: all contents lie end to end
-// in one array, with one offset and one type byte each, and an open-addressing hash table of (hash, number)
+// in one array, with one word each for where they start and their type, and an open-addressing hash table of (hash, number)
 // pairs finds them again. Storing 32 bits of the hash in the slot makes almost every mismatch cost no
 // further memory access, and lets the table grow without touching the contents.
 #pragma once
@@ -12,10 +12,6 @@
 #include "trace/column.hpp"
 #include "trace/fault.hpp"
 #include "trace/scalar.hpp"
-
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
 
 namespace boomslang {
 
@@ -48,16 +44,47 @@ inline std::uint64_t hash_bytes(const char* data, std::size_t size, std::uint64_
   return mix(h ^ word ^ k1, k0);
 }
 
+// memcmp for short texts, without the call.
+inline bool equal_bytes(const char* a, const char* b, std::size_t size) {
+  const auto word = [](const char* p, auto x) {  // x tells the type only
+    std::memcpy(&x, p, sizeof x);
+    return x;
+  };
+  if (size > 16) return std::memcmp(a, b, size) == 0;
+  if (size >= 8) {
+    const std::uint64_t w = 0;
+    return word(a, w) == word(b, w) && word(a + size - 8, w) == word(b + size - 8, w);
+  }
+  if (size >= 4) {
+    const std::uint32_t w = 0;
+    return word(a, w) == word(b, w) && word(a + size - 4, w) == word(b + size - 4, w);
+  }
+  for (std::size_t i = 0; i < size; ++i)
+    if (a[i] != b[i]) return false;
+  return true;
+}
+
+// GCC takes a function that only prefetches for one without effect, and drops the call; the empty asm keeps it.
+inline void fetch(const void* address) {
+  __builtin_prefetch(address);
+  asm volatile("" : : "r"(address));
+}
+
 class Interner {
  public:
-  Interner() { offset.push(0); }
+  Interner() { entries_.push(0); }
 
-  std::size_t size() const { return type.size(); }
+  std::size_t size() const { return entries_.size() - 1; }
 
   Scalar operator[](std::int32_t id) const {
-    return {static_cast<Type>(type[id]), static_cast<std::uint32_t>(offset[id + 1] - offset[id]),
-            reinterpret_cast<const char*>(data.data()) + offset[id]};
+    const std::uint64_t from = entries_[id] >> type_bits;
+    return {type_of(id), static_cast<std::uint32_t>((entries_[id + 1] >> type_bits) - from),
+            reinterpret_cast<const char*>(data.data()) + from};
   }
+
+  Type type_of(std::int32_t id) const { return static_cast<Type>(entries_[id] & type_mask); }
+
+  bool is(std::int32_t id, const Scalar& s) const { return equal(id, s); }
 
   static std::uint32_t hash(const Scalar& s) {
     return static_cast<std::uint32_t>(hash_bytes(s.data, s.size, static_cast<std::uint64_t>(s.type) + 1));
@@ -68,74 +95,97 @@ class Interner {
     return slots_[probe(s, hash(s))].id;
   }
 
-  std::int32_t intern(const Scalar& s) {
+  std::int32_t intern(const Scalar& s) { return intern(s, hash(s)); }
+
+  std::int32_t intern(const Scalar& s, std::uint32_t h) {
     if ((size() + 1) * 4 > slots_.size() * 3) [[unlikely]] grow();
-    const std::uint32_t h = hash(s);
     Slot& slot = slots_[probe(s, h)];
     if (slot.id >= 0) return slot.id;
     if (size() >= 0x7fffffff)
       fault("more than 2147483647 different keys or values", "fewer", "split the trace");
     slot = {h, static_cast<std::int32_t>(size())};
-    type.push(static_cast<std::uint8_t>(s.type));
+    entries_.back() |= static_cast<std::uint64_t>(s.type);
     data.append(reinterpret_cast<const std::uint8_t*>(s.data), s.size);
-    offset.push(static_cast<std::int64_t>(data.size()));
+    entries_.push(static_cast<std::uint64_t>(data.size()) << type_bits);
     return slot.id;
+  }
+
+  // A lookup in a large table waits for memory three times: for the slot, the entry, the content. Someone who
+  // knows early what will be looked up asks for them in turn, some time apart, and waits for none.
+  void fetch_slot(std::uint32_t h) const {
+    if (!slots_.empty()) fetch(&slots_[h & (slots_.size() - 1)]);
+  }
+  void fetch_entry(std::uint32_t h) const {
+    if (const std::int32_t id = likely(h); id >= 0) fetch(&entries_[id]);
+  }
+  void fetch_content(std::uint32_t h) const {
+    if (const std::int32_t id = likely(h); id >= 0) fetch(data.data() + (entries_[id] >> type_bits));
   }
 
   void drop_index() { slots_.discard(); }
 
-  // Public because they leave for NumPy in the end.
-  Column<std::uint8_t> type;
-  Column<std::int64_t> offset;
-  Column<std::uint8_t> data;
+  // Done: the entries as the two columns they become in Python.
+  void split(Column<std::uint8_t>& type, Column<std::int64_t>& offset) {
+    type.resize(size());
+    offset.resize(entries_.size());
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      if (i < size()) type[i] = static_cast<std::uint8_t>(entries_[i] & type_mask);
+      offset[i] = static_cast<std::int64_t>(entries_[i] >> type_bits);
+    }
+    entries_.discard();
+    entries_.push(0);
+  }
+
+  Column<std::uint8_t> data;  // leaves for NumPy in the end
 
  private:
+  static constexpr int type_bits = 3;
+  static constexpr std::uint64_t type_mask = (1 << type_bits) - 1;
+
   struct Slot {
     std::uint32_t hash;
     std::int32_t id;
   };
 
   bool equal(std::int32_t id, const Scalar& s) const {
-    const std::int64_t from = offset[id];
-    return offset[id + 1] - from == static_cast<std::int64_t>(s.size) &&
-           type[id] == static_cast<std::uint8_t>(s.type) &&
-           (s.size == 0 || std::memcmp(data.data() + from, s.data, s.size) == 0);
+    const std::uint64_t from = entries_[id] >> type_bits;
+    return type_of(id) == s.type && (entries_[id + 1] >> type_bits) - from == s.size &&
+           equal_bytes(reinterpret_cast<const char*>(data.data()) + from, s.data, s.size);
   }
 
   // The slot that holds s, or the empty one where it belongs.
   std::size_t probe(const Scalar& s, std::uint32_t h) const {
     const std::size_t mask = slots_.size() - 1;
-    std::size_t at = place(h) & mask;
+    std::size_t at = h & mask;
     while (slots_[at].id >= 0 && (slots_[at].hash != h || !equal(slots_[at].id, s))) at = (at + 1) & mask;
     return at;
   }
 
-  // 32 hash bits address up to 2^32 slots; spread them so that low bits depend on all.
-  static std::size_t place(std::uint32_t h) { return h; }
+  std::int32_t likely(std::uint32_t h) const {
+    if (slots_.empty()) return -1;
+    const std::size_t mask = slots_.size() - 1;
+    for (std::size_t at = h & mask;; at = (at + 1) & mask) {
+      const Slot& slot = slots_[at];
+      if (slot.hash == h || slot.id < 0) return slot.id;
+    }
+  }
 
   void grow() {
     const std::size_t count = slots_.empty() ? 16 : slots_.size() * 2;
     Column<Slot> grown;
     grown.resize(count);
-#if defined(__linux__)
-    // Random access into a table of many pages: large pages spare most of the address translation.
-    if (count * sizeof(Slot) >= (8u << 20)) {
-      const auto begin = (reinterpret_cast<std::uintptr_t>(grown.data()) + 4095) & ~std::uintptr_t{4095};
-      const auto end = reinterpret_cast<std::uintptr_t>(grown.data() + count) & ~std::uintptr_t{4095};
-      madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
-    }
-#endif
     std::memset(grown.data(), 0xff, count * sizeof(Slot));
     const std::size_t mask = count - 1;
     for (std::size_t i = 0; i < slots_.size(); ++i) {
       if (slots_[i].id < 0) continue;
-      std::size_t at = place(slots_[i].hash) & mask;
+      std::size_t at = slots_[i].hash & mask;
       while (grown[at].id >= 0) at = (at + 1) & mask;
       grown[at] = slots_[i];
     }
     slots_.swap(grown);
   }
 
+  Column<std::uint64_t> entries_;  // start << type_bits | type; the last is where the next one starts
   Column<Slot> slots_;
 };
 

@@ -2,7 +2,7 @@
 //
 // It works in place: a token is a slice of the line, and only strings with escapes and floats are decoded, into
 // a scratch area that lives as long as the line. The line must end with '\n', which no token may contain, so
-// the end needs no check anywhere. Strict means RFC 8259 and more: no duplicate fields, no lone surrogates, no
+// the end needs no check anywhere; seven more readable bytes must follow (see `slack`). Strict means RFC 8259 and more: no duplicate fields, no lone surrogates, no
 // invalid UTF-8, no number that a double cannot hold, no nesting beyond 64; whatever a looser reader would
 // quietly change is refused.
 #pragma once
@@ -19,12 +19,13 @@ namespace boomslang {
 class Json {
  public:
   static constexpr int max_depth = 64;
+  // How many bytes beyond the line's '\n' may be read (never used): tokens are scanned eight bytes at a time.
+  static constexpr std::size_t slack = 8;
 
   void start(const char* line, std::size_t size) {
     line_ = p = line;
+    size_ = size;
     used_ = 0;
-    // Decoded text is never longer than its source; a float is eight bytes from three characters or more.
-    if (scratch_.size() < size * 3 + 16) scratch_.resize(size * 3 + 16);
   }
 
   void space() {
@@ -75,7 +76,10 @@ class Json {
   void word(const char* text, std::size_t size);
   void skip_object(int depth);
 
+  char* scratch();
+
   const char* line_ = nullptr;
+  std::size_t size_ = 0;
   std::vector<char> scratch_;
   std::size_t used_ = 0;
 };

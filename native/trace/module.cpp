@@ -33,7 +33,10 @@ nb::object array_or_none(Column<T>& column) {
 }
 
 nb::tuple table(Interner& interner) {
-  return nb::make_tuple(array(interner.type), array(interner.offset), array(interner.data));
+  Column<std::uint8_t> type;
+  Column<std::int64_t> offset;
+  interner.split(type, offset);
+  return nb::make_tuple(array(type), array(offset), array(interner.data));
 }
 
 nb::list strings(const Interner& interner) {

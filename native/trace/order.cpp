@@ -37,7 +37,7 @@ Column<std::int64_t> rank(const Interner& keys) {
   constexpr int types = 6;
   std::vector<Entry> entries[types];
   const auto n = static_cast<std::int32_t>(keys.size());
-  for (std::int32_t id = 0; id < n; ++id) entries[keys.type[id]].push_back({prefix_of(keys[id]), id});
+  for (std::int32_t id = 0; id < n; ++id) entries[static_cast<int>(keys.type_of(id))].push_back({prefix_of(keys[id]), id});
   Column<std::int64_t> ranks;
   ranks.resize(keys.size());
   std::int64_t next = 0;

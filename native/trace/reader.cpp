@@ -19,7 +19,7 @@ void Reader::begin_file(const std::string& name, const std::string* session) {
 
 bool Reader::read(int descriptor) {
   const std::size_t before = buffer_.size();
-  buffer_.resize(before + block);
+  buffer_.resize(before + block + Json::slack);
   const ssize_t got = ::read(descriptor, buffer_.data() + before, block);
   buffer_.resize(before + (got > 0 ? static_cast<std::size_t>(got) : 0));
   if (got < 0) {
@@ -32,6 +32,8 @@ bool Reader::read(int descriptor) {
 
 void Reader::feed(const char* data, std::size_t size) {
   buffer_.append(data, size);
+  buffer_.resize(buffer_.size() + Json::slack);
+  buffer_.resize(buffer_.size() - Json::slack);
   parse();
 }
 
@@ -44,6 +46,7 @@ void Reader::parse() {
     parse_line(at, static_cast<std::size_t>(stop - at));
     search = at = stop + 1;
   }
+  drain();
   const auto rest = static_cast<std::size_t>(end - at);
   if (rest > longest_line)
     throw Fault{"a line longer than 64 MB", "one operation a line", "end each line with a newline", file_, line_ + 1};
@@ -55,20 +58,52 @@ void Reader::parse() {
 // The byte after the line is '\n'.
 void Reader::parse_line(const char* line, std::size_t size) {
   ++line_;
+  Pending& now = pending(parsed_);
   try {
     if (size > longest_line) fault("a line longer than 64 MB", "one operation a line", "end each line with a newline");
-    json_.start(line, size);
-    if (json_.peek() == '\n') return;  // blank
-    record_.read(json_);
-    history.apply(record_, line_, first_);
-    first_ = false;
+    now.json.start(line, size);
+    if (now.json.peek() == '\n') return;  // blank
+    now.record.read(now.json);
   } catch (Fault& f) {
+    drain();  // an earlier line may have a fault of its own, which then is the one to report
+    f.file = file_;
+    f.line = line_;
+    throw;
+  }
+  now.line = line_;
+  now.first = first_;
+  first_ = false;
+
+  History& h = history;
+  const auto each = [&](const Record& r, auto fetch) {
+    if (r.has(Field::key)) fetch(h.keys, r.key_hash);
+    if (r.has(Field::value)) fetch(h.values, r.value_hash);
+  };
+  each(now.record, [](const Interner& t, std::uint32_t hash) { t.fetch_slot(hash); });
+  if (parsed_ >= applied_ + stage)
+    each(pending(parsed_ - stage).record, [](const Interner& t, std::uint32_t hash) { t.fetch_entry(hash); });
+  if (parsed_ >= applied_ + 2 * stage)
+    each(pending(parsed_ - 2 * stage).record, [](const Interner& t, std::uint32_t hash) { t.fetch_content(hash); });
+  ++parsed_;
+  if (parsed_ - applied_ > waiting) apply(pending(applied_++));
+}
+
+void Reader::apply(Pending& p) {
+  try {
+    history.apply(p.record, p.line, p.first);
+  } catch (Fault& f) {
+    applied_ = parsed_;  // the rest is not wanted any more
     if (!f.line) {
       f.file = file_;
-      f.line = line_;
+      f.line = p.line;
     }
     throw;
   }
+}
+
+// Waiting lines point into the buffer: none may wait when it moves.
+void Reader::drain() {
+  while (applied_ < parsed_) apply(pending(applied_++));
 }
 
 void Reader::end_file() {
@@ -76,9 +111,12 @@ void Reader::end_file() {
     // The last line has no newline. Whole, it counts; torn, it is the mark of a crash and goes with a warning.
     const std::size_t size = buffer_.size();
     buffer_.push('\n');
-    json_.start(buffer_.data(), size);
-    if (json_.peek() == '\n' || well_formed(json_, buffer_.data(), size)) {
+    buffer_.pad(buffer_.size() + Json::slack, '\n');
+    Json json;
+    json.start(buffer_.data(), size);
+    if (json.peek() == '\n' || well_formed(json, buffer_.data(), size)) {
       parse_line(buffer_.data(), size);
+      drain();
     } else {
       ++line_;
       first_ = false;

@@ -6,6 +6,7 @@
 // it may look at the clock, the memory and the keyboard.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <string>
 
@@ -30,11 +31,24 @@ class Reader {
   bool empty = false;  // the file that just ended held nothing
 
  private:
+  // A line waits between being parsed and being applied, while the processor fetches what it will look up:
+  // the tables of a large trace lie in main memory, and three accesses in a row would cost more than parsing.
+  struct Pending {
+    Json json;
+    Record record;
+    std::uint32_t line;
+    bool first;
+  };
+  static constexpr std::size_t stage = 8, waiting = 3 * stage;
+
   void parse();
   void parse_line(const char* line, std::size_t size);
+  void apply(Pending& pending);
+  void drain();
+  Pending& pending(std::size_t number) { return pending_[number % pending_.size()]; }
 
-  Json json_;
-  Record record_;
+  std::array<Pending, 32> pending_;
+  std::size_t parsed_ = 0, applied_ = 0;
   Column<char> buffer_;  // carried-over rest, then the new block
   std::size_t scanned_ = 0;  // no newline before this
   std::string file_;

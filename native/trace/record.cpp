@@ -2,6 +2,8 @@
 
 #include <charconv>
 
+#include "trace/intern.hpp"
+
 namespace boomslang {
 namespace {
 
@@ -178,8 +180,14 @@ void Record::read_field(Json& json, Field field) {
       return;
     }
     case Field::op: op = find_op(text(string("name the operation with a string"))); return;
-    case Field::key: key = json.scalar(); return;
-    case Field::value: value = json.scalar(); return;
+    case Field::key:
+      key = json.scalar();
+      key_hash = Interner::hash(key);
+      return;
+    case Field::value:
+      value = json.scalar();
+      value_hash = Interner::hash(value);
+      return;
     case Field::from: from = json.scalar(); return;
     case Field::to: to = json.scalar(); return;
     case Field::absent: case Field::end: read_true(json, field); return;

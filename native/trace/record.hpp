@@ -41,6 +41,7 @@ struct Record {
   Scalar session, txn, key, value, from, to, id, error, clock;
   std::string_view ctx;
   std::int64_t invoke, ret;
+  std::uint32_t key_hash, value_hash;  // see Interner::fetch_slot
   Items items;
 
   bool has(Field field) const { return fields & bit(field); }

@@ -41,6 +41,7 @@ Scalar: TypeAlias = Union[None, bool, int, float, str, bytes]
 
 NULL, BOOL, INT, FLOAT, STR, BYTES = range(6)
 _DIGITS = 4000  # below the limit of int(str) and str(int)
+_LARGE = 10**_DIGITS
 
 
 def typed(x: object) -> tuple[str, object]:
@@ -55,11 +56,11 @@ def same(a: object, b: object) -> bool:
 
 def int_to_text(value: int) -> str:
     """`str(value)`, without Python's limit on the number of digits."""
-    if abs(value) < 10**_DIGITS:
+    if abs(value) < _LARGE:
         return str(value)
     sign, value, parts = "-" if value < 0 else "", abs(value), []
-    while value >= 10**_DIGITS:
-        value, low = divmod(value, 10**_DIGITS)
+    while value >= _LARGE:
+        value, low = divmod(value, _LARGE)
         parts.append(str(low).zfill(_DIGITS))
     return sign + str(value) + "".join(reversed(parts))
 
