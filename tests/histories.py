@@ -57,7 +57,8 @@ def txn(
     clock: str = "",
 ) -> Txn:
     """`time`: when its begin was invoked, and when its commit or abort returned."""
-    return Txn(session, ops, outcome, *(time or (None, None)), clock=clock)
+    begin, end = time or (None, None)
+    return Txn(session, ops, outcome, begin, end, clock)
 
 
 def put(key: Any, value: Any) -> Op:
@@ -96,7 +97,8 @@ def failed(op: Op) -> Op:
 
 def history(*txns: Txn, initial: dict[Any, Any] | str | None = None) -> Trace:
     """The trace of these transactions; `initial`: a state, "unknown", or None for an empty database."""
-    builder = TraceBuilder(initial)
+    state: Any = initial
+    builder = TraceBuilder(state)
     for t in txns:
         _add(builder, t)
     trace = builder.build()
@@ -111,7 +113,7 @@ def history(*txns: Txn, initial: dict[Any, Any] | str | None = None) -> Trace:
 def _add(builder: TraceBuilder, t: Txn) -> None:
     outcome: Any = t.outcome
     with builder.transaction(t.session, outcome=outcome, begin=t.begin, end=t.end) as b:
-        iterators = {}
+        iterators: dict[int, Any] = {}
         for op in t.ops:
             if op.failed and op.kind == "next":
                 iterators[op.iterator].failed("it failed")

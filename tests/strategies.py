@@ -106,7 +106,7 @@ class World:
 def _simulate(rng: random.Random, mix: Mix) -> World:
     n_keys = rng.randint(*mix.keys)
     keys = list(rng.choice(["abcd", [1, 2, 10, 20], ["k", "k1", "k10", "k2"], [1, 2, "a", "b"]]))[:n_keys]
-    values = rng.choice([[1, 2], [1, 2, 3], ["u", "v"], [1, 1.0, True, None], list(range(1, 30))])
+    values: list[Any] = rng.choice([[1, 2], [1, 2, 3], ["u", "v"], [1, 1.0, True, None], list(range(1, 100))])
     fresh = iter(values) if len(values) > 10 else None
 
     def value() -> Any:
