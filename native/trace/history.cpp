@@ -28,12 +28,15 @@ std::string History::txn_text(std::int32_t session, std::int32_t name) const {
 void History::begin_file(const std::string& name, const std::string* session) {
   file_ = static_cast<std::int32_t>(files.size());
   files.push_back(name);
-  clock_ = clocks.intern(scalar(""));
-  file_session_ = none;
-  if (session) {
-    file_session_ = sessions.intern(scalar(*session));
-    if (static_cast<std::size_t>(file_session_) >= session_.size()) session_.resize(file_session_ + 1);
-  }
+  clock_ = none;
+  session_name_ = session ? *session : std::string();
+  file_session_ = session ? unnamed : none;
+}
+
+std::int32_t History::session_of(const Scalar& name) {
+  const std::int32_t session = sessions.intern(name);
+  if (static_cast<std::size_t>(session) >= session_.size()) session_.resize(session + 1);
+  return session;
 }
 
 // --- transactions by (session, name) ---
@@ -87,12 +90,12 @@ void History::apply(const Record& r, std::uint32_t line, bool first) {
       session = none;
     } else {
       session = last_session_;
-      if (session < 0 || !sessions.is(session, r.session)) {
-        session = last_session_ = sessions.intern(r.session);
-        if (static_cast<std::size_t>(session) >= session_.size()) session_.resize(session + 1);
-      }
+      if (session < 0 || !sessions.is(session, r.session)) session = last_session_ = session_of(r.session);
     }
+  } else if (session == unnamed) {
+    session = file_session_ = session_of(scalar(session_name_));
   }
+  if (clock_ == none) clock_ = clocks.intern(scalar(""));
   if (session < 0 && !r.has(Field::txn)) [[unlikely]]
     fault("no field txn in " + op_text(r.op) + " without a session", "the field txn",
           "name the transaction, or the session whose open transaction is meant");

@@ -101,6 +101,10 @@ class History {
   void index_txn(std::int32_t txn);
   std::string txn_text(std::int32_t session, std::int32_t name) const;
 
+  static constexpr std::int32_t unnamed = -3;  // the file's own session, as long as nothing was in it
+  std::int32_t session_of(const Scalar& name);
+
+  std::string session_name_;
   std::int32_t file_ = none, clock_ = none, file_session_ = none, last_session_ = none, null_name_ = none;
   std::vector<Session> session_;
   std::vector<Load> loads_;

@@ -1,7 +1,8 @@
 """Phase 1, the trace: what clients sent to the database and got back, read into columns.
 
-`read_trace` reads files, `TraceBuilder` takes a history from a program, `write_trace` writes one down; all give
-or take a `Trace`. The file format is documented in docs/trace-format.md and in schema.json beside this file.
+`read_trace` reads files, `TraceBuilder` takes a history from a program, `write_trace` writes one down; all
+give or take a `Trace`. The file format is documented in docs/trace-format.md and in schema.json beside this
+file.
 """
 
 from boomslang.trace.builder import TraceBuilder
@@ -19,6 +20,7 @@ from boomslang.trace.model import (
 )
 from boomslang.trace.reader import read_trace
 from boomslang.trace.scalars import Absent, Scalar, Scalars, Unbounded, same, typed
+from boomslang.trace.writer import write_trace
 
 __all__ = [
     "ABSENT",
@@ -40,4 +42,5 @@ __all__ = [
     "read_trace",
     "same",
     "typed",
+    "write_trace",
 ]

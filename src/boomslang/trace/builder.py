@@ -6,8 +6,8 @@
         t.put("x", 1)
     trace = b.build()
 
-The builder makes the same records that a trace file holds and gives them to the same reader, so the same rules
-apply; an error says "operation 3" in place of a file and a line (begins and commits count too).
+The builder makes the same records that a trace file holds and gives them to the same reader, so the same
+rules apply; an error says "operation 3" in place of a file and a line (begins and commits count too).
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ from boomslang.trace.scalars import Absent, Scalar, Unbounded, int_to_text, type
 try:
     from boomslang.trace._reader import Reader
 except ImportError as missing:  # pragma: no cover - only in a broken installation
-    raise ImportError(f"boomslang's native reader is missing ({missing}); did you forget to compile?") from missing
+    raise ImportError(
+        f"boomslang's native reader is missing ({missing}); did you forget to compile?"
+    ) from missing
 
 OutcomeName = Literal["committed", "aborted", "unknown"]
 
@@ -46,11 +48,17 @@ def pairs_text(items: Iterable[tuple[Scalar, Scalar]]) -> str:
 
 
 class TraceBuilder:
-    """Collects operations; `build()` makes the trace. `initial` is a mapping, "unknown", or None for empty."""
+    """Collects operations; `build()` makes the trace.
+
+    `initial` is a mapping (or pairs, so that 1 and True can both be keys), "unknown", or None for empty.
+    """
 
     def __init__(
         self,
-        initial: Mapping[Any, Scalar] | Iterable[tuple[Scalar, Scalar]] | Literal["unknown", "empty"] | None = None,
+        initial: Mapping[Any, Scalar]
+        | Iterable[tuple[Scalar, Scalar]]
+        | Literal["unknown", "empty"]
+        | None = None,
         *,
         clock: str = "",
     ) -> None:
@@ -111,7 +119,12 @@ class TransactionBuilder:
     """One transaction of a `TraceBuilder`. Each method records one operation and what it returned."""
 
     def __init__(
-        self, builder: TraceBuilder, session: str | None, name: int | str, outcome: OutcomeName, end: int | None
+        self,
+        builder: TraceBuilder,
+        session: str | None,
+        name: int | str,
+        outcome: OutcomeName,
+        end: int | None,
     ) -> None:
         self.name = name
         self._builder = builder
@@ -134,7 +147,9 @@ class TransactionBuilder:
 
     def delete(self, key: Scalar, found: bool | None = None, **extra: Any) -> None:
         """Deleted; `found` is what the database said, if it said anything."""
-        self._record("delete", key=scalar_text(key), found=None if found is None else scalar_text(bool(found)), **extra)
+        self._record(
+            "delete", key=scalar_text(key), found=None if found is None else scalar_text(bool(found)), **extra
+        )
 
     def scan(self, lo: object, hi: object, items: Iterable[tuple[Scalar, Scalar]], **extra: Any) -> None:
         """Read all keys in [lo, hi); the bounds may be `Unbounded` (or None)."""
@@ -225,7 +240,9 @@ class IteratorBuilder:
 
     def next(self, key: Scalar, value: Scalar, **extra: Any) -> None:
         """It returned this."""
-        self._transaction._record("next", id=self._id, key=scalar_text(key), value=scalar_text(value), **extra)
+        self._transaction._record(
+            "next", id=self._id, key=scalar_text(key), value=scalar_text(value), **extra
+        )
 
     def end(self, **extra: Any) -> None:
         """It returned that there is no more."""
@@ -236,7 +253,7 @@ class IteratorBuilder:
         self._transaction._record("next", id=self._id, error=json.dumps(error), **extra)
 
 
-def _bounds(lo: object, hi: object) -> dict[str, str | None]:
+def _bounds(lo: object, hi: object) -> dict[str, Any]:
     def text(bound: object) -> str | None:
         return None if bound is Unbounded or bound is None else scalar_text(bound)
 

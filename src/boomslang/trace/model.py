@@ -1,8 +1,9 @@
 """A trace in memory: columns, never a list of Python objects.
 
-What clients sent to a database and got back, as arrays: one row a transaction, one row an operation, one row a
-range. Eight million operations load in seconds and every later phase is array code. Keys and values are
-numbered (see `Scalars`), so that comparing them is comparing integers; `key_rank` does the same for their order.
+What clients sent to a database and got back, as arrays: one row a transaction, one row an operation, one row
+a range. Eight million operations load in seconds and every later phase is array code. Keys and values are
+numbered (see `Scalars`), so that comparing them is comparing integers; `key_rank` does the same for their
+order.
 
 For people there are views: `trace.transaction(i)` and `trace.transactions()` make small objects on demand.
 They are for messages and small traces; nothing that must be fast uses them.
@@ -140,9 +141,9 @@ class Transaction:
 class Trace:
     """A history as columns.
 
-    Transactions are numbered in the order of their begins (files of a folder in natural name order), so session
-    order is index order. The operations of transaction t are the rows `txn_ops[t]:txn_ops[t+1]`, in program
-    order. -1 in a column of ids means none; -1 in `op_value` is `ABSENT`.
+    Transactions are numbered in the order of their begins (files of a folder in natural name order), so
+    session order is index order. The operations of transaction t are the rows `txn_ops[t]:txn_ops[t+1]`, in
+    program order. -1 in a column of ids means none; -1 in `op_value` is `ABSENT`.
     """
 
     keys: Scalars
@@ -261,7 +262,11 @@ class Trace:
         key, value, r = int(self.op_key[row]), int(self.op_value[row]), int(self.op_range[row])
         lo, hi = (int(self.range_lo[r]), int(self.range_hi[r])) if r >= 0 else (-1, -1)
         kind = Kind(int(self.op_kind[row]))
-        items = range(int(self.range_items[r]), int(self.range_items[r + 1])) if kind == Kind.SCAN and r >= 0 else ()
+        items = (
+            range(int(self.range_items[r]), int(self.range_items[r + 1]))
+            if kind == Kind.SCAN and r >= 0
+            else ()
+        )
         error = self.op_error
         return Operation(
             index=row,
@@ -271,7 +276,9 @@ class Trace:
             found=True if flags & Flag.FOUND else False if flags & Flag.NOTHING else None,
             lo=self.keys[lo] if lo >= 0 else Unbounded,
             hi=self.keys[hi] if hi >= 0 else Unbounded,
-            items=tuple((self.keys[int(self.item_key[i])], self.values[int(self.item_value[i])]) for i in items),
+            items=tuple(
+                (self.keys[int(self.item_key[i])], self.values[int(self.item_value[i])]) for i in items
+            ),
             iterator=r,
             end=bool(flags & Flag.END),
             error=self.texts.text(int(error[row])) if error is not None and error[row] >= 0 else None,

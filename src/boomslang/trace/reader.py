@@ -126,7 +126,9 @@ def _read_other_folder(root: Path, limits: Limits) -> Trace:
     )
 
 
-def _read_files(files: list[tuple[Path, str, str | None]], limits: Limits, progress: Progress | None) -> Trace:
+def _read_files(
+    files: list[tuple[Path, str, str | None]], limits: Limits, progress: Progress | None
+) -> Trace:
     reader = Reader()
     warnings: list[str] = []
     done, total = 0, 0
@@ -146,11 +148,13 @@ def _read_files(files: list[tuple[Path, str, str | None]], limits: Limits, progr
                 _read_stream(reader, file, name, warnings, advance)
                 done += file.tell() if file.seekable() else 0
         except FileNotFoundError:
-            raise TraceError("found no such file or folder; expected a trace; fix: check the path", name) from None
+            raise TraceError(
+                "found no such file or folder; expected a trace; fix: check the path", name
+            ) from None
         except OSError as error:
             problem = error.strerror or str(error)
             raise TraceError(
-                f"found an unreadable file ({problem}); expected a trace; fix: check the file and its permissions", name
+                f"found an unreadable file ({problem}); expected a trace; fix: check its permissions", name
             ) from error
         if reader.end_file():
             some = True
@@ -159,7 +163,7 @@ def _read_files(files: list[tuple[Path, str, str | None]], limits: Limits, progr
     if not some:
         name = files[0][1] if len(files) == 1 else _shown(files[0][0].parent)
         raise TraceError(
-            "found nothing in it; expected at least one operation or a header; fix: check that the recorder wrote it", name
+            "found nothing in it; expected at least one operation; fix: check that the recorder ran", name
         )
     trace = finish(reader, limits)
     trace.warnings.extend(warnings)
@@ -180,7 +184,12 @@ def _read_stream(
 
 
 def _read_gzip(
-    reader: Reader, file: BinaryIO, head: bytes, name: str, warnings: list[str], advance: Callable[[int], None]
+    reader: Reader,
+    file: BinaryIO,
+    head: bytes,
+    name: str,
+    warnings: list[str],
+    advance: Callable[[int], None],
 ) -> None:
     stream = zlib.decompressobj(wbits=31)
     read = 0
@@ -197,7 +206,8 @@ def _read_gzip(
                 advance(read)
         except zlib.error as error:
             raise TraceError(
-                f"found damaged gzip data ({error}); expected a whole gzip file; fix: copy the file again", name
+                f"found damaged gzip data ({error}); expected a whole gzip file; fix: copy the file again",
+                name,
             ) from None
         pending = file.read(GZIP_BLOCK) or b""
         if not pending:

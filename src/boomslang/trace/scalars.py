@@ -1,8 +1,9 @@
 """Keys and values: any JSON scalar, or bytes, compared by type and content.
 
-Python calls 1, 1.0 and True equal; a trace must not: a database that returns 1.0 for a stored 1 has changed it.
-So `same` and `typed` compare with the type, and a table of scalars (`Scalars`) numbers each distinct value once.
-The table is three arrays rather than a list of objects: forty million values fit in about a gigabyte.
+Python calls 1, 1.0 and True equal; a trace must not: a database that returns 1.0 for a stored 1 has changed
+it. So `same` and `typed` compare with the type, and a table of scalars (`Scalars`) numbers each distinct
+value once. The table is three arrays rather than a list of objects: forty million values fit in about a
+gigabyte.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final, Literal, TypeAlias, Union
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +37,7 @@ Absent: Final = _Singleton.Absent
 Unbounded: Final = _Singleton.Unbounded
 """The bound of a range that has none."""
 
-Scalar: TypeAlias = Union[None, bool, int, float, str, bytes]
+Scalar: TypeAlias = bool | int | float | str | bytes | None
 """A key or a value."""
 
 NULL, BOOL, INT, FLOAT, STR, BYTES = range(6)

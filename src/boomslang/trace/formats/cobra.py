@@ -1,0 +1,239 @@
+"""Cobra's binary logs: a folder, one `*.log` a client thread.
+
+Cobra (Tan, Zhao, Mu and Walfish, OSDI 2020) wraps the database's client library, tags every value it writes
+with a unique id and logs, for every read, the id it saw. A record is a tag character and big-endian 64-bit
+numbers:
+
+    S txn                          a transaction starts        W write_id key_hash value_hash
+    C txn                          it committed                R writer_txn write_id key_hash value_hash
+    A txn                          it aborted (reserved)
+
+So a value is its write id. In VeriStrong's dialect of the format all write ids are one reserved number, and
+the value is its hash; then values may repeat. Rows that the unlogged loader wrote and rows that were not
+there look alike to every checker of this format: both are read as absent, from a database that starts empty.
+
+Error messages count records where other formats count lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boomslang.trace.errors import TraceError
+from boomslang.trace.model import ABSENT, NO_TIME, Initial, Kind, Outcome, Trace
+from boomslang.trace.scalars import INT, Scalars
+
+SIZES = {ord("S"): 9, ord("W"): 25, ord("R"): 33, ord("C"): 9, ord("A"): 9}
+START, WRITE, READ, COMMIT, ABORT = SIZES
+LOADED, MISSING_ROW, DELETED, UNIVERSAL = 0xBEBEEBEE, 0xDEADBEEF, 0xABCDEFAB, 0xABDDEFEE
+
+Int64 = NDArray[np.int64]
+
+
+def recognise(folder: Path) -> bool:
+    """Is this a folder of Cobra logs? Every log begins with the start of a transaction."""
+    logs = [f for f in folder.glob("*.log") if f.is_file()]
+    heads = []
+    for log in logs:
+        with log.open("rb") as file:
+            heads.append(file.read(10))
+    filled = [head for head in heads if head]
+    return bool(filled) and all(
+        len(h) >= 9 and h[0] == START and (len(h) < 10 or h[9] in SIZES) for h in filled
+    )
+
+
+@dataclass
+class _Log:
+    """One file's records as columns. `txn` numbers the file's transactions."""
+
+    txn_id: Int64
+    outcome: NDArray[np.uint8]
+    begin_line: NDArray[np.uint32]
+    end_line: NDArray[np.uint32]
+    op_txn: Int64
+    kind: NDArray[np.uint8]
+    key: Int64
+    value: Int64
+    absent: NDArray[np.bool_]
+    line: NDArray[np.uint32]
+
+
+def read(folder: Path, *, check: Callable[[], None] = lambda: None) -> Trace:
+    """Read the folder. `check` is called between files, to stop early by raising."""
+    from boomslang.trace.reader import natural_order
+
+    paths = sorted((f for f in folder.glob("*.log") if f.is_file()), key=natural_order)
+    logs: list[_Log] = []
+    warnings: list[str] = []
+    for path in paths:
+        check()
+        logs.append(_read_log(path, warnings))
+    return _join(paths, logs, warnings)
+
+
+def _read_log(path: Path, warnings: list[str]) -> _Log:
+    data = path.read_bytes()
+    size_of = [SIZES.get(tag, 0) for tag in range(256)]
+    starts: list[int] = []
+    at, end = 0, len(data)
+    while at < end:
+        size = size_of[data[at]]
+        if not size:
+            raise TraceError(
+                f"found byte 0x{data[at]:02x} as a record's tag; expected one of S, W, R, C, A; "
+                "fix: check that the log was written without time stamps, and copied as a binary file",
+                str(path),
+                len(starts) + 1,
+            )
+        if at + size > end:
+            warnings.append(f"{path}:{len(starts) + 1}: the last record is torn and was dropped")
+            break
+        starts.append(at)
+        at += size
+
+    raw = np.frombuffer(data, np.uint8)
+    start = np.array(starts, np.int64)
+    tag = raw[start] if len(start) else np.empty(0, np.uint8)
+    line = np.arange(1, len(start) + 1, dtype=np.uint32)
+
+    def number(rows: Int64, position: int) -> Int64:
+        places = start[rows][:, None] + (1 + 8 * position) + np.arange(8)
+        big_endian: NDArray[np.uint8] = raw[places].reshape(-1, 8)
+        return np.ascontiguousarray(big_endian[:, ::-1]).view("<i8").ravel().astype(np.int64)
+
+    edge = np.flatnonzero((tag == START) | (tag == COMMIT) | (tag == ABORT))
+    begin = np.flatnonzero(tag == START)
+    txn = np.cumsum(tag == START) - 1
+    _check_edges(path, tag, edge, txn, line)
+
+    count = len(begin)
+    txn_id = number(begin, 0)
+    outcome = np.full(count, Outcome.UNKNOWN, np.uint8)
+    end_line = np.zeros(count, np.uint32)
+    ends = edge[tag[edge] != START]
+    outcome[txn[ends]] = np.where(tag[ends] == COMMIT, Outcome.COMMITTED, Outcome.ABORTED)
+    end_line[txn[ends]] = line[ends]
+    if len(wrong := np.flatnonzero(number(ends, 0) != txn_id[txn[ends]])):
+        row = int(ends[wrong[0]])
+        raise TraceError(
+            f"found the end of transaction {int(number(ends, 0)[wrong[0]])}; expected that of transaction "
+            f"{int(txn_id[txn[row]])}, which is open; fix: check that the log is whole",
+            str(path),
+            row + 1,
+        )
+
+    ops = np.flatnonzero((tag == WRITE) | (tag == READ))
+    is_read = tag[ops] == READ
+    key, value = np.empty(len(ops), np.int64), np.empty(len(ops), np.int64)
+    absent = np.zeros(len(ops), np.bool_)
+    deletes = np.zeros(len(ops), np.bool_)
+    for where, shift in ((is_read, 1), (~is_read, 0)):
+        rows = ops[where]
+        write_id = number(rows, shift)
+        key[where] = number(rows, shift + 1)
+        value[where] = np.where(write_id == UNIVERSAL, number(rows, shift + 2), write_id)
+        gone = write_id == DELETED
+        if shift:
+            gone |= np.isin(write_id, (LOADED, MISSING_ROW))
+        else:
+            deletes[where] = gone
+        absent[where] = gone
+    kind = np.where(is_read, Kind.GET, np.where(deletes, Kind.DELETE, Kind.PUT)).astype(np.uint8)
+    return _Log(txn_id, outcome, line[begin], end_line, txn[ops], kind, key, value, absent, line[ops])
+
+
+def _check_edges(
+    path: Path, tag: NDArray[np.uint8], edge: Int64, txn: Int64, line: NDArray[np.uint32]
+) -> None:
+    """Transactions start, then end, one after the other; only the last may lack its end."""
+    kinds = tag[edge]
+    is_start = kinds == START
+    wrong = np.flatnonzero(is_start != (np.arange(len(edge)) % 2 == 0))
+    outside = np.ones(len(tag), np.bool_)
+    outside[edge] = False
+    opened = np.cumsum(tag == START) - np.cumsum((tag == COMMIT) | (tag == ABORT))
+    outside &= opened != 1
+    faults = [int(edge[wrong[0]])] if len(wrong) else []
+    faults += [int(np.flatnonzero(outside)[0])] if outside.any() else []
+    if faults:
+        row = min(faults)
+        found, expected = (
+            ("a second start", "the end of the open transaction first")
+            if tag[row] == START
+            else (f"record {chr(tag[row])} outside a transaction", "the start of a transaction first")
+        )
+        raise TraceError(
+            f"found {found}; expected {expected}; fix: check that the log is whole", str(path), row + 1
+        )
+
+
+def _join(paths: list[Path], logs: list[_Log], warnings: list[str]) -> Trace:
+    counts = [len(log.txn_id) for log in logs]
+    bases = np.cumsum([0, *counts])
+    op_txn = np.concatenate([log.op_txn + base for log, base in zip(logs, bases, strict=False)])
+    n = int(bases[-1])
+    file = np.repeat(np.arange(len(logs), dtype=np.int32), counts)
+    keys, op_key = np.unique(np.concatenate([log.key for log in logs]), return_inverse=True)
+    absent = np.concatenate([log.absent for log in logs])
+    value = np.concatenate([log.value for log in logs])
+    values, value_id = np.unique(value[~absent], return_inverse=True)
+    op_value = np.full(len(value), ABSENT, np.int32)
+    op_value[~absent] = value_id
+    names, txn_name = np.unique(np.concatenate([log.txn_id for log in logs]), return_inverse=True)
+    ops = len(op_key)
+    none32, none64 = np.empty(0, np.int32), np.full(n, NO_TIME, np.int64)
+    return Trace(
+        keys=integers(keys),
+        values=integers(values),
+        names=integers(names),
+        texts=Scalars.of([]),
+        key_rank=np.arange(len(keys), dtype=np.int64),
+        sessions=[path.stem for path in paths],
+        files=[str(path) for path in paths],
+        clocks=[""],
+        txn_session=file,
+        txn_outcome=np.concatenate([log.outcome for log in logs]),
+        txn_name=txn_name.astype(np.int32),
+        txn_file=file.copy(),
+        txn_begin_line=np.concatenate([log.begin_line for log in logs]),
+        txn_end_line=np.concatenate([log.end_line for log in logs]),
+        txn_begin=none64,
+        txn_end=none64.copy(),
+        txn_clock=np.zeros(n, np.int32),
+        txn_ops=np.searchsorted(op_txn, np.arange(n + 1)).astype(np.int64),
+        txn_ctx=None,
+        op_kind=np.concatenate([log.kind for log in logs]),
+        op_flags=np.zeros(ops, np.uint8),
+        op_key=op_key.astype(np.int32),
+        op_value=op_value,
+        op_range=np.full(ops, -1, np.int32),
+        op_line=np.concatenate([log.line for log in logs]),
+        op_invoke=None,
+        op_return=None,
+        op_ctx=None,
+        op_error=None,
+        range_lo=none32,
+        range_hi=none32.copy(),
+        range_items=np.zeros(1, np.int64),
+        item_key=none32.copy(),
+        item_value=none32.copy(),
+        initial_mode=Initial.EMPTY,
+        initial_key=none32.copy(),
+        initial_value=none32.copy(),
+        warnings=warnings,
+    )
+
+
+def integers(numbers: Int64) -> Scalars:
+    """A table of distinct integers, without a Python object for each."""
+    text = numbers.astype("S20").view(np.uint8).reshape(len(numbers), 20)
+    used = text != 0
+    offset = np.zeros(len(numbers) + 1, np.int64)
+    np.cumsum(used.sum(axis=1), out=offset[1:])
+    return Scalars(np.full(len(numbers), INT, np.uint8), offset, text[used])
