@@ -1,10 +1,20 @@
 """Small random traces with every operation, drawn by simulating a little database.
 
 Traces of random results are nearly always invalid at every level, and teach nothing. So a handful of
-sessions run against a simulated store (serial in some order, with snapshots, read committed, or one that
-answers anything), which gives every trace a level it should satisfy; then, sometimes, an anomaly is planted:
-one result or outcome is changed to another plausible one. Values are few, so that most reads have several
-candidate writers; outcomes may be lost; deletes may or may not tell what they found.
+sessions run against a simulated store, which gives every trace a level it should satisfy:
+
+    serial      one transaction after the other, as they end
+    reordered   ... in some other order
+    phantom     ... and scans miss keys that are new
+    snapshot    reads from the state at begin, the first committer of a key wins
+    stale       ... from an older state
+    committed   reads the newest committed state, operation by operation
+    loose       reads of each key any state that was ever committed
+    wild        answers anything
+
+Then, sometimes, an anomaly is planted: one result or outcome is changed to another plausible one. Values are
+few, so that most reads have several candidate writers; outcomes may be lost; deletes may or may not tell
+what they found.
 
 `generate(random.Random(seed))` makes one trace fast; `traces()` is the Hypothesis strategy over it, which
 shrinks.
@@ -14,7 +24,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import histories
 from hypothesis import strategies as st
@@ -22,27 +32,40 @@ from hypothesis import strategies as st
 from boomslang.trace import Absent as ABSENT
 from boomslang.trace import Trace, Unbounded
 
-Store = Literal["serial", "reordered", "snapshot", "stale", "committed", "wild"]
-STORES: tuple[Store, ...] = ("serial", "reordered", "snapshot", "stale", "committed", "wild")
+Store = Literal["serial", "reordered", "phantom", "snapshot", "stale", "committed", "loose", "wild"]
+STORES: tuple[Store, ...] = get_args(Store)
+ALONE = ("serial", "reordered", "phantom")  # one transaction at a time
 OUTCOMES = ("committed", "aborted", "unknown")
+
+
+VALUES: dict[str, list[Any]] = {
+    "unique": list(range(1, 100)),
+    "two": ["u", "v"],
+    "three": [1, 2, 3],
+    "alike": [1, 1.0, True, None],  # equal in Python, but not here
+}
 
 
 @dataclass(frozen=True)
 class Mix:
     """What the traces are made of. The defaults give every level a good share of valid and invalid ones."""
 
-    stores: tuple[Store, ...] = ("serial", "reordered", "snapshot", "snapshot", "stale", "committed", "wild")
+    stores: tuple[Store, ...] = (
+        "reordered", "phantom", "phantom", "snapshot", "snapshot",
+        "stale", "committed", "loose", "loose", "wild",
+    )  # fmt: skip
     transactions: tuple[int, int] = (2, 6)
     sessions: tuple[int, int] = (1, 4)
+    values: tuple[str, ...] = ("unique", "unique", "two", "three", "alike")
     keys: tuple[int, int] = (1, 4)
-    operations: tuple[int, int] = (1, 4)  # of one transaction; an iterator and its steps count as one
+    operations: tuple[int, int] = (1, 5)  # of one transaction; an iterator and its steps count as one
     ranges: bool = True  # scans and iterators
     deletes: bool = True
     errors: bool = True  # operations that failed
     unknown: bool = True  # transactions without a known end
-    initial: tuple[str, ...] = ("empty", "empty", "given", "unknown")
+    initial: tuple[str, ...] = ("empty", "empty", "given", "given", "unknown")
     times: tuple[str, ...] = ("none", "one clock", "one clock", "two clocks")
-    planted: tuple[int, ...] = (0, 0, 0, 1, 1, 2)  # how many anomalies
+    planted: tuple[int, ...] = (0, 0, 1, 1, 2)  # how many anomalies
 
 
 DEFAULT = Mix()
@@ -78,7 +101,6 @@ class Op:
     stop: int = 0
     cursor: int = 0
     failed: bool = False
-    at: int = 0
 
 
 @dataclass
@@ -104,34 +126,35 @@ class World:
 
 
 def _simulate(rng: random.Random, mix: Mix) -> World:
-    n_keys = rng.randint(*mix.keys)
+    n_keys = max(rng.randint(*mix.keys), rng.randint(*mix.keys))
     keys = list(rng.choice(["abcd", [1, 2, 10, 20], ["k", "k1", "k10", "k2"], [1, 2, "a", "b"]]))[:n_keys]
-    values: list[Any] = rng.choice([[1, 2], [1, 2, 3], ["u", "v"], [1, 1.0, True, None], list(range(1, 100))])
-    fresh = iter(values) if len(values) > 10 else None
+    values = VALUES[rng.choice(mix.values)]
+    fresh = iter(values) if values is VALUES["unique"] else None
 
     def value() -> Any:
         return next(fresh) if fresh else rng.choice(values)
 
     initial = rng.choice(mix.initial)
     before = {} if initial == "empty" else {k: value() for k in range(n_keys) if rng.random() < 0.6}
-    sessions = rng.randint(*mix.sessions)
+    sessions = max(rng.randint(*mix.sessions), rng.randint(*mix.sessions))
     store = rng.choice(mix.stores)
     todo: list[list[Txn]] = [[] for _ in range(sessions)]
-    for _ in range(rng.randint(*mix.transactions)):
-        session = rng.randrange(sessions)
-        todo[session].append(_transaction(rng, mix, session, keys, value))
+    for i, shape in enumerate(_shapes(rng, mix, n_keys)):
+        session = rng.choice([i % sessions, rng.randrange(sessions)])
+        todo[session].append(_transaction(rng, mix, session, keys, shape, value))
     world = World(keys, initial, before, rng.choice(mix.times), [])
     _run(rng, world, todo, store, values)
     return world
 
 
-def _transaction(rng: random.Random, mix: Mix, session: int, keys: list[Any], value: Any) -> Txn:
+def _transaction(
+    rng: random.Random, mix: Mix, session: int, keys: list[Any], shape: list[tuple[str, int]], value: Any
+) -> Txn:
     n_keys = len(keys)
-    kinds = ["get"] * 5 + ["put"] * 4 + ["delete"] * mix.deletes + ["scan", "iterator"] * mix.ranges
     plan: list[Op] = []
     cursors = 0
-    for _ in range(rng.randint(*mix.operations)):
-        op = Op(rng.choice(kinds), key=rng.randrange(n_keys))
+    for kind, key in shape:
+        op = Op(kind, key)
         if op.kind == "put":
             op.value = value()
         elif op.kind == "delete":
@@ -147,9 +170,36 @@ def _transaction(rng: random.Random, mix: Mix, session: int, keys: list[Any], va
             plan += [Op("next", cursor=op.cursor) for _ in range(rng.randint(1, n_keys + 1))]
     if cursors and rng.random() < 0.3:  # writes between an iterator's steps
         plan.insert(rng.randint(0, len(plan)), Op("put", key=rng.randrange(n_keys), value=value()))
-    outcome = rng.choice(["committed"] * 9 + ["aborted"] * 2 + ["unknown"] * 2 * mix.unknown)
+    outcome = rng.choice(["committed"] * 12 + ["aborted"] + ["unknown"] * 2 * mix.unknown)
     happened = outcome == "committed" or (outcome == "unknown" and rng.random() < 0.6)
     return Txn(session, plan, outcome, happened, lost=rng.random() < 0.5)
+
+
+def _shapes(rng: random.Random, mix: Mix, n_keys: int) -> list[list[tuple[str, int]]]:
+    """What each transaction does, to which key: random heaps of operations and, since most anomalies need
+    transactions that look at just what others write, often some of the usual suspects."""
+    kinds = ["get"] * 5 + ["put"] * 4 + ["delete"] * mix.deletes + ["scan", "iterator"] * mix.ranges
+    count = max(rng.randint(*mix.transactions), rng.randint(*mix.transactions))
+    shapes = [
+        [(rng.choice(kinds), rng.randrange(n_keys)) for _ in range(rng.randint(*mix.operations))]
+        for _ in range(count)
+    ]
+    a, b = rng.sample(range(n_keys), 2) if n_keys > 1 else (0, 0)
+    look = rng.choice(["get", "get", "scan", "iterator"]) if mix.ranges else "get"
+    away = rng.choice(["put", "put", "delete"]) if mix.deletes else "put"
+    suspects: list[list[tuple[str, int]]] = rng.choice(
+        [
+            [],
+            [[("get", a), ("put", a)], [("get", a), (away, a)]],
+            [[(look, a), ("put", b)], [(look, b), (away, a)]],
+            [[(look, a), (look, b), ("put", a)], [("get", a), ("get", b), ("put", b)]],
+            [[("put", a)], [(away, b)], [("get", a), (look, b)], [("get", b), (look, a)]],
+            [[("put", a), (away, b)], [(look, a), (look, b)]],
+            [[("get", a), ("put", a), ("get", b), ("put", b)], [(look, a), ("get", b)]],
+        ]
+    )
+    shapes[: len(suspects)] = suspects[:count]
+    return rng.sample(shapes, count)
 
 
 def _choose_range(rng: random.Random, op: Op, keys: list[Any]) -> None:
@@ -171,8 +221,10 @@ def _run(rng: random.Random, world: World, todo: list[list[Txn]], store: Store, 
     wrote: list[set[int]] = [set()]  # and the keys that commit wrote
     running: dict[int, _Running] = {}
     now = 0
+    crowded = rng.random() < 0.6  # whoever can begin does
     while running or any(todo):
-        session = rng.choice([s for s, left in enumerate(todo) if left or s in running])
+        waiting = [s for s, left in enumerate(todo) if left and s not in running]
+        session = rng.choice(waiting if crowded and waiting else [*waiting, *running])
         now += rng.choice([0, 1, 1])
         if session not in running:
             txn = todo[session].pop(0)
@@ -183,18 +235,21 @@ def _run(rng: random.Random, world: World, todo: list[list[Txn]], store: Store, 
             running[session] = _Running(txn)
             continue
         run = running[session]
-        if run.txn.plan and store not in ("serial", "reordered"):
+        if run.txn.plan and store not in ALONE:
             state = history[-1] if store == "committed" else history[run.txn.base]
-            run.step(rng, run.txn.plan.pop(0), state, now)
+            if store == "loose":
+                picked = {k: rng.choice(history).get(k, ABSENT) for k in range(len(world.keys))}
+                state = {k: v for k, v in picked.items() if v is not ABSENT}
+            run.step(rng, run.txn.plan.pop(0), state)
             if store == "wild":
                 _scramble(rng, run.txn.ops, values)
             continue
         run.txn.ended = now
         del running[session]
         txn = run.txn
-        if store in ("serial", "reordered"):
+        if store in ALONE:
             if store == "serial":
-                _alone(rng, txn, run, history, now)
+                _alone(rng, txn, run, history)
             continue
         if store in ("snapshot", "stale") and any(run.own.keys() & keys for keys in wrote[txn.base + 1 :]):
             txn.happened = False  # the first committer wins
@@ -202,14 +257,20 @@ def _run(rng: random.Random, world: World, todo: list[list[Txn]], store: Store, 
         if txn.happened:
             _commit(history, run)
             wrote.append(set(run.own))
-    if store == "reordered":
+    if store in ("reordered", "phantom"):
         for txn in rng.sample(world.txns, len(world.txns)):
-            _alone(rng, txn, _Running(txn), history, txn.ended)
+            _alone(rng, txn, _Running(txn), history, store == "phantom")
 
 
-def _alone(rng: random.Random, txn: Txn, run: _Running, history: list[dict[int, Any]], now: int) -> None:
+def _alone(
+    rng: random.Random, txn: Txn, run: _Running, history: list[dict[int, Any]], phantoms: bool = False
+) -> None:
     while txn.plan:
-        run.step(rng, txn.plan.pop(0), history[-1], now)
+        op, state = txn.plan.pop(0), history[-1]
+        if phantoms and op.kind in ("scan", "next"):
+            old = rng.choice(history)
+            state = {k: v for k, v in state.items() if k in old}
+        run.step(rng, op, state)
     if txn.happened:
         _commit(history, run)
 
@@ -227,8 +288,7 @@ class _Running:
         self.own: dict[int, Any] = {}
         self.cursors: dict[int, list[Any]] = {}  # -> [next key, bound, own writes it sees (None: all), ended]
 
-    def step(self, rng: random.Random, op: Op, state: dict[int, Any], now: int) -> None:
-        op.at = now
+    def step(self, rng: random.Random, op: Op, state: dict[int, Any]) -> None:
         view = {k: v for k, v in (state | self.own).items() if v is not ABSENT}
         if op.failed:
             pass
