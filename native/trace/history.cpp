@@ -25,6 +25,11 @@ std::string History::txn_text(std::int32_t session, std::int32_t name) const {
   return text;
 }
 
+std::string History::place(std::int32_t file, std::uint32_t line) const {
+  if (files[file].empty()) return "operation " + std::to_string(line);
+  return file == file_ ? "line " + std::to_string(line) : files[file] + ":" + std::to_string(line);
+}
+
 void History::begin_file(const std::string& name, const std::string* session) {
   file_ = static_cast<std::int32_t>(files.size());
   files.push_back(name);
@@ -159,7 +164,7 @@ std::int32_t History::transaction_of(const Record& r, std::int32_t session, std:
           "all operations of a transaction in one file", "keep each transaction in the file in which it began");
   const std::uint32_t end_line = is_load ? loads_[load].end_line : txn_end_line[txn];
   if (end_line) [[unlikely]]
-    fault(op_text(r.op) + " after the end of " + txn_text(session, name) + " at line " + std::to_string(end_line),
+    fault(op_text(r.op) + " after the end of " + txn_text(session, name) + " at " + place(file_, end_line),
           "a begin of another transaction first", "record the begin, or correct \"txn\"");
   return txn;
 }
@@ -181,7 +186,7 @@ void History::begin(const Record& r, std::int32_t session, std::uint32_t line) {
       const std::int32_t file = load != none ? loads_[load].file : txn_file[txn];
       const std::uint32_t at = load != none ? loads_[load].begin_line : txn_begin_line[txn];
       fault("a second begin of " + txn_text(session, name) + "; the first is at " +
-                (file == file_ ? "" : files[file] + ":") + "line " + std::to_string(at),
+                place(file, at),
             "each transaction to begin once" + std::string(file == file_ ? "" : ", in one file"),
             "give each transaction of a session an id of its own");
     }

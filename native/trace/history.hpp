@@ -99,6 +99,7 @@ class History {
   std::int32_t find_txn(std::int32_t session, std::int32_t name) const;
   std::int32_t find_load(std::int32_t session, std::int32_t name) const;
   void index_txn(std::int32_t txn);
+  std::string place(std::int32_t file, std::uint32_t line) const;
   std::string txn_text(std::int32_t session, std::int32_t name) const;
 
   static constexpr std::int32_t unnamed = -3;  // the file's own session, as long as nothing was in it

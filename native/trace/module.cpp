@@ -117,10 +117,10 @@ NB_MODULE(_reader, m) {
   nb::class_<Reader>(m, "Reader")
       .def(nb::init<>())
       .def("begin_file",
-           [](Reader& r, const std::string& name, std::optional<std::string> session) {
-             r.begin_file(name, session ? &*session : nullptr);
+           [](Reader& r, const std::string& name, std::optional<std::string> session, std::uint32_t first_line) {
+             r.begin_file(name, session ? &*session : nullptr, first_line);
            },
-           "name"_a, "session"_a.none())
+           "name"_a, "session"_a.none(), "first_line"_a = 1)
       .def("read", &Reader::read, "descriptor"_a, nb::call_guard<nb::gil_scoped_release>())
       .def("feed",
            [](Reader& r, nb::bytes data) {

@@ -8,9 +8,9 @@
 
 namespace boomslang {
 
-void Reader::begin_file(const std::string& name, const std::string* session) {
+void Reader::begin_file(const std::string& name, const std::string* session, std::uint32_t first_line) {
   file_ = name;
-  line_ = 0;
+  line_ = first_line - 1;
   first_ = true;
   buffer_.clear();
   scanned_ = 0;

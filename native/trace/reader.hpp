@@ -19,7 +19,8 @@ class Reader {
   static constexpr std::size_t block = 2u << 20;
   static constexpr std::size_t longest_line = 64u << 20;
 
-  void begin_file(const std::string& name, const std::string* session);
+  // Lines count from first_line: 0 where a header was put before what the user wrote.
+  void begin_file(const std::string& name, const std::string* session, std::uint32_t first_line = 1);
   // Reads and parses one block. False at the end of the file.
   bool read(int descriptor);
   void feed(const char* data, std::size_t size);

@@ -4,7 +4,7 @@ from typing import Any
 
 class Reader:
     def __init__(self) -> None: ...
-    def begin_file(self, name: str, session: str | None) -> None:
+    def begin_file(self, name: str, session: str | None, first_line: int = 1) -> None:
         """All that follows stands in this file; operations that name no session belong to `session`."""
     def read(self, descriptor: int) -> bool:
         """Read and parse one block. False at the end of the file."""

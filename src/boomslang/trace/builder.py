@@ -17,7 +17,6 @@ from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any, Literal
 
-from boomslang.trace.errors import TraceError
 from boomslang.trace.model import Trace
 from boomslang.trace.reader import Limits, finish
 from boomslang.trace.scalars import Absent, Scalar, Unbounded, int_to_text, typed
@@ -101,18 +100,11 @@ class TraceBuilder:
     def build(self) -> Trace:
         """The trace of all operations so far; transactions that are still open are unknown."""
         reader = Reader()
-        reader.begin_file("", None)
-        try:
-            reader.feed(self._header.encode())
-            reader.feed("".join(self._lines).encode())
-            reader.end_file()
-            trace = finish(reader, Limits())
-        except TraceError as error:
-            raise TraceError(error.message, "", max(error.line - 1, 0)) from None
-        # The header is a line of its own, but no operation.
-        for lines in (trace.txn_begin_line, trace.txn_end_line, trace.op_line):
-            lines[lines > 0] -= 1
-        return trace
+        reader.begin_file("", None, 0)  # the header is a line of its own, but no operation
+        reader.feed(self._header.encode())
+        reader.feed("".join(self._lines).encode())
+        reader.end_file()
+        return finish(reader, Limits())
 
 
 class TransactionBuilder:
