@@ -33,9 +33,8 @@ def test_every_operation() -> None:
         9,
         {"app": "test"},
     )
-    assert [o.kind.name for o in t1.operations] == (
-        ["PUT", "GET", "GET", "DELETE", "DELETE", "DELETE", "SCAN", "ITERATOR", "NEXT", "NEXT", "NEXT", "PUT", "SCAN", "COMMIT"]
-    )
+    kinds = "put get get delete delete delete scan iterator next next next put scan commit"
+    assert " ".join(o.kind.name.lower() for o in t1.operations) == kinds
     assert [o.error for o in t1.operations[-3:]] == ["boom", "boom", "retry"]
     assert (t1.operations[-2].lo, t1.operations[-2].hi) == ("a", "b")
     assert (t1.operations[0].invoke, t1.operations[0].return_, t1.operations[0].ctx) == (2, 3, {"n": 1})
@@ -146,19 +145,19 @@ def test_mistakes_name_the_operation() -> None:
     t = b.transaction("a")
     b.transaction("a")
     t.put(1, 1)
-    with pytest.raises(TraceError, match="^operation 3: .* which the session has left"):
+    with pytest.raises(TraceError, match=r"^operation 3: .* which the session has left"):
         b.build()
     b = TraceBuilder()
     b.transaction("a", name=1)
     b.transaction("a", name=1)
-    with pytest.raises(TraceError, match="^operation 2: .* the first is at operation 1; expected"):
+    with pytest.raises(TraceError, match=r"^operation 2: .* the first is at operation 1; expected"):
         b.build()
-    with pytest.raises(TraceError, match='^found the key "x" twice in the initial state'):
+    with pytest.raises(TraceError, match=r'^found the key "x" twice in the initial state'):
         TraceBuilder(initial=[("x", 1), ("x", 2)]).build()
     b = TraceBuilder()
     with b.transaction() as t:
         t.put("\ud800", 1)
-    with pytest.raises(TraceError, match="^operation 2: found a lone surrogate"):
+    with pytest.raises(TraceError, match=r"^operation 2: found a lone surrogate"):
         b.build()
 
 

@@ -24,7 +24,8 @@ def record(tag: str, *numbers: int) -> bytes:
 def test_a_log_by_hand(tmp_path: Path) -> None:
     (tmp_path / "T10.log").write_bytes(
         record("S", 7) + record("R", LOADED, LOADED, -5, 99) + record("R", MISSING, MISSING, 6, 0)
-        + record("W", 1001, -5, 55) + record("C", 7) + record("S", 8) + record("W", DELETED, 6, 0) + record("A", 8)
+        + record("W", 1001, -5, 55) + record("C", 7) + record("S", 8) + record("W", DELETED, 6, 0)
+        + record("A", 8)
     )  # fmt: skip
     (tmp_path / "T2.log").write_bytes(
         record("S", 9)
@@ -58,7 +59,8 @@ def test_a_log_by_hand(tmp_path: Path) -> None:
 def test_the_universal_dialect_has_values_that_repeat(tmp_path: Path) -> None:
     (tmp_path / "T1.log").write_bytes(
         record("S", 1) + record("W", UNIVERSAL, 5, 77) + record("W", UNIVERSAL, 6, 77) + record("C", 1)
-        + record("S", 2) + record("R", UNIVERSAL, UNIVERSAL, 5, 77) + record("R", LOADED, LOADED, 8, 3) + record("C", 2)
+        + record("S", 2) + record("R", UNIVERSAL, UNIVERSAL, 5, 77) + record("R", LOADED, LOADED, 8, 3)
+        + record("C", 2)
     )  # fmt: skip
     trace = read_trace(tmp_path)
     assert [o.value for t in trace.transactions() for o in t.operations] == [77, 77, 77, Absent]

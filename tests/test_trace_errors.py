@@ -63,7 +63,8 @@ CASES: dict[str, tuple[list[str], int, str]] = {
     "unknown op": (
         [B, op('"op":"comit"')],
         2,
-        'found the unknown op "comit"; expected one of put, get, delete, scan, iterator, next, begin, commit, abort',
+        'found the unknown op "comit"; expected one of put, get, delete, scan, iterator, next, begin, '
+        "commit, abort; fix",
     ),
     "no op": ([B, '{"session":"a","txn":1}'], 2, 'no field "op"'),
     "unknown field": (
@@ -357,11 +358,11 @@ def test_a_folder_of_empty_files(tmp_path: Path) -> None:
 def test_a_transaction_in_two_files(tmp_path: Path) -> None:
     (tmp_path / "1.jsonl").write_text(B + "\n")
     (tmp_path / "2.jsonl").write_text(C + "\n")
-    with pytest.raises(TraceError, match="which began in .*1.jsonl; expected all operations") as caught:
+    with pytest.raises(TraceError, match=r"which began in .*1.jsonl; expected all operations") as caught:
         read_trace(tmp_path)
     assert (caught.value.file, caught.value.line) == (str(tmp_path / "2.jsonl"), 1)
     (tmp_path / "2.jsonl").write_text(B + "\n")
-    with pytest.raises(TraceError, match="a second begin .* the first is at .*1.jsonl:1"):
+    with pytest.raises(TraceError, match=r"a second begin .* the first is at .*1.jsonl:1"):
         read_trace(tmp_path)
 
 

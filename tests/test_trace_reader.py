@@ -176,15 +176,18 @@ def _text(n: int) -> str:
 
 def test_text(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
-    raw = '{"txn":1,"op":"begin"}\n{"txn":1,"op":"put","key":"\\ud83d\\ude00\\u00e9\\n\\"\\/","value":"😀é\\u0000"}\r\n'
+    raw = '{"txn":1,"op":"begin"}\n'
+    raw += '{"txn":1,"op":"put","key":"\\ud83d\\ude00\\u00e9\\n\\"\\/","value":"😀é\\u0000"}\r\n'
     path.write_text(raw, newline="")
     [put] = read_trace(path).transaction(0).operations
     assert (put.key, put.value) == ('😀é\n"/', "😀é\0")
 
 
 def test_keys_are_ranked_by_type_then_within_it(tmp_path: Path) -> None:
-    order = ["null", "false", "true", "-100000000000000000000", "-3", "0", "9", "10", "123456789012345678", "99999999999999999999",
-             "-1.5", "0.0", "2.5", "1e300", '""', '"Z"', '"a"', '"aaaaaaaab"', '"aaaaaaaac"', '"ab"', '"é"', '"\uffff"', '"😀"',
+    order = ["null", "false", "true", "-100000000000000000000", "-3", "0", "9", "10", "123456789012345678",
+             "99999999999999999999",
+             "-1.5", "0.0", "2.5", "1e300", '""', '"Z"', '"a"', '"aaaaaaaab"', '"aaaaaaaac"', '"ab"',
+             '"é"', '"\uffff"', '"😀"',
              '{"bytes":""}', '{"bytes":"00"}', '{"bytes":"0000"}', '{"bytes":"ff"}']  # fmt: skip
     shuffled = np.random.default_rng(3).permutation(len(order))
     lines = [f'{{"txn":1,"op":"put","key":{order[i]},"value":0}}' for i in shuffled]
@@ -198,7 +201,8 @@ def test_interleaved_transactions_are_regrouped(tmp_path: Path) -> None:
         text += [f'{{"session":"s{s}","txn":{n},"op":"begin"}}' for s in range(5)]
         for i in range(6):
             text += [
-                f'{{"session":"s{s}","op":"put","key":{i},"value":"{s}/{n}/{i}","invoke":{n * 10 + i},"error":"e{s}","ctx":{{"i":{i}}}}}'
+                f'{{"session":"s{s}","op":"put","key":{i},"value":"{s}/{n}/{i}",'
+                f'"invoke":{n * 10 + i},"error":"e{s}","ctx":{{"i":{i}}}}}'
                 for s in range(5)
             ]
         text += [f'{{"session":"s{s}","op":"commit"}}' for s in range(5)]

@@ -145,7 +145,7 @@ def test_reading_what_was_written_gives_the_same(trace: Trace, name: str) -> Non
 
 def _lines(path: Path) -> list[str]:
     data = path.read_bytes()
-    return (gzip.decompress(data) if path.suffix == ".gz" else data).decode().splitlines()
+    return (gzip.decompress(data) if path.suffix == ".gz" else data).decode().removesuffix("\n").split("\n")
 
 
 def test_several_clocks_need_a_folder(tmp_path: Path) -> None:
@@ -153,7 +153,8 @@ def test_several_clocks_need_a_folder(tmp_path: Path) -> None:
     source.mkdir()
     for n in (1, 2, 10):
         (source / f"c{n}.jsonl").write_text(
-            f'{{"boomslang":1,"clock":"host{n}"}}\n{{"op":"begin","invoke":{100 - n}}}\n{{"op":"put","key":1,"value":{n}}}\n'
+            f'{{"boomslang":1,"clock":"host{n}"}}\n{{"op":"begin","invoke":{100 - n}}}\n'
+            f'{{"op":"put","key":1,"value":{n}}}\n'
             '{"op":"commit","error":"lost"}\n{"op":"commit"}\n'
         )
     trace = read_trace(source)
@@ -179,12 +180,25 @@ def test_retried_and_failed_begins_survive(tmp_path: Path) -> None:
 
 
 BAD = [
-    '{"op":"put","txn":1,"key":1}', '{"op":"put","txn":1,"key":[1],"value":1}', '{"op":"pit","txn":1}', "3", "{}",
-    '{"op":"get","txn":1,"key":1,"value":1,"absent":true}', '{"op":"get","txn":1,"key":1}', '{"op":"get","txn":1,"key":1,"absent":false}',
-    '{"op":"begin","txn":1.5}', '{"op":"begin","txn":1,"foo":1}', '{"boomslang":2}', '{"boomslang":1,"initial":"full"}',
-    '{"op":"scan","txn":1,"items":[[1]]}', '{"op":"next","txn":1,"id":1}', '{"op":"next","txn":1,"id":1,"key":1,"value":1,"end":true}',
-    '{"op":"put","txn":1,"key":1,"value":{"bytes":"0"}}', '{"op":"delete","txn":1,"key":1,"found":1}', '{"op":"commit","txn":1,"ctx":1}',
-]  # fmt: skip
+    '{"op":"put","txn":1,"key":1}',
+    '{"op":"put","txn":1,"key":[1],"value":1}',
+    '{"op":"pit","txn":1}',
+    "3",
+    "{}",
+    '{"op":"get","txn":1,"key":1,"value":1,"absent":true}',
+    '{"op":"get","txn":1,"key":1}',
+    '{"op":"get","txn":1,"key":1,"absent":false}',
+    '{"op":"begin","txn":1.5}',
+    '{"op":"begin","txn":1,"foo":1}',
+    '{"boomslang":2}',
+    '{"boomslang":1,"initial":"full"}',
+    '{"op":"scan","txn":1,"items":[[1]]}',
+    '{"op":"next","txn":1,"id":1}',
+    '{"op":"next","txn":1,"id":1,"key":1,"value":1,"end":true}',
+    '{"op":"put","txn":1,"key":1,"value":{"bytes":"0"}}',
+    '{"op":"delete","txn":1,"key":1,"found":1}',
+    '{"op":"commit","txn":1,"ctx":1}',
+]
 
 
 @pytest.mark.parametrize("line", BAD)
