@@ -14,7 +14,7 @@ struct Walk {
     // The latest own write of each key, valid while own_txn says it is this transaction's.
     std::vector<int32_t> own_txn, own_value, own_op;
     std::vector<int32_t> written;  // keys this transaction has written
-    // The keys a range read can say anything about, in key order: somebody wrote them, or they may be there initially.
+    // All keys that occur in the trace, in key order: a range read says something about each that it covers.
     std::vector<int32_t> ordered;
     std::vector<int64_t> ordered_rank;
     struct Open {
@@ -34,16 +34,9 @@ struct Walk {
 
     void prepare_ranges() {
         if (c.range_lo.empty()) return;
-        std::vector<uint8_t> tells(size_t(c.keys), 0);
-        for (size_t t = 0; t + 1 < c.txn_ops.size(); ++t) {
-            if (c.txn_outcome[t] == ABORTED) continue;
-            for (int64_t o = c.txn_ops[t]; o < c.txn_ops[t + 1]; ++o)
-                if (!(c.op_flags[o] & ERROR) && (c.op_kind[o] == PUT || c.op_kind[o] == DELETE))
-                    tells[size_t(c.op_key[o])] = 1;
-        }
         type_first.assign(256, INT64_MAX), type_end.assign(256, 0);
         for (int32_t k = 0; k < c.keys; ++k) {
-            if (tells[size_t(k)] || c.init[k] != ABSENT) ordered.push_back(k);
+            ordered.push_back(k);
             int64_t& first = type_first[c.key_type[k]];
             int64_t& end = type_end[c.key_type[k]];
             first = std::min(first, c.key_rank[k]), end = std::max(end, c.key_rank[k] + 1);

@@ -31,7 +31,7 @@ nb::dict solve(int32_t txns, int32_t points, int32_t helpers, int32_t keys, In<u
                In<int32_t> read_key, In<int32_t> read_value, In<int32_t> read_writer, In<uint8_t> read_strong,
                In<int64_t> key_start, In<int32_t> write_txn, In<int32_t> write_value, In<int32_t> init,
                In<int32_t> edge_from, In<int32_t> edge_to, In<int32_t> hint_next, In<int64_t> priority,
-               double seconds, double megabytes, int64_t hint_conflicts, nb::object progress) {
+               double seconds, double megabytes, int64_t hint_conflicts, int64_t max_conflicts, nb::object progress) {
     Problem p;
     p.txns = txns, p.points = points, p.helpers = helpers, p.keys = keys;
     p.state = view(state), p.read_start = view(read_start), p.read_key = view(read_key);
@@ -43,7 +43,7 @@ nb::dict solve(int32_t txns, int32_t points, int32_t helpers, int32_t keys, In<u
     Limits limits;
     limits.seconds = seconds, limits.megabytes = megabytes;
     Options options;
-    options.hint_conflicts = hint_conflicts;
+    options.hint_conflicts = hint_conflicts, options.max_conflicts = max_conflicts;
     Answer answer;
     Stats stats;
     bool raised = false;
@@ -106,6 +106,6 @@ NB_MODULE(_engine, m) {
           nb::arg("read_start"), nb::arg("read_key"), nb::arg("read_value"), nb::arg("read_writer"),
           nb::arg("read_strong"), nb::arg("key_start"), nb::arg("write_txn"), nb::arg("write_value"), nb::arg("init"),
           nb::arg("edge_from"), nb::arg("edge_to"), nb::arg("hint_next"), nb::arg("priority"), nb::arg("seconds"),
-          nb::arg("megabytes"), nb::arg("hint_conflicts"), nb::arg("progress").none());
+          nb::arg("megabytes"), nb::arg("hint_conflicts"), nb::arg("max_conflicts"), nb::arg("progress").none());
     m.def("resident_megabytes", &resident_megabytes);
 }

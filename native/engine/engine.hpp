@@ -41,6 +41,7 @@ struct Answer {
 struct Options {
     uint64_t proof_megabytes = 512;
     int64_t hint_conflicts = 20000;  // give the hints up after so many conflicts
+    int64_t max_conflicts = 0;       // give up after so many; 0: never
 };
 
 class Engine {

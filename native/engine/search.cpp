@@ -106,6 +106,7 @@ Answer Engine::solve() {
             backtrack(0);
         }
         if (live_learned_ > next_reduce_) reduce();
+        if (options_.max_conflicts > 0 && stats.conflicts >= options_.max_conflicts) throw Stopped{"conflicts"};
     }
     finish(answer);
     return answer;

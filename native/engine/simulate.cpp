@@ -28,12 +28,16 @@ bool Engine::initial_matches(int32_t key, int32_t pattern) {
     int32_t init = p_.init[key];
     if (init != UNKNOWN_INIT) return matches(init, pattern);
     int32_t& now = chosen_init_[size_t(key)];
-    auto ruled_out = [&](int32_t value) {
-        int32_t v = initial_var_.get(uint64_t(uint32_t(key)) << 32 | uint32_t(value));
-        return v >= 0 && vars_[size_t(v)].value < 0;
-    };
     if (now == NO_VALUE || (now == PRESENT && pattern >= 0)) {
-        if (ruled_out(pattern) || (pattern >= 0 && ruled_out(PRESENT))) return false;
+        // Not against what has been decided about this key.
+        if (int32_t group = initial_group_.get(uint64_t(uint32_t(key))); group >= 0)
+            for (int32_t v : initial_vars_of_[size_t(group)]) {
+                int32_t its = vars_[size_t(v)].b;
+                bool together = its == pattern || (its == PRESENT && pattern >= 0) || (pattern == PRESENT && its >= 0);
+                bool implied = its == pattern || (its == PRESENT && pattern >= 0);
+                if (vars_[size_t(v)].value > 0 && !together) return false;
+                if (vars_[size_t(v)].value < 0 && implied) return false;
+            }
         now = pattern;
         return true;
     }

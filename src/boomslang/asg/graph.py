@@ -41,6 +41,9 @@ ITEM, PREDICATE = 0, 1
 """`read_kind`."""
 
 
+Internal = tuple[Int32, Int32, Int32, Int32, Int32]
+
+
 @dataclass(frozen=True, eq=False)
 class ASG:
     """The Abstract Semantic Graph of a trace, or of a part of it (then `txn_of` says which part)."""
@@ -76,7 +79,7 @@ class ASG:
     initial_by: Int64
     """Of a key whose initial value is unknown: the read that fixes it. Else -1. Empty if none is unknown."""
 
-    internal: tuple[Int32, Int32, Int32, Int32, Int32]
+    internal: Internal
     """Reads that contradict the transaction's own writes: transaction, operation, key, seen, own value."""
     intermediate: tuple[Int32, Int32, Int32, Int32]
     """Writes that their own transaction overwrote: transaction, key, value, operation; sorted like the writes."""
@@ -124,7 +127,7 @@ class ASG:
         """Session order as few edges: from the last committed transaction of the session before it to each
         transaction that is not out. None leaves a transaction of unknown outcome: its error was no return."""
         session = self.trace.txn_session[self.txn_of]
-        t = np.flatnonzero((session >= 0) & (self.outcome != Outcome.ABORTED) & self.ordered)
+        t = np.flatnonzero((session >= 0) & (self.state != OUT) & self.ordered)
         t = t[np.argsort(session[t], kind="stable")]
         committed = np.where(self.outcome[t] == Outcome.COMMITTED, np.arange(len(t)), -1)
         previous = np.concatenate(([-1], np.maximum.accumulate(committed)[:-1])) if len(t) else committed
@@ -147,7 +150,7 @@ class ASG:
         for c in np.unique(clock):
             here = (clock == c) & self.ordered
             sources = np.flatnonzero(here & (self.outcome == Outcome.COMMITTED) & (end != NO_TIME))
-            targets = np.flatnonzero(here & (self.outcome != Outcome.ABORTED) & (begin != NO_TIME))
+            targets = np.flatnonzero(here & (self.state != OUT) & (begin != NO_TIME))
             sources = sources[np.argsort(end[sources], kind="stable")]
             returned = np.searchsorted(end[sources], begin[targets], side="left")
             targets, returned = targets[returned > 0], returned[returned > 0]
@@ -161,8 +164,8 @@ class ASG:
             helpers += len(moments)
         return lines, helpers
 
-    def restrict(self, transactions: Int64, reads: Int64) -> ASG:
-        """The weaker problem that keeps only these transactions and these of their reads.
+    def restrict(self, transactions: Int64, reads: Int64, internal: Int64 | None = None) -> ASG:
+        """The weaker problem that keeps only these transactions and these of their reads (and of `internal`).
 
         A transaction that is not kept has an unknown outcome, no reads and no session or time edges; it stays a
         candidate. One that is no candidate of a kept read could be placed last, so it is left out altogether.
@@ -177,7 +180,7 @@ class ASG:
         new[old] = np.arange(len(old), dtype=np.int32)
         writes = np.flatnonzero(needed[self.write_txn])
         # Few keys are left of perhaps a million: number them anew.
-        used = np.unique(np.concatenate([self.write_key[writes], self.read_key[reads]]))
+        used = np.unique(np.concatenate([self.write_key[writes], self.read_key[reads], self.internal[2]]))
         key_new = np.full(self.keys, -1, np.int32)
         key_new[used] = np.arange(len(used), dtype=np.int32)
         counts = np.bincount(key_new[self.write_key[writes]], minlength=len(used))
@@ -205,12 +208,24 @@ class ASG:
             read_op=self.read_op[reads],
             read_kind=self.read_kind[reads],
             initial=initial[used],
-            internal=_EMPTY5,
+            internal=self._internal_part(internal, keep, new, key_new),
             intermediate=_EMPTY4,
             ordered=(self.ordered & keep)[old],
             key_of=used if self.key_of is None else self.key_of[used],
         )
         return _linked(part)
+
+    def _internal_part(self, kept: Int64 | None, keep: NDArray[np.bool_], new: Int32, key_new: Int32) -> Internal:
+        if kept is None or not len(kept):
+            return _EMPTY5
+        kept = kept[keep[self.internal[0][kept]]]
+        txn, op, key, seen, own = (column[kept] for column in self.internal)
+        return new[txn], op, key_new[key], seen, own
+
+    @property
+    def broken(self) -> Int64:
+        """Those `internal` reads of transactions that are in: the trace breaks every level."""
+        return np.flatnonzero(self.state[self.internal[0]] == IN)
 
     def trace_key(self, key: int) -> int:
         """The trace's number of a key."""
@@ -223,8 +238,14 @@ _EMPTY5 = (_EMPTY,) * 5
 
 
 def _linked(part: ASG) -> ASG:
+    # A transaction that contradicts itself cannot have committed, if we do not know that it did.
+    outcome = part.outcome
+    impossible = part.internal[0][outcome[part.internal[0]] == Outcome.UNKNOWN]
+    if len(impossible):
+        outcome = outcome.copy()
+        outcome[impossible] = Outcome.ABORTED
     links: dict[str, Any] = _analyse.link(
-        part.outcome,
+        outcome,
         part.read_start,
         part.read_key,
         part.read_value,

@@ -26,6 +26,7 @@ def solve(
     seconds: float,
     megabytes: float,
     hint_conflicts: int,
+    max_conflicts: int,
     progress: Callable[[int, int, int], object] | None,
 ) -> dict[str, Any]: ...
 def resident_megabytes() -> float: ...

@@ -54,10 +54,11 @@ def solve_native(ir: IR, limits: Limits | None = None, *, hints: bool = True) ->
         np.concatenate(sources).astype(np.int32) if sources else np.zeros(0, np.int32),
         np.concatenate(targets).astype(np.int32) if targets else np.zeros(0, np.int32),
         _hinted_successors(ir) if hints else np.zeros(0, np.int32),
-        _priorities(asg),
+        priorities(asg),
         limits.seconds or 0.0,
         limits.megabytes or 0.0,
         HINT_CONFLICTS,
+        limits.conflicts or 0,
         limits.progress,
     )
     if found["status"] == "unknown":
@@ -90,7 +91,7 @@ def _hinted_successors(ir: IR) -> NDArray[np.int32]:
     return successor
 
 
-def _priorities(asg: ASG) -> NDArray[np.int64]:
+def priorities(asg: ASG) -> NDArray[np.int64]:
     """Of each transaction, where the trace suggests it belongs: smaller is earlier."""
     trace, ids = asg.trace, asg.txn_of
     end = trace.txn_end[ids]

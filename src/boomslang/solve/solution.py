@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from boomslang.asg.graph import OUT, UNKNOWN_INITIAL
+from boomslang.asg.graph import OUT, PRESENT, UNKNOWN_INITIAL
 from boomslang.certify.certificate import Witness
 from boomslang.ir.model import IR
 from boomslang.trace.model import ABSENT
@@ -22,6 +22,8 @@ class Limits:
 
     seconds: float | None = None
     megabytes: float | None = None
+    conflicts: int | None = None
+    """Of the native engine: stop after so many, with the reason "conflicts"."""
     progress: Callable[[int, int, int], object] | None = None
     """Called some twenty times a second with (decisions, conflicts, open constraints)."""
 
@@ -41,6 +43,8 @@ class Solution:
     core_transactions: Int64 | None = None
     core_reads: Int64 | None = None
     stats: dict[str, int] = field(default_factory=dict)
+    decided_by: str = ""
+    """Which step of the strategy answered."""
 
 
 def witness(ir: IR, solution: Solution) -> Witness:
@@ -54,8 +58,8 @@ def witness(ir: IR, solution: Solution) -> Witness:
     initial = []
     for k in np.union1d(open_keys, fixed).tolist():
         value = int(solution.initial[k])
-        if value == -2:  # any value will do, as long as it is there
-            value = _some_value(ir, k)
+        if value == PRESENT:  # any value will do, as long as it is there: one that the trace does not name
+            value = len(asg.trace.values)
         if value > ABSENT:
             initial.append((asg.trace_key(k), value))
     made = Witness(ir.level.name, ir.graph.points, order, initial)
@@ -82,7 +86,3 @@ def witness(ir: IR, solution: Solution) -> Witness:
         version_order=versions,
     )
 
-
-def _some_value(ir: IR, key: int) -> int:
-    """A value for a key that must have held one: any value of the trace's table."""
-    return 0 if len(ir.asg.trace.values) else ABSENT

@@ -1,0 +1,33 @@
+"""Boomslang: did your database keep its isolation promise?
+
+A trace goes in (what clients sent and got back), a verdict with a certificate comes out:
+
+    >>> import boomslang
+    >>> b = boomslang.TraceBuilder()
+    >>> with b.transaction(session="alice") as t:
+    ...     t.get("x", boomslang.Absent); t.put("y", 1)
+    >>> boomslang.check(b.build(), level="serializable")
+    <ser: valid>
+"""
+
+from boomslang.check import Checker, check
+from boomslang.errors import UsageError
+from boomslang.levels import LEVELS, Level
+from boomslang.trace import Absent, Trace, TraceBuilder, TraceError, read_trace
+from boomslang.verdict import Verdict
+
+__all__ = [
+    "LEVELS",
+    "Absent",
+    "Checker",
+    "Level",
+    "Trace",
+    "TraceBuilder",
+    "TraceError",
+    "UsageError",
+    "Verdict",
+    "check",
+    "read_trace",
+]
+
+__version__ = "0.1.0"

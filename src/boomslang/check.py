@@ -1,0 +1,162 @@
+"""The whole pipeline: trace -> ASG -> IR -> solver -> verdict."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from boomslang.asg.graph import ASG, build_asg
+from boomslang.errors import UsageError
+from boomslang.explain.core import Parts, first_broken
+from boomslang.explain.counterexample import explain
+from boomslang.ir.lower import lower
+from boomslang.levels import LEVELS, Level, find_level, implies
+from boomslang.levels.level import Dependency
+from boomslang.solve.solution import Limits, Solution, witness
+from boomslang.solve.strategy import solve as solve_with_engine
+from boomslang.trace.model import Trace
+from boomslang.verdict import INVALID, UNKNOWN, VALID, Verdict
+
+Progress = Callable[[int, int, int], object]
+SOLVERS = ("native", "z3")
+_REASONS = {
+    "time": "the time limit was reached",
+    "memory": "the memory limit was reached",
+    "solver": "the solver gave up",
+}
+
+
+def check(
+    trace: Trace,
+    level: str | Level = "serializable",
+    *,
+    solver: str = "native",
+    timeout: float | None = None,
+    memory: float | None = None,
+    progress: Progress | None = None,
+) -> Verdict:
+    """Does the trace satisfy the isolation level?
+
+    `timeout` is in seconds and `memory` in megabytes of the process; when either is reached the verdict is unknown.
+    """
+    return Checker(trace, solver=solver, timeout=timeout, memory=memory, progress=progress).check(level)
+
+
+class Checker:
+    """Checks one trace at several levels; what does not depend on the level is done once."""
+
+    def __init__(
+        self,
+        trace: Trace,
+        *,
+        solver: str = "native",
+        timeout: float | None = None,
+        memory: float | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        if solver not in SOLVERS:
+            raise UsageError(f"unknown solver {solver!r}; known solvers: {', '.join(SOLVERS)}")
+        self.trace = trace
+        self.solver = solver
+        self.limits = Limits(timeout, memory, progress=progress)
+        start = time.perf_counter()
+        self.asg: ASG = build_asg(trace)
+        self.analyse_seconds = time.perf_counter() - start
+
+    def check(self, level: str | Level) -> Verdict:
+        """The verdict at one level."""
+        level = find_level(level)
+        start = time.perf_counter()
+        stats: dict[str, object] = {"analyse": self.analyse_seconds}
+
+        def lap(phase: str) -> None:
+            nonlocal start
+            now = time.perf_counter()
+            stats[phase] = now - start
+            start = now
+
+        parts = first_broken(self.asg)
+        if parts is None:
+            ir = lower(self.asg, level)
+            lap("lower")
+            solution = self._solve(ir)
+            lap("solve")
+            stats.update(solution.stats)
+            if solution.decided_by:
+                stats["decided by"] = solution.decided_by
+            if solution.status == UNKNOWN:
+                return Verdict(self.trace, level, UNKNOWN, _REASONS.get(solution.reason, solution.reason), stats=stats)
+            if solution.status == VALID:
+                made = witness(ir, solution)
+                lap("certify")
+                verdict = Verdict(self.trace, level, VALID, witness=made, stats=stats)
+                return self._honest(verdict)
+            parts = self._parts(solution)
+        else:
+            lap("solve")
+        counterexample = explain(self.asg, level, parts, self._time_to_explain(stats))
+        lap("explain")
+        return Verdict(self.trace, level, INVALID, counterexample=counterexample, stats=stats)
+
+    def _solve(self, ir: object) -> Solution:
+        from boomslang.ir.model import IR
+
+        assert isinstance(ir, IR)
+        if self.solver == "native":
+            return solve_with_engine(ir, self.limits)
+        from boomslang.solve.z3_solver import solve_z3
+
+        return solve_z3(ir, self.limits)
+
+    def _parts(self, solution: Solution) -> Parts:
+        """What a refutation used; everything, if the solver does not say."""
+        nothing = np.zeros(0, np.int64)
+        if solution.core_transactions is None or solution.core_reads is None:
+            return Parts(np.arange(self.asg.transactions), np.arange(len(self.asg.read_key)), nothing)
+        return Parts(solution.core_transactions, solution.core_reads, nothing)
+
+    def _time_to_explain(self, stats: dict[str, object]) -> float | None:
+        """An answer is there; explaining it may take what is left of the time, but at least a few seconds."""
+        if self.limits.seconds is None:
+            return None
+        used = stats.get("solve", 0.0)
+        return max(5.0, self.limits.seconds - (used if isinstance(used, float) else 0.0))
+
+    def _honest(self, verdict: Verdict) -> Verdict:
+        """A level that needs what the trace lacks is never reported to hold."""
+        lacks = []
+        if verdict.level.needs_times and not self.trace.has_times:
+            lacks.append((Dependency.RT, "times"))
+        if verdict.level.needs_sessions and not self.trace.has_sessions:
+            lacks.append((Dependency.SO, "sessions"))
+        if not lacks:
+            return verdict
+        missing = {d for d, _ in lacks}
+        edges = {d: ends for d, ends in verdict.level.edges.items() if d not in missing}
+        same = next(known for known in LEVELS if dict(known.edges) == edges)
+        words = " and ".join(word for _, word in lacks)
+        return replace(
+            verdict, status=UNKNOWN, reason=f"no {words} in the trace: same as {same.title}, which holds", witness=None
+        )
+
+    def strongest(self, among: Iterable[Level] = LEVELS) -> dict[str, Verdict]:
+        """Verdicts at every level that the trace has the means to decide, by name; implied ones are not asked again."""
+        levels = [
+            level
+            for level in among
+            if (self.trace.has_times or not level.needs_times) and (self.trace.has_sessions or not level.needs_sessions)
+        ]
+        verdicts: dict[str, Verdict] = {}
+        # Strong first: one valid answer settles all below it.
+        for level in sorted(levels, key=lambda a: -sum(implies(a, b) for b in levels)):
+            above = next((v for v in verdicts.values() if v.valid and implies(v.level, level)), None)
+            if above is not None:
+                verdicts[level.name] = Verdict(
+                    self.trace, level, VALID, f"implied by {above.level.name}", stats={}
+                )
+            else:
+                verdicts[level.name] = self.check(level)
+        return {level.name: verdicts[level.name] for level in levels}

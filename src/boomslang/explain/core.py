@@ -1,0 +1,189 @@
+"""From "the engine refuted it" to a minimal core.
+
+The engine's proof names the transactions and reads it used: refuted, but usually more than needed. Shrinking drops one
+part after the other and keeps what is still refuted. Dropping only weakens the problem, so a part that could not be
+dropped once can never be dropped later, and one pass makes the core minimal: it is refuted, and no longer once any one
+part is dropped. Parts are dropped in blocks first, so that a large superset costs few questions.
+
+What a core must hold beside the parts the proof used: aborted transactions that wrote a value which is read (dropped,
+their outcome would be unknown and they would be candidates), and the reads that show that a transaction of unknown
+outcome committed, or what a key held initially.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boomslang.asg.graph import ASG, OUT
+from boomslang.certify.certificate import Core
+from boomslang.ir.lower import lower
+from boomslang.levels.level import Level
+from boomslang.solve.native import solve_native
+from boomslang.solve.solution import Limits
+from boomslang.trace.model import Outcome
+
+Int64 = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """A part of an ASG: its transactions, reads and internal reads, in the ASG's numbers."""
+
+    transactions: Int64
+    reads: Int64
+    internal: Int64
+
+    @staticmethod
+    def of(transactions: list[int], reads: list[int], internal: list[int]) -> Parts:
+        return Parts(*(np.array(sorted(set(x)), np.int64) for x in (transactions, reads, internal)))
+
+
+@dataclass(frozen=True, eq=False)
+class MinimalCore:
+    """A core, and the small ASG that holds it and all candidates of its reads."""
+
+    core: Core
+    asg: ASG
+    minimal: bool
+    """False: time ran out before every part had been tried."""
+
+
+def first_broken(asg: ASG) -> Parts | None:
+    """A read that no order can explain, if there is one: it contradicts its own transaction, or nobody wrote it."""
+    if len(asg.broken):
+        i = int(asg.broken[0])
+        return Parts.of([int(asg.internal[0][i])], [], [i])
+    if len(asg.orphans):
+        r = int(asg.orphans[0])
+        return Parts.of([int(np.searchsorted(asg.read_start, r, side="right")) - 1], [r], [])
+    return None
+
+
+def complete(asg: ASG, parts: Parts) -> Parts:
+    """Adds what makes the parts stand on their own (see above)."""
+    transactions, reads = set(parts.transactions.tolist()), set(parts.reads.tolist())
+    internal = set(parts.internal.tolist())
+    read_txn = asg.read_txn
+    todo = sorted(reads)
+    work = sorted(transactions)
+
+    def take(read: int) -> None:
+        if read >= 0 and read not in reads:
+            reads.add(read)
+            todo.append(read)
+
+    while todo or work:
+        while work:
+            t = work.pop()
+            if len(asg.forced_by) and asg.forced_by[t] >= 0:
+                take(int(asg.forced_by[t]))
+            internal.update(np.flatnonzero(asg.internal[0] == t).tolist() if asg.outcome[t] == Outcome.UNKNOWN else ())
+        while todo:
+            r = todo.pop()
+            key, pattern = int(asg.read_key[r]), int(asg.read_value[r])
+            if len(asg.initial_by):
+                take(int(asg.initial_by[key]))
+            writers = asg.write_txn[asg.writes_of(key, pattern)]
+            needed = {int(read_txn[r]), *writers[asg.state[writers] == OUT].tolist()}
+            for t in sorted(needed - transactions):
+                transactions.add(t)
+                work.append(t)
+    return Parts.of(sorted(transactions), sorted(reads), sorted(internal))
+
+
+def refuted(asg: ASG, level: Level, parts: Parts, limits: Limits | None = None) -> Parts | None:
+    """If these parts alone break the level: those of them that the refutation used. Else None."""
+    part = asg.restrict(parts.transactions, parts.reads, parts.internal)
+    used = first_broken(part)
+    if used is None:
+        found = solve_native(lower(part, level), limits)
+        if found.status != "invalid":
+            return None
+        assert found.core_transactions is not None and found.core_reads is not None
+        used = Parts(found.core_transactions, found.core_reads, np.zeros(0, np.int64))
+    used = complete(part, used)
+    kept = np.zeros(asg.transactions, bool)
+    kept[parts.transactions] = True
+    reader = np.searchsorted(asg.read_start, parts.reads, side="right") - 1
+    old = np.searchsorted(asg.txn_of, part.txn_of[used.transactions])
+    internal = parts.internal[kept[asg.internal[0][parts.internal]]]
+    return Parts(old[kept[old]], parts.reads[kept[reader]][used.reads], internal[used.internal])
+
+
+def shrink(asg: ASG, level: Level, found: Parts, seconds: float | None = None) -> MinimalCore:
+    """A minimal core within these parts (which must be refuted)."""
+    stop = None if seconds is None else time.monotonic() + seconds
+    whole = complete(asg, found)
+    # All further questions are asked of the small ASG that holds just these parts.
+    small = asg.restrict(whole.transactions, whole.reads, whole.internal)
+    inside = np.zeros(asg.transactions, bool)
+    inside[whole.transactions] = True
+    parts = Parts(
+        np.flatnonzero(inside[np.searchsorted(asg.txn_of, small.txn_of)]),
+        np.arange(len(small.read_key)),
+        np.arange(len(small.internal[0])),
+    )
+    used = refuted(small, level, parts)
+    if used is None:
+        raise AssertionError("the engine's core is not refuted on its own")
+    parts, tried_transactions = _drop(small, level, used, _transactions, _without_transactions, stop)
+    parts, tried_reads = _drop(small, level, parts, _reads, _without_reads, stop)
+    rest = small.restrict(parts.transactions, parts.reads, parts.internal)
+    return MinimalCore(_core(small, level, parts), rest, tried_transactions and tried_reads)
+
+
+def _drop(
+    asg: ASG,
+    level: Level,
+    parts: Parts,
+    droppable: Callable[[Parts], list[int]],
+    without: Callable[[Parts, set[int]], Parts],
+    stop: float | None,
+) -> tuple[Parts, bool]:
+    """Drops what can be dropped, in blocks that halve when they cannot and double when they can."""
+    needed: set[int] = set()
+    block = len(droppable(parts)) // 2
+    while rest := [x for x in droppable(parts) if x not in needed]:
+        if stop is not None and time.monotonic() > stop:
+            return parts, False
+        block = max(1, min(block, len(rest)))
+        if (used := refuted(asg, level, without(parts, set(rest[:block])))) is not None:
+            parts = used
+            block *= 2
+        elif block == 1:
+            needed.add(rest[0])
+        else:
+            block //= 2
+    return parts, True
+
+
+def _transactions(parts: Parts) -> list[int]:
+    return parts.transactions.tolist()
+
+
+def _without_transactions(parts: Parts, gone: set[int]) -> Parts:
+    return Parts(np.array([t for t in parts.transactions.tolist() if t not in gone], np.int64), parts.reads, parts.internal)
+
+
+def _reads(parts: Parts) -> list[int]:
+    """Reads, and internal reads as negative numbers."""
+    return [*parts.reads.tolist(), *(~parts.internal).tolist()]
+
+
+def _without_reads(parts: Parts, gone: set[int]) -> Parts:
+    return Parts(
+        parts.transactions,
+        np.array([r for r in parts.reads.tolist() if r not in gone], np.int64),
+        np.array([i for i in parts.internal.tolist() if ~i not in gone], np.int64),
+    )
+
+
+def _core(asg: ASG, level: Level, parts: Parts) -> Core:
+    reads = [(int(asg.read_op[r]), asg.trace_key(int(asg.read_key[r]))) for r in parts.reads]
+    reads += [(int(asg.internal[1][i]), asg.trace_key(int(asg.internal[2][i]))) for i in parts.internal]
+    return Core(level.name, tuple(asg.txn_of[parts.transactions].tolist()), tuple(sorted(reads)))

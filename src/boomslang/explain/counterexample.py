@@ -1,0 +1,161 @@
+"""A counterexample: the core, the argument and the anomaly's name, ready to be shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from boomslang.asg.graph import ASG, OUT
+from boomslang.certify.certificate import Core
+from boomslang.explain.anomalies import FUTURE, G1A, G1B, INTERNAL, THIN_AIR, Anomaly, name_anomaly
+from boomslang.explain.argument import Argument, Contradiction, argue
+from boomslang.explain.core import MinimalCore, Parts, shrink
+from boomslang.explain.names import Names, short
+from boomslang.levels.level import Level
+from boomslang.trace.model import Kind, Operation, Outcome, Trace
+from boomslang.trace.scalars import Absent
+
+
+@dataclass(frozen=True, eq=False)
+class Counterexample:
+    """Why a trace breaks a level."""
+
+    trace: Trace
+    core: Core
+    argument: Argument | None
+    """None: refuted, but no argument of readable length was found."""
+    anomaly: Anomaly | None
+    minimal: bool
+
+    def transactions(self) -> Iterator[str]:
+        """A line for each transaction of the core, with those of its operations that matter."""
+        keys = {key for _, key in self.core.reads}
+        for t in self.core.transactions:
+            view = self.trace.transaction(t)
+            outcome = "" if view.outcome == Outcome.COMMITTED else f" {view.outcome.name.lower()}"
+            session = "" if view.session is None else f" session {short(view.session)}"
+            name = "" if view.name is None else f" transaction {short(view.name)}"
+            ops = [_describe(self.trace, o, self.core, keys) for o in view.operations if o.error is None]
+            yield f"T{t}:{session}{name}{outcome} ({view.where}): " + "; ".join(o for o in ops if o)
+
+    def lines(self) -> Iterator[str]:
+        """The whole story."""
+        if self.anomaly is not None:
+            yield f"{self.anomaly.code} ({self.anomaly.name}): {self.anomaly.meaning}"
+        shown = list(self.transactions())
+        for line in shown[:30]:
+            yield f"  {line}"
+        if len(shown) > 30:
+            yield f"  ... and {len(shown) - 30} more transactions"
+        if self.argument is None:
+            yield "Every order of these transactions was refuted, but the argument has too many cases to be told."
+            return
+        story = list(self.argument.lines())
+        yield from story[:60]
+        if len(story) > 60:
+            yield f"... and {len(story) - 60} more lines"
+
+    def to_json(self) -> dict[str, Any]:
+        anomaly = self.anomaly
+        return {
+            "anomaly": None if anomaly is None else {"code": anomaly.code, "name": anomaly.name, "meaning": anomaly.meaning},
+            "minimal": self.minimal,
+            "transactions": [self._txn_json(t) for t in self.core.transactions],
+            "reads": [
+                {"operation": op, "key": _json(self.trace.keys[key]), "where": self.trace.operation(op).where}
+                for op, key in self.core.reads
+            ],
+            "argument": None if self.argument is None else self.argument.to_json(),
+        }
+
+    def _txn_json(self, t: int) -> dict[str, Any]:
+        view = self.trace.transaction(t)
+        return {
+            "index": t,
+            "name": _json(view.name),
+            "session": view.session,
+            "outcome": view.outcome.name.lower(),
+            "where": view.where,
+        }
+
+
+def _json(x: object) -> object:
+    return {"bytes": x.hex()} if isinstance(x, bytes) else x
+
+
+def _describe(trace: Trace, o: Operation, core: Core, keys: set[int]) -> str:
+    """An operation, if it has to do with the core's keys."""
+    names = {trace.keys[k] if not isinstance(trace.keys[k], float) else trace.keys[k] for k in keys}
+    mine = {k for op, k in core.reads if op == o.index}
+    touches = any(type(o.key) is type(n) and o.key == n for n in names)
+    value = "absent" if o.value is Absent else short(o.value)
+    if o.kind == Kind.PUT and touches:
+        return f"put {short(o.key)} = {value}"
+    if o.kind == Kind.DELETE and touches:
+        found = "" if o.found is None else " -> found" if o.found else " -> nothing"
+        return f"delete {short(o.key)}{found}"
+    if not mine:
+        return ""
+    if o.kind == Kind.GET:
+        return f"get {short(o.key)} -> {value}"
+    what = "scan" if o.kind == Kind.SCAN else "next"
+    returned = dict((repr(k), v) for k, v in o.items)
+    if o.kind == Kind.NEXT and not o.end:
+        returned = {repr(o.key): o.value}
+    seen = [
+        f"{short(trace.keys[k])} -> {short(returned[repr(trace.keys[k])]) if repr(trace.keys[k]) in returned else 'absent'}"
+        for k in sorted(mine)
+    ]
+    return f"{what}: " + ", ".join(seen)
+
+
+def explain(asg: ASG, level: Level, found: Parts, seconds: float | None = None) -> Counterexample:
+    """Shrinks a refuted part of a trace and says why it breaks the level."""
+    made = shrink(asg, level, found, seconds)
+    direct = _direct(asg, made)
+    if direct is not None:
+        argument, anomaly = direct
+        return Counterexample(asg.trace, made.core, argument, anomaly, made.minimal)
+    reasoning = argue(made.asg, level)
+    return Counterexample(asg.trace, made.core, reasoning, name_anomaly(made.asg, level, reasoning), made.minimal)
+
+
+def _direct(whole: ASG, made: MinimalCore) -> tuple[Argument, Anomaly] | None:
+    """The argument where one read is enough: it contradicts its transaction, or nobody can have written it."""
+    asg = made.asg
+    names = Names(asg)
+    if len(asg.broken):
+        txn, _, key, seen, own = (int(column[asg.broken[0]]) for column in asg.internal)
+        text = (
+            f"{names.txn(txn)} read {names.key(key)} = {names.value(seen)}, "
+            f"though its own latest write of it was {names.value(own)}"
+        )
+        return Argument((), Contradiction(text)), INTERNAL
+    if not len(asg.orphans):
+        return None
+    r = int(asg.orphans[0])
+    reader = int(np.searchsorted(asg.read_start, r, side="right")) - 1
+    key, pattern = int(asg.read_key[r]), int(asg.read_value[r])
+    seen_text = f"{names.txn(reader)} read {names.key(key)} = {names.value(pattern)}"
+    old_reader, old_key = int(asg.txn_of[reader]), asg.trace_key(key)
+    writers = [int(w) for w in asg.write_txn[asg.writes_of(key, pattern)] if w != reader]
+    out = [w for w in writers if asg.state[w] == OUT]
+    if out:
+        w = out[0]
+        why = "aborted" if asg.outcome[w] == Outcome.ABORTED else "contradicts itself and so cannot have committed"
+        return Argument((), Contradiction(f"{seen_text}, which only {names.txn(w)} wrote, and {names.txn(w)} {why}")), G1A
+    if reader in asg.write_txn[asg.writes_of(key, pattern)].tolist():
+        return Argument((), Contradiction(f"{seen_text}, which only {names.txn(reader)} itself wrote, later")), FUTURE
+    txns, keys, values, _ = whole.intermediate
+    hidden = txns[(keys == old_key) & (values == pattern) & (txns != old_reader)]
+    if len(hidden):
+        text = f"{seen_text}, which T{int(hidden[0])} wrote and then overwrote itself"
+        return Argument((), Contradiction(text)), G1B
+    if len(asg.initial_by) and asg.initial_by[key] >= 0:
+        other = names.value(int(asg.read_value[asg.initial_by[key]]))
+        text = f"{seen_text}, and another read saw {other}; nobody wrote either, and a key has one initial value"
+        return Argument((), Contradiction(text)), THIN_AIR
+    return Argument((), Contradiction(f"{seen_text}, and nobody wrote that")), THIN_AIR
