@@ -151,7 +151,7 @@ def ladders(results: list[Result]) -> dict[str, float]:
 # ---------------------------------------------------------------- showing it
 
 COLUMNS = (
-    ("case", 38),
+    ("case", 46),
     ("level", 19),
     ("verdict", 8),
     ("load s", 7),

@@ -181,7 +181,10 @@ Program make_program(const Options& o, const KeyChoice& keys, Random& random) {
 // A violation is a script of a few roles. Ordinary transactions play them: a role's steps are put
 // in front of a transaction's own, on keys that nothing else uses and with values that nothing
 // else writes (so that duplicate values cannot explain the violation away). The roles of a stage
-// start when those of the stage before have committed. An `aborts` role ends in an abort.
+// start when those of the stage before have committed. Several roles of one stage overlap: each
+// waits with its commit until all have begun, and writes nothing but its script, so that a
+// snapshot-isolated database has no reason to refuse it (then write skew is all that is wrong).
+// An `aborts` role ends in an abort.
 struct Role {
   int stage;
   Program steps;
@@ -232,9 +235,11 @@ Script script_of(const std::string& name, std::int64_t x) {
 // Hands the script's roles to transactions that are about to begin.
 class Director {
  public:
-  Director(const Options& o)
+  explicit Director(const Options& o)
       : script_(script_of(o.plant, o.keys)),
-        due_(static_cast<std::int64_t>(o.plant_at * static_cast<double>(o.transactions))) {}
+        due_(static_cast<std::int64_t>(o.plant_at * static_cast<double>(o.transactions))),
+        begun_(script_.roles.size()),
+        played_(script_.roles.size()) {}
 
   // The role this session's next transaction shall play, or -1.
   int cast(std::int64_t committed, std::size_t session) {
@@ -243,26 +248,34 @@ class Director {
     if (role.stage > 0 && !stage_over(role.stage - 1)) return -1;
     if (script_.one_session && given_ > 0 && session != session_) return -1;
     session_ = session;
-    played_.push_back(false);
     return static_cast<int>(given_++);
   }
   const Role& role(int number) const { return script_.roles[static_cast<std::size_t>(number)]; }
+  void begun(int number) { begun_[static_cast<std::size_t>(number)] = true; }
   void played(int number) { played_[static_cast<std::size_t>(number)] = true; }
-  bool finished() const {
-    return given_ == script_.roles.size() && std::find(played_.begin(), played_.end(), false) == played_.end();
+  bool alone(int number) const {
+    auto same = [&](const Role& other) { return other.stage == role(number).stage; };
+    return std::count_if(script_.roles.begin(), script_.roles.end(), same) == 1;
   }
+  bool may_commit(int number) const {
+    for (std::size_t i = 0; i < script_.roles.size(); ++i) {
+      if (script_.roles[i].stage == role(number).stage && !begun_[i]) return false;
+    }
+    return true;
+  }
+  bool finished() const { return std::find(played_.begin(), played_.end(), false) == played_.end(); }
 
  private:
   bool stage_over(int stage) const {
     for (std::size_t i = 0; i < script_.roles.size(); ++i) {
-      if (script_.roles[i].stage <= stage && (i >= given_ || !played_[i])) return false;
+      if (script_.roles[i].stage <= stage && !played_[i]) return false;
     }
     return true;
   }
   Script script_;
   std::int64_t due_;
   std::size_t given_ = 0, session_ = 0;
-  std::vector<bool> played_;
+  std::vector<bool> begun_, played_;
 };
 
 // ---------------------------------------------------------------- the database
@@ -547,6 +560,10 @@ class Simulation {
   void take_effect(std::size_t s, Time now) {
     Session& me = sessions_[s];
     if (!me.running) begin_program(me, s);
+    if (me.role >= 0 && me.running && me.program[me.step].op == Op::commit && !director_.may_commit(me.role)) {
+      agenda_.emplace(now + 1, s);
+      return;
+    }
     const Step step = over() && me.step > 0 ? Step{Op::abort} : me.program[me.step];
     ++me.step;
     switch (step.op) {
@@ -581,6 +598,9 @@ class Simulation {
     me.role = director_.cast(committed_, s);
     if (me.role < 0) return;
     const Role& role = director_.role(me.role);
+    if (!director_.alone(me.role)) {
+      std::erase_if(me.program, [](const Step& step) { return step.op == Op::put || step.op == Op::del; });
+    }
     me.program.insert(me.program.begin() + 1, role.steps.begin(), role.steps.end());
     if (role.aborts) me.program.back().op = Op::abort;
   }
@@ -589,6 +609,7 @@ class Simulation {
     me.txn = ++begun_;
     me.running = true;
     db_.begin(me.state);
+    if (me.role >= 0) director_.begun(me.role);
     say(me, "begin");
     note("begin ", me.txn);
   }

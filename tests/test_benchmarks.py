@@ -293,6 +293,18 @@ def test_a_violation_is_planted_once_on_keys_of_its_own(record: Any, plant: str,
     (replay_serially if level == "ser" else replay_snapshots)(recorded)
 
 
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_planted_write_skew_is_all_that_is_wrong(record: Any, seed: int) -> None:
+    recorded = record(replace(MIXED, level="si", plant="write-skew", seed=seed))
+    replay_snapshots(recorded)
+
+
+@pytest.mark.parametrize("plant", ["lost-update", "read-skew", "long-fork"])
+def test_planted_violations_break_snapshots(record: Any, plant: str) -> None:
+    with pytest.raises(AssertionError):
+        replay_snapshots(record(replace(MIXED, level="si", plant=plant)))
+
+
 def test_wrong_options_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     changes: list[dict[str, Any]] = [
         {"level": "acid"},
