@@ -550,8 +550,9 @@ def test_a_damaged_witness_never_crashes_the_replayer() -> None:
     for seed in range(300):
         trace = generate(random.Random(seed), SMALL)
         claim = next((c for c in every_witness(trace, rng.choice(LEVELS)) if replays(trace, c)), None)
-        columns = ["order", "read_op", "read_key", "read_writer"]
-        for column in columns if claim else []:
+        if claim is None:
+            continue
+        for column in ("order", "read_op", "read_key", "read_writer"):
             damaged = getattr(claim, column).copy()
             for _ in range(rng.randint(1, 3) if len(damaged) else 0):
                 damaged[rng.randrange(len(damaged))] = rng.choice([-2, -1, 0, 1, 2, 3, 5, 1 << 30])
