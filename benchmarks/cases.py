@@ -82,6 +82,7 @@ def variety() -> Iterator[Case]:
         "deletes": replace(BLINDW, writes=0.4, deletes=0.1),
         "scans, deletes": replace(BLINDW, keys=1_000, writes=0.35, deletes=0.05, scans=0.1, span=20),
         "times": replace(BLINDW, times=True),
+        "a file a session": replace(BLINDW, folder=True),
         "1 % unknown": replace(BLINDW, unknown=0.01),
     }
     for label, history in changes.items():
