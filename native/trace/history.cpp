@@ -367,7 +367,7 @@ void History::check_in_range(std::int32_t key, std::int32_t range, const char* w
   const std::int32_t bound = lo != none ? lo : hi;
   if (bound == none) return;
   const auto text = [&] {
-    return "[" + (lo == none ? "unbounded" : show(keys[lo])) + ", " + (hi == none ? "unbounded" : show(keys[hi])) + ")";
+    return std::string("[") + (lo == none ? "unbounded" : show(keys[lo])) + ", " + (hi == none ? "unbounded" : show(keys[hi])) + ")";
   };
   if (keys.type_of(key) != keys.type_of(bound))
     fault("the key " + show(keys[key]) + " of type " + type_name(keys[key].type) + " returned by " + what + " of the range " + text(),

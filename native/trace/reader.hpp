@@ -16,7 +16,7 @@ namespace boomslang {
 
 class Reader {
  public:
-  static constexpr std::size_t block = 2u << 20;
+  static constexpr std::size_t block = 1u << 18;
   static constexpr std::size_t longest_line = 64u << 20;
 
   // Lines count from first_line: 0 where a header was put before what the user wrote.

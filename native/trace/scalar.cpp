@@ -21,7 +21,7 @@ std::string show(const Scalar& scalar) {
       break;
     }
     case Type::text:
-      text = "\"" + std::string(scalar.data, scalar.size) + "\"";
+      text.append("\"").append(scalar.data, scalar.size).append("\"");
       break;
     case Type::bytes:
       text = "{\"bytes\": \"";

@@ -42,11 +42,13 @@ class Limits:
 
     deadline: float | None = None
     memory: int | None = None
+    _checks: int = 0
 
     def check(self) -> None:
+        self._checks += 1
         if self.deadline is not None and time.monotonic() >= self.deadline:
             raise LimitReached("time limit reached while reading the trace")
-        if self.memory is not None and resident_mb() > self.memory:
+        if self.memory is not None and self._checks % 8 == 1 and resident_mb() > self.memory:
             raise LimitReached(f"memory limit of {self.memory} MB reached while reading the trace")
 
 
