@@ -1,0 +1,151 @@
+"""`boomslang check`: the main job. Reads the trace, asks each level, and hands the answers to report.py."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from boomslang.check import SOLVERS, Checker, Progress
+from boomslang.cli.certificates import Certificates
+from boomslang.cli.loading import TRACE, free_ctrl_c, load
+from boomslang.cli.report import Answer, Report, show, to_json
+from boomslang.cli.screen import Screen
+from boomslang.cli.watch import Watch, watched
+from boomslang.errors import UsageError
+from boomslang.levels import LEVELS, Level, find_level
+from boomslang.trace import LimitReached, Trace
+from boomslang.verdict import UNKNOWN, Verdict
+
+if TYPE_CHECKING:
+    from boomslang.cli.main import Commands
+
+STRONGEST = "strongest"
+OUT_OF_TIME = "the time limit was reached"
+OUT_OF_MEMORY = "the memory of the machine ran out"
+
+
+def add(commands: Commands) -> None:
+    parser = commands.add_parser(
+        "check",
+        help="check a trace against isolation levels",
+        description="Does a trace satisfy an isolation level? Exit code 0: yes; 1: no; 2: unknown. With "
+        "several levels: 1 if any is invalid, else 2 if any is unknown, else 0. With --level strongest: 0 "
+        "once all are decided.",
+    )
+    add_argument = parser.add_argument
+    add_argument("trace", metavar="TRACE", help=TRACE)
+    add_argument(
+        "--level",
+        required=True,
+        action="append",
+        metavar="LEVEL",
+        help="an isolation level (see `boomslang levels`); several: ser,si,rc; or: strongest",
+    )
+    add_argument(
+        "--certificate",
+        metavar="FILE",
+        help="write what proves the answer, for `boomslang verify`; with several levels one file each, "
+        "with the level's short name before the suffix: proof.json becomes proof.ser.json",
+    )
+    add_argument("--timeout", type=_positive, metavar="S", help="give up after S seconds, reading included")
+    add_argument("--memory", type=_positive, metavar="MB", help="give up beyond MB megabytes of memory")
+    add_argument("--solver", choices=SOLVERS, default="native", help="native (the default), or z3: slow")
+    add_argument("--stats", action="store_true", help="show where the time went, and the solver's counters")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--json", action="store_true", help="print JSON (see docs/how-it-works.md)")
+    how.add_argument("--quiet", "-q", action="store_true", help="print nothing but errors and warnings")
+    parser.set_defaults(run=run)
+
+
+def _positive(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise argparse.ArgumentTypeError(f"found {text!r}; expected a number above 0")
+    return number
+
+
+def run(arguments: argparse.Namespace, screen: Screen) -> int:
+    asked = asked_levels(arguments.level)
+    certificates = Certificates(
+        arguments.certificate, arguments.trace, several=asked is None or len(asked) > 1
+    )
+    for level in LEVELS if asked is None else asked:
+        certificates.prepare(level)
+    if arguments.solver == "z3":
+        free_ctrl_c()
+    report = watched(lambda watch: _answers(arguments, asked, watch), quiet=arguments.quiet)
+    for warning in report.trace.warnings if report.trace is not None else ():
+        screen.warning(warning)
+    for answer in report.answers:
+        certificates.write(answer)
+    if arguments.json:
+        screen.document(to_json(report))
+    else:
+        show(report, screen, stats=arguments.stats)
+    certificates.complain(screen)
+    return report.exit_code
+
+
+def asked_levels(words: list[str]) -> list[Level] | None:
+    """The levels of `--level`, each once, in the order given. None: find the strongest."""
+    names = [name for word in words for name in word.split(",") if name.strip()]
+    if any(name.strip().lower() == STRONGEST for name in names):
+        if len(names) > 1:
+            raise UsageError("--level strongest asks every level; give no other beside it")
+        return None
+    if not names:
+        raise UsageError(
+            "which level? For example: --level serializable, --level ser,si or --level strongest"
+        )
+    return list({level.name: level for level in map(find_level, names)}.values())
+
+
+def _answers(arguments: argparse.Namespace, asked: list[Level] | None, watch: Watch) -> Report:
+    start = time.monotonic()
+    deadline = None if arguments.timeout is None else start + arguments.timeout
+    report = Report(arguments.trace, strongest=asked is None)
+    try:
+        report.trace = load(arguments.trace, watch, deadline=deadline, memory=arguments.memory)
+        report.load_seconds = time.monotonic() - start
+        watch.begin("analysing")
+        checker = _WatchedChecker(report.trace, arguments, deadline, watch)
+        if asked is None:
+            verdicts = list(checker.strongest().values())
+            decided = {verdict.level.name for verdict in verdicts}
+            report.undecidable = [level for level in LEVELS if level.name not in decided]
+        else:
+            verdicts = [checker.check(level) for level in asked]
+        report.answers = [Answer(v.level, v.status, v.reason, v) for v in verdicts]
+    except (LimitReached, MemoryError) as limit:
+        reason = limit.reason if isinstance(limit, LimitReached) else OUT_OF_MEMORY
+        report.answers = [Answer(level, UNKNOWN, reason) for level in (LEVELS if asked is None else asked)]
+    report.seconds = time.monotonic() - start
+    return report
+
+
+class _WatchedChecker(Checker):
+    """A checker whose time is for all its levels together, and that says what it is doing."""
+
+    def __init__(
+        self, trace: Trace, arguments: argparse.Namespace, deadline: float | None, watch: Watch
+    ) -> None:
+        progress: Progress = watch.solving
+        super().__init__(trace, solver=arguments.solver, memory=arguments.memory, progress=progress)
+        self.deadline = deadline
+        self.watch = watch
+
+    def check(self, level: str | Level) -> Verdict:
+        level = find_level(level)
+        self.watch.begin(f"checking {level.title}")
+        if self.deadline is not None:
+            left = self.deadline - time.monotonic()
+            if left <= 0:
+                return Verdict(self.trace, level, UNKNOWN, OUT_OF_TIME)
+            self.limits = replace(self.limits, seconds=left)
+        return super().check(level)

@@ -1,0 +1,52 @@
+"""`boomslang ir`: what the solver is given, in its printed form."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from boomslang.asg import build_asg
+from boomslang.cli import exits
+from boomslang.cli.loading import TRACE, load
+from boomslang.cli.screen import Screen
+from boomslang.cli.watch import Watch, watched
+from boomslang.ir import IR, lower, print_ir
+from boomslang.levels import find_level
+
+if TYPE_CHECKING:
+    from boomslang.cli.main import Commands
+
+
+def add(commands: Commands) -> None:
+    parser = commands.add_parser(
+        "ir",
+        help="show what the solver is given",
+        description="Prints the intermediate representation of a trace at a level: the known graph, and the "
+        "families of what is not known (see docs/how-it-works.md).",
+    )
+    parser.add_argument("trace", metavar="TRACE", help=TRACE)
+    parser.add_argument(
+        "--level", required=True, metavar="LEVEL", help="one isolation level (see `boomslang levels`)"
+    )
+    parser.add_argument(
+        "--expand", action="store_true", help="write the families out; quadratic in the writers of a key"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace, screen: Screen) -> int:
+    level = find_level(arguments.level)
+
+    def work(watch: Watch) -> tuple[IR, list[str]]:
+        trace = load(arguments.trace, watch)
+        watch.begin("analysing")
+        return lower(build_asg(trace), level), trace.warnings
+
+    ir, warnings = watched(work)
+    for text in warnings:
+        screen.warning(text)
+    for line in print_ir(ir, expand=arguments.expand):
+        screen.line(line)
+        if screen.closed:
+            break
+    return exits.VALID

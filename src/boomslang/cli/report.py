@@ -1,0 +1,233 @@
+"""The answers of `boomslang check`, for people and for programs.
+
+A person wants the verdict first, then why, then what it took. A program wants fields that do not move; they
+are described in docs/how-it-works.md, under "JSON output".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import boomslang
+from boomslang.cli import exits
+from boomslang.cli.screen import Part, Screen
+from boomslang.explain.counterexample import Counterexample
+from boomslang.levels import Level, maximal, minimal
+from boomslang.trace import Outcome, Trace
+from boomslang.verdict import INVALID, UNKNOWN, VALID, Verdict
+
+FORMAT = 1
+"""Of the JSON output; grows when a field changes its meaning or goes."""
+_GOOD, _BAD, _OPEN = "bold green", "bold red", "bold yellow"
+_SHOWN = {VALID: ("valid", _GOOD), INVALID: ("INVALID", _BAD), UNKNOWN: ("unknown", _OPEN)}
+
+
+@dataclass
+class Answer:
+    """What was found at one level. `verdict` is None if a limit came before there was one."""
+
+    level: Level
+    status: str
+    reason: str = ""
+    verdict: Verdict | None = None
+    certificate: Path | None = None
+
+    @property
+    def counterexample(self) -> Counterexample | None:
+        return None if self.verdict is None else self.verdict.counterexample
+
+
+@dataclass
+class Report:
+    """All that `boomslang check` has to say."""
+
+    path: str
+    strongest: bool = False
+    trace: Trace | None = None
+    """None: a limit was reached while it was read."""
+    answers: list[Answer] = field(default_factory=list)
+    undecidable: list[Level] = field(default_factory=list)
+    """With `strongest`: levels that need what the trace lacks."""
+    load_seconds: float = 0.0
+    seconds: float = 0.0
+
+    def of(self, status: str) -> list[Level]:
+        return [answer.level for answer in self.answers if answer.status == status]
+
+    def lacking(self) -> list[tuple[Level, list[str]]]:
+        """The undecidable levels, and what they need that the trace does not have."""
+        if self.trace is None:
+            return []
+        has = {"times": self.trace.has_times, "sessions": self.trace.has_sessions}
+        needs = [(a, {"times": a.needs_times, "sessions": a.needs_sessions}) for a in self.undecidable]
+        return [(level, [word for word in need if need[word] and not has[word]]) for level, need in needs]
+
+    @property
+    def exit_code(self) -> int:
+        if self.of(INVALID) and not self.strongest:
+            return exits.INVALID
+        return exits.UNKNOWN if self.of(UNKNOWN) else exits.VALID
+
+
+# --- for people
+
+
+def show(report: Report, screen: Screen, *, stats: bool) -> None:
+    """The answers in a few lines."""
+    screen.line((report.path, "bold"), ": ", "not read" if report.trace is None else _size(report.trace))
+    screen.line()
+    if report.strongest:
+        _show_strongest(report, screen)
+    else:
+        width = max(len(answer.level.title) for answer in report.answers)
+        for answer in report.answers:
+            screen.line(f"{answer.level.title:{width}}  ", *_verdict(answer), indent=2)
+    _show_reasons(report, screen)
+    if written := [answer for answer in report.answers if answer.certificate is not None]:
+        screen.line()
+        for answer in written:
+            screen.line(f"certificate of {answer.level.title}: {answer.certificate}")
+    if stats:
+        _show_stats(report, screen)
+    screen.line()
+    times = f"read in {report.load_seconds:.2f} s, checked in {report.seconds - report.load_seconds:.2f} s"
+    screen.line((times if report.trace is not None else f"gave up after {report.seconds:.2f} s", "dim"))
+
+
+def _verdict(answer: Answer) -> Iterator[Part]:
+    word, style = _SHOWN[answer.status]
+    found = answer.counterexample
+    reason = found.anomaly.name if found is not None and found.anomaly is not None else answer.reason
+    yield (f"{word:7}" if reason else word, style)
+    if reason:
+        yield f"  {reason}"
+
+
+def _size(trace: Trace) -> str:
+    odd = [
+        f"{count:,} {word}"
+        for outcome, word in ((Outcome.ABORTED, "aborted"), (Outcome.UNKNOWN, "of unknown outcome"))
+        if (count := int((trace.txn_outcome == outcome).sum()))
+    ]
+    parts = [
+        _count(len(trace), "transaction") + (f" ({', '.join(odd)})" if odd else ""),
+        _count(len(trace.op_kind), "operation"),
+        _count(len(trace.sessions), "session"),
+        _count(_keys(trace), "key"),
+    ]
+    return ", ".join(parts)
+
+
+def _keys(trace: Trace) -> int:
+    """How many keys something was done to; a key that only bounds a range is none."""
+    seen = np.zeros(len(trace.keys) + 1, bool)
+    for column in (trace.op_key, trace.item_key, trace.initial_key):
+        seen[column] = True  # -1, no key, is the place beyond the last
+    return int(seen[:-1].sum())
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
+
+
+def _show_strongest(report: Report, screen: Screen) -> None:
+    def row(title: str, levels: list[Level], style: str, reason: str = "") -> None:
+        titles = ", ".join(level.title for level in levels)
+        screen.line(f"{title:22}", (titles or "none", style if levels else ""), reason, indent=2)
+
+    row("strongest that hold", maximal(report.of(VALID)), _GOOD)
+    row("weakest that do not", minimal(report.of(INVALID)), _BAD)
+    unknown: dict[str, list[Level]] = {}
+    for answer in report.answers:
+        if answer.status == UNKNOWN:
+            unknown.setdefault(answer.reason, []).append(answer.level)
+    for reason, levels in unknown.items():
+        row("unknown", levels, _OPEN, f": {reason}")
+    lacking: dict[str, list[Level]] = {}
+    for level, words in report.lacking():
+        lacking.setdefault(" and no ".join(words), []).append(level)
+    for what, levels in lacking.items():
+        row("cannot be decided", levels, "", f": the trace has no {what}")
+
+
+def _show_reasons(report: Report, screen: Screen) -> None:
+    """Why what is invalid is. Several levels often break for the same reason: it is told once."""
+    told = {level.name for level in (minimal if report.strongest else list)(report.of(INVALID))}
+    reasons: dict[tuple[str, ...], list[Answer]] = {}
+    for answer in report.answers:
+        if answer.counterexample is not None and answer.level.name in told:
+            reasons.setdefault(tuple(answer.counterexample.lines()), []).append(answer)
+    for lines, answers in reasons.items():
+        screen.line()
+        titles = [answer.level.title for answer in answers]
+        screen.line((f"Why it is not {' and not '.join(titles)}:", "bold"))
+        for line in lines:
+            text = line.lstrip()
+            style = "bold" if text.startswith("=>") else ""
+            screen.line((text, style), indent=2 + len(line) - len(text))
+        if not all(a.counterexample is not None and a.counterexample.minimal for a in answers):
+            screen.line(("(Time ran out before every part had been tried: fewer may do.)", "dim"), indent=2)
+
+
+def _show_stats(report: Report, screen: Screen) -> None:
+    for answer in report.answers:
+        if answer.verdict is None or not answer.verdict.stats:
+            continue
+        screen.line()
+        screen.line((f"{answer.level.title}:", "bold"))
+        for name, value in answer.verdict.stats.items():
+            shown = f"{value:12.3f} s" if isinstance(value, float) else f"{value!s:>12}"
+            screen.line(f"{name.replace('_', ' '):18}{shown}", indent=2)
+
+
+# --- for programs
+
+
+def to_json(report: Report) -> dict[str, Any]:
+    """The answers as data."""
+    data: dict[str, Any] = {
+        "boomslang": boomslang.__version__,
+        "format": FORMAT,
+        "path": report.path,
+        "trace": None if report.trace is None else _trace_json(report.trace),
+        "levels": [_answer_json(answer) for answer in report.answers],
+        "seconds": {"load": report.load_seconds, "total": report.seconds},
+        "exit": report.exit_code,
+    }
+    if report.strongest:
+        data["strongest"] = {
+            "hold": [level.name for level in maximal(report.of(VALID))],
+            "broken": [level.name for level in minimal(report.of(INVALID))],
+            "unknown": [level.name for level in report.of(UNKNOWN)],
+            "undecidable": [{"level": level.name, "lacks": words} for level, words in report.lacking()],
+        }
+    return data
+
+
+def _answer_json(answer: Answer) -> dict[str, Any]:
+    told: dict[str, Any] = {"level": answer.level.name, "status": answer.status, "reason": answer.reason}
+    told |= {"counterexample": None, "stats": {}} if answer.verdict is None else answer.verdict.to_json()
+    return {**told, "certificate": None if answer.certificate is None else str(answer.certificate)}
+
+
+def _trace_json(trace: Trace) -> dict[str, Any]:
+    counts = {
+        outcome.name.lower(): int((trace.txn_outcome == outcome).sum())
+        for outcome in (Outcome.COMMITTED, Outcome.ABORTED, Outcome.UNKNOWN)
+    }
+    return {
+        "transactions": len(trace),
+        **counts,
+        "operations": len(trace.op_kind),
+        "sessions": len(trace.sessions),
+        "keys": _keys(trace),
+        "files": len(trace.files),
+        "has_times": trace.has_times,
+        "has_sessions": trace.has_sessions,
+        "warnings": list(trace.warnings),
+    }

@@ -1,0 +1,104 @@
+"""The only place that prints.
+
+A trace is somebody else's data: a key may hold an escape sequence that clears the terminal or retitles its
+window. So every line passes through `escape` here, and nothing else in the package writes to a terminal. On a
+terminal lines are coloured (unless NO_COLOR is set, see no-color.org) and wrapped with a hanging indent;
+anywhere else they are plain text, one line each, whatever the width.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import TYPE_CHECKING, Any, TextIO
+
+from boomslang.errors import UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Part = str | tuple[str, str]
+"""A piece of a line: text, or text and its style."""
+
+
+def escape(text: str) -> str:
+    """The text with everything that is not printable spelled out, as repr would."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def is_terminal(stream: TextIO) -> bool:
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def console(stream: TextIO) -> Console:
+    """A rich console for a terminal, without any of rich's guesses about what the text means."""
+    from rich.console import Console
+
+    plain = bool(os.environ.get("NO_COLOR"))
+    return Console(
+        file=stream, highlight=False, markup=False, emoji=False, force_terminal=True, no_color=plain,
+        color_system=None if plain else "auto",
+    )  # fmt: skip
+
+
+class Screen:
+    """Standard output for answers, standard error for everything about how they came to be."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self.quiet = quiet
+        self.closed = False
+        """Whoever read our output has gone; there is no point in printing more."""
+        self._consoles: dict[int, Console] = {}
+        for stream in (sys.stdout, sys.stderr):
+            if hasattr(stream, "reconfigure"):
+                stream.reconfigure(errors="backslashreplace")
+
+    def line(self, *parts: Part, indent: int = 0) -> None:
+        """A line of the answer. `indent` is also the hanging indent where it has to be wrapped."""
+        if not self.quiet:
+            self._print(sys.stdout, parts, indent)
+
+    def document(self, data: Any) -> None:
+        """An answer for programs: JSON in ASCII, so that it holds nothing a terminal could obey."""
+        self._write(sys.stdout, json.dumps(data, indent=2) + "\n")
+
+    def warning(self, text: str) -> None:
+        self._print(sys.stderr, [("warning: ", "yellow"), text], 0)
+
+    def error(self, text: str) -> None:
+        for n, line in enumerate(text.split("\n")):
+            self._print(sys.stderr, [line] if n else [("boomslang: ", "bold red"), line], 0)
+
+    def flush(self) -> None:
+        self._write(sys.stdout, "", flush=True)
+
+    def _print(self, stream: TextIO, parts: list[Part] | tuple[Part, ...], indent: int) -> None:
+        pieces = [(escape(p), "") if isinstance(p, str) else (escape(p[0]), p[1]) for p in parts]
+        if not is_terminal(stream):
+            self._write(stream, " " * indent + "".join(text for text, _ in pieces) + "\n")
+            return
+        from rich.text import Text
+
+        target = self._consoles.setdefault(id(stream), console(stream))
+        hang = indent + 2
+        lines = Text.assemble(*pieces).wrap(target, max(20, target.width - hang))
+        for n, text in enumerate(lines or [Text()]):
+            text.rstrip()
+            target.print(Text(" " * (hang if n else indent)) + text)
+
+    def _write(self, stream: TextIO, text: str, *, flush: bool = False) -> None:
+        if self.closed and stream is sys.stdout:
+            return
+        try:
+            stream.write(text)
+            if flush:
+                stream.flush()
+        except OSError as problem:
+            self.closed = True
+            # What is left in the buffer must not fail again when Python exits.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+            if not isinstance(problem, BrokenPipeError):
+                raise UsageError(f"cannot write the output: {problem.strerror}") from None
