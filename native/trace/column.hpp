@@ -44,7 +44,8 @@ class Column {
   T& back() { return data_[size_ - 1]; }
 
   void push(T value) {
-    if (size_ == capacity_) [[unlikely]] reserve(size_ + 1);
+    if (size_ == capacity_) [[unlikely]]
+      reserve(size_ + 1);
     data_[size_++] = value;
   }
 

@@ -11,7 +11,7 @@ struct Fault {
   std::string found;
   std::string expected;
   std::string fix;
-  std::string file = {};    // filled in by the reader, which knows where it is
+  std::string file = {};  // filled in by the reader, which knows where it is
   std::int64_t line = 0;
 };
 

@@ -5,12 +5,15 @@
 namespace boomslang {
 namespace {
 
-Scalar scalar(std::string_view text) { return {Type::text, static_cast<std::uint32_t>(text.size()), text.data()}; }
+Scalar scalar(std::string_view text) {
+  return {Type::text, static_cast<std::uint32_t>(text.size()), text.data()};
+}
 
 std::string op_text(Op op) { return std::string("\"") + op_name(op) + "\""; }
 
 std::uint64_t hash_txn(std::int32_t session, std::int32_t name) {
-  return mix((static_cast<std::uint64_t>(static_cast<std::uint32_t>(session)) << 32 | static_cast<std::uint32_t>(name)) ^
+  return mix((static_cast<std::uint64_t>(static_cast<std::uint32_t>(session)) << 32 |
+              static_cast<std::uint32_t>(name)) ^
                  0xa0761d6478bd642full,
              0xe7037ed1a0b428dbull);
 }
@@ -20,7 +23,8 @@ std::uint64_t hash_txn(std::int32_t session, std::int32_t name) {
 History::History() { range_items.push(0); }
 
 std::string History::txn_text(std::int32_t session, std::int32_t name) const {
-  std::string text = names.type_of(name) == Type::null ? "the unnamed transaction" : "transaction " + show(names[name]);
+  std::string text =
+      names.type_of(name) == Type::null ? "the unnamed transaction" : "transaction " + show(names[name]);
   if (session >= 0) text += " of session " + show(sessions[session]);
   return text;
 }
@@ -108,7 +112,8 @@ void History::apply(const Record& r, std::uint32_t line, bool first) {
   if (r.op == Op::begin) return begin(r, session, line);
   std::int32_t load = none;
   const std::int32_t txn = transaction_of(r, session, load);
-  if (txn == loading) [[unlikely]] return load_step(r, load, line);
+  if (txn == loading) [[unlikely]]
+    return load_step(r, load, line);
   if ((r.op == Op::commit || r.op == Op::abort) && !r.has(Field::error)) return end(r, txn, line);
   operation(r, txn, line);
 }
@@ -118,9 +123,11 @@ void History::check_time(const Record& r, std::int32_t session) {
   Session& s = session_[session];
   const std::int64_t first = r.invoke != no_time ? r.invoke : r.ret;
   if (s.clock == clock_ && first < s.time) [[unlikely]]
-    fault((r.invoke != no_time ? "invoke " : "return ") + std::to_string(first) + " before " + std::to_string(s.time) +
-              ", a time of the previous operation of session " + show(sessions[session]),
-          "times that run forwards in a session", "read one monotonic clock, and name the clock in the header if it was another");
+    fault((r.invoke != no_time ? "invoke " : "return ") + std::to_string(first) + " before " +
+              std::to_string(s.time) + ", a time of the previous operation of session " +
+              show(sessions[session]),
+          "times that run forwards in a session",
+          "read one monotonic clock, and name the clock in the header if it was another");
   s.clock = clock_;
   s.time = r.ret != no_time ? r.ret : r.invoke;
 }
@@ -132,8 +139,9 @@ std::int32_t History::transaction_of(const Record& r, std::int32_t session, std:
     txn = s->txn;
     load = s->load;
     if (txn == none)
-      fault(op_text(r.op) + " without a begin: session " + show(sessions[session]) + " has no open transaction",
-            "a begin first", "record the begin, or name the transaction with \"txn\"");
+      fault(
+          op_text(r.op) + " without a begin: session " + show(sessions[session]) + " has no open transaction",
+          "a begin first", "record the begin, or name the transaction with \"txn\"");
   } else {
     const std::int32_t name = names.intern(r.txn);
     if (s && s->txn >= 0 && txn_name[s->txn] == name) {
@@ -152,7 +160,8 @@ std::int32_t History::transaction_of(const Record& r, std::int32_t session, std:
       const std::int32_t file = txn == loading ? loads_[load].file : txn_file[txn];
       if (left && !over && file == file_)
         fault(op_text(r.op) + " of " + txn_text(session, name) + ", which the session has left",
-              "operations of its open transaction, " + txn_text(session, s->txn == loading ? loads_[s->load].name : txn_name[s->txn]),
+              "operations of its open transaction, " +
+                  txn_text(session, s->txn == loading ? loads_[s->load].name : txn_name[s->txn]),
               "give each connection a session of its own: a session has one open transaction at a time");
     }
   }
@@ -161,7 +170,8 @@ std::int32_t History::transaction_of(const Record& r, std::int32_t session, std:
   const std::int32_t name = is_load ? loads_[load].name : txn_name[txn];
   if (file != file_) [[unlikely]]
     fault(op_text(r.op) + " of " + txn_text(session, name) + ", which began in " + files[file],
-          "all operations of a transaction in one file", "keep each transaction in the file in which it began");
+          "all operations of a transaction in one file",
+          "keep each transaction in the file in which it began");
   const std::uint32_t end_line = is_load ? loads_[load].end_line : txn_end_line[txn];
   if (end_line) [[unlikely]]
     fault(op_text(r.op) + " after the end of " + txn_text(session, name) + " at " + place(file_, end_line),
@@ -185,20 +195,21 @@ void History::begin(const Record& r, std::int32_t session, std::uint32_t line) {
     if (load != none || (txn != none && !retry)) {
       const std::int32_t file = load != none ? loads_[load].file : txn_file[txn];
       const std::uint32_t at = load != none ? loads_[load].begin_line : txn_begin_line[txn];
-      fault("a second begin of " + txn_text(session, name) + "; the first is at " +
-                place(file, at),
+      fault("a second begin of " + txn_text(session, name) + "; the first is at " + place(file, at),
             "each transaction to begin once" + std::string(file == file_ ? "" : ", in one file"),
             "give each transaction of a session an id of its own");
     }
   } else {
-    const bool open = s->txn == loading ? !loads_[s->load].end_line : s->txn >= 0 && !(txn_state_[s->txn] & ended);
+    const bool open =
+        s->txn == loading ? !loads_[s->load].end_line : s->txn >= 0 && !(txn_state_[s->txn] & ended);
     if (open) {
       const bool retry = s->txn >= 0 && txn_name[s->txn] == null_name_ && txn_file[s->txn] == file_ &&
                          !(txn_state_[s->txn] & (begun | used)) && !r.has(Field::initial);
       if (!retry)
         fault("a begin without txn while " +
                   txn_text(session, s->txn == loading ? loads_[s->load].name : txn_name[s->txn]) + " is open",
-              "its commit or abort first, or a txn id", "record the end, or name the new transaction with \"txn\"");
+              "its commit or abort first, or a txn id",
+              "record the end, or name the new transaction with \"txn\"");
       txn = s->txn;
     }
   }
@@ -263,7 +274,8 @@ void History::add_ctx(std::int32_t txn, std::string_view ctx) {
     place = text_of(ctx);
     return;
   }
-  const std::string joined = std::string(old.substr(0, old.rfind('}'))) + ", " + std::string(ctx.substr(1)) + std::string(1 + Json::slack, '\n');
+  const std::string joined = std::string(old.substr(0, old.rfind('}'))) + ", " + std::string(ctx.substr(1)) +
+                             std::string(1 + Json::slack, '\n');
   Json json;
   json.start(joined.data(), joined.size());
   json.skip(1);  // refuses a field that both have
@@ -277,7 +289,8 @@ void History::operation(const Record& r, std::int32_t txn, std::uint32_t line) {
   std::uint8_t flags = failed ? flag_error : 0;
   std::int32_t key = none, value = absent, range = none;
   switch (r.op) {
-    case Op::put: case Op::get:
+    case Op::put:
+    case Op::get:
       if (r.has(Field::key)) key = keys.intern(r.key, r.key_hash);
       if (r.has(Field::value)) value = values.intern(r.value, r.value_hash);
       break;
@@ -292,8 +305,8 @@ void History::operation(const Record& r, std::int32_t txn, std::uint32_t line) {
     case Op::iterator: {
       const std::int32_t id = r.has(Field::id) ? iterator_ids_.intern(r.id) : none;
       if (id != none && find_iterator(txn, r.id) && !find_iterator(txn, r.id)->failed)
-        fault("a second iterator " + show(r.id) + " in " + txn_text(txn_session[txn], txn_name[txn]), "a new id",
-              "give each iterator of a transaction an id of its own");
+        fault("a second iterator " + show(r.id) + " in " + txn_text(txn_session[txn], txn_name[txn]),
+              "a new id", "give each iterator of a transaction an id of its own");
       range = new_range(r, failed);
       if (id != none) {
         if (Iterator* again = find_iterator(txn, r.id)) {
@@ -348,8 +361,8 @@ std::int32_t History::new_range(const Record& r, bool failed) {
   const bool upper = r.has(Field::to) && r.to.type != Type::null;
   if (lower && upper && !failed) {
     if (r.from.type != r.to.type)
-      fault("a range from a key of type " + std::string(type_name(r.from.type)) + " (" + show(r.from) + ") to one of type " +
-                type_name(r.to.type) + " (" + show(r.to) + ")",
+      fault("a range from a key of type " + std::string(type_name(r.from.type)) + " (" + show(r.from) +
+                ") to one of type " + type_name(r.to.type) + " (" + show(r.to) + ")",
             "bounds of one type", "keys order within their type: scan each type by itself");
     if (compare(r.from, r.to) > 0)
       fault("a range from " + show(r.from) + " down to " + show(r.to), "from <= to",
@@ -367,14 +380,19 @@ void History::check_in_range(std::int32_t key, std::int32_t range, const char* w
   const std::int32_t bound = lo != none ? lo : hi;
   if (bound == none) return;
   const auto text = [&] {
-    return std::string("[") + (lo == none ? "unbounded" : show(keys[lo])) + ", " + (hi == none ? "unbounded" : show(keys[hi])) + ")";
+    return std::string("[") + (lo == none ? "unbounded" : show(keys[lo])) + ", " +
+           (hi == none ? "unbounded" : show(keys[hi])) + ")";
   };
   if (keys.type_of(key) != keys.type_of(bound))
-    fault("the key " + show(keys[key]) + " of type " + type_name(keys[key].type) + " returned by " + what + " of the range " + text(),
-          std::string("keys of type ") + type_name(keys[bound].type), "record keys as the database has them, with their type");
+    fault("the key " + show(keys[key]) + " of type " + type_name(keys[key].type) + " returned by " + what +
+              " of the range " + text(),
+          std::string("keys of type ") + type_name(keys[bound].type),
+          "record keys as the database has them, with their type");
   if ((lo != none && compare(keys[key], keys[lo]) < 0) || (hi != none && compare(keys[key], keys[hi]) >= 0))
-    fault("the key " + show(keys[key]) + " returned by " + what + " of the range " + text(), "keys inside the range",
-          "record from as included and to as excluded; use a binary collation (strings order by their UTF-8 bytes)");
+    fault("the key " + show(keys[key]) + " returned by " + what + " of the range " + text(),
+          "keys inside the range",
+          "record from as included and to as excluded; use a binary collation (strings order by their UTF-8 "
+          "bytes)");
 }
 
 void History::scan_items(const Record& r, std::int32_t range, bool failed) {
@@ -409,10 +427,12 @@ void History::next(const Record& r, std::int32_t txn, std::int32_t& key, std::in
     if (!it || it->failed)
       fault("next of iterator " + show(r.id) + (it ? ", which failed to open" : ", which is unknown in ") +
                 (it ? "" : txn_text(txn_session[txn], txn_name[txn])),
-            "the id of an iterator that this transaction opened", "record the iterator operation that opened it");
+            "the id of an iterator that this transaction opened",
+            "record the iterator operation that opened it");
     range = it->range;
     if (it->ended)
-      fault("next of iterator " + show(r.id) + " after its end", "no further next", "record each result once");
+      fault("next of iterator " + show(r.id) + " after its end", "no further next",
+            "record each result once");
   }
   if (r.has(Field::key)) key = keys.intern(r.key, r.key_hash);
   if (failed || !it) return;
@@ -422,8 +442,10 @@ void History::next(const Record& r, std::int32_t txn, std::int32_t& key, std::in
   }
   check_in_range(key, range, "an iterator");
   if (it->last != none && compare(keys[it->last], keys[key]) >= 0)
-    fault("the key " + show(keys[key]) + " after " + show(keys[it->last]) + " from one iterator", "keys in increasing order",
-          "record a reverse iteration as a scan; use a binary collation (strings order by their UTF-8 bytes)");
+    fault(
+        "the key " + show(keys[key]) + " after " + show(keys[it->last]) + " from one iterator",
+        "keys in increasing order",
+        "record a reverse iteration as a scan; use a binary collation (strings order by their UTF-8 bytes)");
   it->last = key;
 }
 
@@ -448,10 +470,12 @@ void History::give(const Scalar& k, const Scalar& v, std::int32_t owner) {
 void History::header(const Record& r) {
   if (r.has(Field::clock)) clock_ = clocks.intern(r.clock);
   if (!r.has(Field::initial)) return;
-  const std::uint8_t mode = r.initial_unknown ? initial_unknown : r.initial_given ? initial_given : initial_empty;
+  const std::uint8_t mode = r.initial_unknown ? initial_unknown
+                            : r.initial_given ? initial_given
+                                              : initial_empty;
   const auto disagree = [&] {
-    fault("an initial state that differs from that of an earlier file or loading transaction", "one initial state for all files",
-          "write the same \"initial\" in each header, or in one only");
+    fault("an initial state that differs from that of an earlier file or loading transaction",
+          "one initial state for all files", "write the same \"initial\" in each header, or in one only");
   };
   if (!initial_stated_) {
     if (mode == initial_unknown && !loads_.empty()) disagree();
@@ -481,7 +505,8 @@ void History::header(const Record& r) {
 
 void History::begin_load(const Record& r, std::int32_t session, std::int32_t name, std::uint32_t line) {
   if (r.has(Field::error))
-    fault("a loading transaction that failed to begin", "a begin that succeeded", "record only the attempt that worked");
+    fault("a loading transaction that failed to begin", "a begin that succeeded",
+          "record only the attempt that worked");
   if (initial_mode == initial_unknown)
     fault("a loading transaction where the header says that the initial state is unknown", "one of the two",
           "remove \"initial\" from the header or from the begin");
@@ -497,7 +522,8 @@ void History::begin_load(const Record& r, std::int32_t session, std::int32_t nam
 
 void History::load_step(const Record& r, std::int32_t load, std::uint32_t line) {
   if (r.has(Field::error) || (r.op != Op::put && r.op != Op::commit))
-    fault((r.has(Field::error) ? "a failed " : "") + op_text(r.op) + " in a loading transaction", "puts and a commit that succeeded",
+    fault((r.has(Field::error) ? "a failed " : "") + op_text(r.op) + " in a loading transaction",
+          "puts and a commit that succeeded",
           "record the load as it finally worked, or describe the initial state in the header");
   if (r.op == Op::commit) {
     loads_[load].end_line = line;
@@ -510,8 +536,9 @@ void History::check_loads() const {
   for (const Load& load : loads_) {
     if (load.end_line) continue;
     throw Fault{"a loading transaction without a commit (" + txn_text(load.session, load.name) + ")",
-                "its commit: the initial state must be certain", "record the commit, or write \"initial\": \"unknown\" in the header",
-                files[load.file], load.begin_line};
+                "its commit: the initial state must be certain",
+                "record the commit, or write \"initial\": \"unknown\" in the header", files[load.file],
+                load.begin_line};
   }
 }
 
@@ -568,7 +595,10 @@ bool History::finish_step() {
       group();
       if (!interleaved_) op_txn_.discard();
       return interleaved_;
-    case 3: permute(op_kind, op_txn_); permute(op_flags, op_txn_); return true;
+    case 3:
+      permute(op_kind, op_txn_);
+      permute(op_flags, op_txn_);
+      return true;
     case 4: permute(op_key, op_txn_); return true;
     case 5: permute(op_value, op_txn_); return true;
     case 6: permute(op_range, op_txn_); return true;

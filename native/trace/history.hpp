@@ -2,7 +2,8 @@
 //
 // Here are the rules that join one line to others: a transaction begins once and ends at most once, a session
 // has one open transaction at a time, an iterator goes forwards, time does not run backwards. Every rule that
-// is broken is a Fault; nothing is repaired in silence, because a verdict on a misread trace is worth nothing.
+// is broken is a Fault; nothing is repaired in silence, because a verdict on a misread trace is worth
+// nothing.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,8 @@ class History {
  public:
   History();
 
-  // All that follows stands in this file. Operations that name no session belong to `session`, if there is one.
+  // All that follows stands in this file. Operations that name no session belong to `session`, if there is
+  // one.
   void begin_file(const std::string& name, const std::string* session);
   void apply(const Record& record, std::uint32_t line, bool first);
 
@@ -111,15 +113,17 @@ class History {
   std::vector<Load> loads_;
   std::unordered_map<std::int32_t, std::vector<Iterator>> iterators_;  // of open transactions
   Interner iterator_ids_;
-  Column<std::int32_t> txn_slots_;  // (session, name) -> transaction: open addressing, compared in the columns
+  Column<std::int32_t>
+      txn_slots_;  // (session, name) -> transaction: open addressing, compared in the columns
   std::size_t txn_named_ = 0;
   Column<std::uint8_t> txn_state_;
   Column<std::uint32_t> op_txn_;
   std::uint32_t last_op_txn_ = 0;
   bool interleaved_ = false;
-  Column<std::uint32_t> seen_in_;       // key -> the last scan that returned it, plus one
-  Column<std::int32_t> initial_owner_;  // key -> who gave its initial value: the header (0) or a load (1 + index)
-  Column<std::int32_t> initial_at_;     // key -> its place in initial_key
+  Column<std::uint32_t> seen_in_;  // key -> the last scan that returned it, plus one
+  Column<std::int32_t>
+      initial_owner_;  // key -> who gave its initial value: the header (0) or a load (1 + index)
+  Column<std::int32_t> initial_at_;  // key -> its place in initial_key
   bool initial_stated_ = false;
   std::uint8_t stated_mode_ = initial_empty;
   std::size_t stated_items_ = 0;

@@ -1,9 +1,9 @@
 // A table of distinct scalars: each gets a number, in order of first appearance.
 //
 // Tens of millions of distinct values must fit, so there is no object per value: all contents lie end to end
-// in one array, with one word each for where they start and their type, and an open-addressing hash table of (hash, number)
-// pairs finds them again. Storing 32 bits of the hash in the slot makes almost every mismatch cost no
-// further memory access, and lets the table grow without touching the contents.
+// in one array, with one word each for where they start and their type, and an open-addressing hash table of
+// (hash, number) pairs finds them again. Storing 32 bits of the hash in the slot makes almost every mismatch
+// cost no further memory access, and lets the table grow without touching the contents.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,8 @@ inline std::uint64_t hash_bytes(const char* data, std::size_t size, std::uint64_
     std::memcpy(&high, data + size - 4, 4);
     word = low | static_cast<std::uint64_t>(high) << 32;
   } else if (size) {
-    word = static_cast<unsigned char>(data[0]) | static_cast<std::uint64_t>(static_cast<unsigned char>(data[size / 2])) << 8 |
+    word = static_cast<unsigned char>(data[0]) |
+           static_cast<std::uint64_t>(static_cast<unsigned char>(data[size / 2])) << 8 |
            static_cast<std::uint64_t>(static_cast<unsigned char>(data[size - 1])) << 16;
   }
   return mix(h ^ word ^ k1, k0);
@@ -64,7 +65,8 @@ inline bool equal_bytes(const char* a, const char* b, std::size_t size) {
   return true;
 }
 
-// GCC takes a function that only prefetches for one without effect, and drops the call; the empty asm keeps it.
+// GCC takes a function that only prefetches for one without effect, and drops the call; the empty asm keeps
+// it.
 inline void fetch(const void* address) {
   __builtin_prefetch(address);
   asm volatile("" : : "r"(address));
@@ -98,7 +100,8 @@ class Interner {
   std::int32_t intern(const Scalar& s) { return intern(s, hash(s)); }
 
   std::int32_t intern(const Scalar& s, std::uint32_t h) {
-    if ((size() + 1) * 4 > slots_.size() * 3) [[unlikely]] grow();
+    if ((size() + 1) * 4 > slots_.size() * 3) [[unlikely]]
+      grow();
     Slot& slot = slots_[probe(s, h)];
     if (slot.id >= 0) return slot.id;
     if (size() >= 0x7fffffff)

@@ -20,8 +20,9 @@ constexpr auto make_plain() {
 constexpr std::array<bool, 256> plain = make_plain();
 
 // Eight characters at once, in one register: tokens are short, and a loop over their characters would guess
-// its end wrong nearly every time. `first` counts the bytes before the lowest marked one; a mark may have false
-// ones above it (carries), never below. After "Determine if a word has a zero byte" in Anderson's Bit Hacks.
+// its end wrong nearly every time. `first` counts the bytes before the lowest marked one; a mark may have
+// false ones above it (carries), never below. After "Determine if a word has a zero byte" in Anderson's Bit
+// Hacks.
 constexpr std::uint64_t ones = 0x0101010101010101ull, highs = 0x8080808080808080ull;
 
 std::uint64_t load(const char* at) {
@@ -104,7 +105,8 @@ const char* Json::utf8(const char* at) const {
     return at + 4;
   char text[64];
   std::snprintf(text, sizeof text, "invalid UTF-8 (byte 0x%02x) at column %td", a, at - line_ + 1);
-  fault(text, "text in UTF-8", "write the file as UTF-8; write bytes that are no text as {\"bytes\": \"00ff\"}");
+  fault(text, "text in UTF-8",
+        "write the file as UTF-8; write bytes that are no text as {\"bytes\": \"00ff\"}");
 }
 
 Scalar Json::string() {
@@ -129,7 +131,10 @@ std::uint32_t Json::hex4(const char*& at) const {
   std::uint32_t value = 0;
   for (int i = 0; i < 4; ++i, ++at) {
     const char c = *at;
-    int nibble = digit(c) ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+    int nibble = digit(c)               ? c - '0'
+                 : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                 : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                        : -1;
     if (nibble < 0) {
       Json there = *this;
       there.p = at;
@@ -159,12 +164,29 @@ Scalar Json::escaped_string(const char* from) {
     } else {
       ++p;
       switch (*p) {
-        case '"': case '\\': case '/': *out++ = *p++; break;
-        case 'b': *out++ = '\b'; ++p; break;
-        case 'f': *out++ = '\f'; ++p; break;
-        case 'n': *out++ = '\n'; ++p; break;
-        case 'r': *out++ = '\r'; ++p; break;
-        case 't': *out++ = '\t'; ++p; break;
+        case '"':
+        case '\\':
+        case '/': *out++ = *p++; break;
+        case 'b':
+          *out++ = '\b';
+          ++p;
+          break;
+        case 'f':
+          *out++ = '\f';
+          ++p;
+          break;
+        case 'n':
+          *out++ = '\n';
+          ++p;
+          break;
+        case 'r':
+          *out++ = '\r';
+          ++p;
+          break;
+        case 't':
+          *out++ = '\t';
+          ++p;
+          break;
         case 'u': {
           ++p;
           const char* at = p;
@@ -183,8 +205,9 @@ Scalar Json::escaped_string(const char* from) {
             }
           }
           if (lone)
-            fault("a lone surrogate (\\u" + std::string(p, 4) + ") at column " + std::to_string(p - line_ - 1),
-                  "a character", "write both halves of the pair, or bytes as {\"bytes\": \"00ff\"}");
+            fault(
+                "a lone surrogate (\\u" + std::string(p, 4) + ") at column " + std::to_string(p - line_ - 1),
+                "a character", "write both halves of the pair, or bytes as {\"bytes\": \"00ff\"}");
           p = at;
           if (code < 0x80) {
             *out++ = static_cast<char>(code);
@@ -268,11 +291,12 @@ Scalar Json::scalar() {
   static const char zero = 0, one = 1;
   switch (peek()) {
     case '"': return string();
-    case 't': case 'f': return {Type::boolean, 1, boolean() ? &one : &zero};
+    case 't':
+    case 'f': return {Type::boolean, 1, boolean() ? &one : &zero};
     case 'n': word("null", 4); return {Type::null, 0, &zero};
     case '[':
-      fault("an array at column " + std::to_string(p - line_ + 1), "a key or value: any JSON scalar, or bytes",
-            "write a composite as one string or as bytes");
+      fault("an array at column " + std::to_string(p - line_ + 1),
+            "a key or value: any JSON scalar, or bytes", "write a composite as one string or as bytes");
     case '{': {
       const auto column = std::to_string(p - line_ + 1);
       const auto refuse = [&] {
@@ -281,7 +305,9 @@ Scalar Json::scalar() {
               "write a composite as one string or as bytes");
       };
       ++p;
-      if (peek() != '"') { p[0] == '}' ? refuse() : syntax("a field name"); }
+      if (peek() != '"') {
+        p[0] == '}' ? refuse() : syntax("a field name");
+      }
       Scalar name = string();
       expect(':', "':' after the field name");
       if (std::string_view(name.data, name.size) != "bytes" || peek() != '"') refuse();
@@ -289,13 +315,17 @@ Scalar Json::scalar() {
       if (peek() == ',') refuse();
       expect('}', "'}' after the bytes");
       const auto nibble = [](char c) {
-        return digit(c) ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+        return digit(c)               ? c - '0'
+               : c >= 'a' && c <= 'f' ? c - 'a' + 10
+               : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                      : -1;
       };
       char* out = scratch();
       for (std::uint32_t i = 0; i < hex.size; i += 2) {
         const int high = nibble(hex.data[i]), low = i + 1 < hex.size ? nibble(hex.data[i + 1]) : -1;
         if (high < 0 || low < 0)
-          fault("bytes " + show(hex), "an even number of hexadecimal digits", "write two digits a byte, as in \"00ff\"");
+          fault("bytes " + show(hex), "an even number of hexadecimal digits",
+                "write two digits a byte, as in \"00ff\"");
         out[i / 2] = static_cast<char>(high << 4 | low);
       }
       used_ += hex.size / 2;
@@ -320,17 +350,20 @@ void Json::skip_object(int depth) {
   std::sort(names.begin(), names.end());
   const auto twice = std::adjacent_find(names.begin(), names.end());
   if (twice != names.end())
-    fault("the field " + show({Type::text, static_cast<std::uint32_t>(twice->size()), twice->data()}) + " twice in one object",
+    fault("the field " + show({Type::text, static_cast<std::uint32_t>(twice->size()), twice->data()}) +
+              " twice in one object",
           "each field once", "remove one of the two");
 }
 
 void Json::skip(int depth) {
   if (depth > max_depth)
     fault("nesting deeper than " + std::to_string(max_depth) + " at column " + std::to_string(p - line_ + 1),
-          "at most " + std::to_string(max_depth) + " levels of [ and {", "flatten the value, or write it as a string");
+          "at most " + std::to_string(max_depth) + " levels of [ and {",
+          "flatten the value, or write it as a string");
   switch (peek()) {
     case '"': string(); return;
-    case 't': case 'f': boolean(); return;
+    case 't':
+    case 'f': boolean(); return;
     case 'n': word("null", 4); return;
     case '{': skip_object(depth); return;
     case '[':

@@ -1,10 +1,10 @@
 // A strict JSON tokenizer for one line of input.
 //
-// It works in place: a token is a slice of the line, and only strings with escapes and floats are decoded, into
-// a scratch area that lives as long as the line. The line must end with '\n', which no token may contain, so
-// the end needs no check anywhere; seven more readable bytes must follow (see `slack`). Strict means RFC 8259 and more: no duplicate fields, no lone surrogates, no
-// invalid UTF-8, no number that a double cannot hold, no nesting beyond 64; whatever a looser reader would
-// quietly change is refused.
+// It works in place: a token is a slice of the line, and only strings with escapes and floats are decoded,
+// into a scratch area that lives as long as the line. The line must end with '\n', which no token may
+// contain, so the end needs no check anywhere; seven more readable bytes must follow (see `slack`). Strict
+// means RFC 8259 and more: no duplicate fields, no lone surrogates, no invalid UTF-8, no number that a double
+// cannot hold, no nesting beyond 64; whatever a looser reader would quietly change is refused.
 #pragma once
 
 #include <string>
@@ -45,11 +45,13 @@ class Json {
   }
 
   void expect(char c, const char* what) {
-    if (!accept(c)) [[unlikely]] syntax(what);
+    if (!accept(c)) [[unlikely]]
+      syntax(what);
   }
 
   void expect_end() {
-    if (peek() != '\n') [[unlikely]] syntax("the end of the line after the object");
+    if (peek() != '\n') [[unlikely]]
+      syntax("the end of the line after the object");
   }
 
   // Call at the '"'.

@@ -116,19 +116,24 @@ NB_MODULE(_reader, m) {
   });
   nb::class_<Reader>(m, "Reader")
       .def(nb::init<>())
-      .def("begin_file",
-           [](Reader& r, const std::string& name, std::optional<std::string> session, std::uint32_t first_line) {
-             r.begin_file(name, session ? &*session : nullptr, first_line);
-           },
-           "name"_a, "session"_a.none(), "first_line"_a = 1)
+      .def(
+          "begin_file",
+          [](Reader& r, const std::string& name, std::optional<std::string> session,
+             std::uint32_t first_line) { r.begin_file(name, session ? &*session : nullptr, first_line); },
+          "name"_a, "session"_a.none(), "first_line"_a = 1)
       .def("read", &Reader::read, "descriptor"_a, nb::call_guard<nb::gil_scoped_release>())
-      .def("feed",
-           [](Reader& r, nb::bytes data) {
-             nb::gil_scoped_release release;
-             r.feed(static_cast<const char*>(data.data()), data.size());
-           },
-           "data"_a)
-      .def("end_file", [](Reader& r) { r.end_file(); return !r.empty; })
+      .def(
+          "feed",
+          [](Reader& r, nb::bytes data) {
+            nb::gil_scoped_release release;
+            r.feed(static_cast<const char*>(data.data()), data.size());
+          },
+          "data"_a)
+      .def("end_file",
+           [](Reader& r) {
+             r.end_file();
+             return !r.empty;
+           })
       .def("finish_step", &Reader::finish_step, nb::call_guard<nb::gil_scoped_release>())
       .def("columns", &columns);
 }

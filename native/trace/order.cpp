@@ -27,7 +27,8 @@ std::uint64_t prefix_of(const Scalar& s) {
   }
   if (s.type == Type::real) return 0;
   std::uint64_t prefix = 0;
-  for (std::uint32_t i = 0; i < 8; ++i) prefix = prefix << 8 | (i < s.size ? static_cast<unsigned char>(s.data[i]) : 0);
+  for (std::uint32_t i = 0; i < 8; ++i)
+    prefix = prefix << 8 | (i < s.size ? static_cast<unsigned char>(s.data[i]) : 0);
   return prefix;
 }
 
@@ -37,7 +38,8 @@ Column<std::int64_t> rank(const Interner& keys) {
   constexpr int types = 6;
   std::vector<Entry> entries[types];
   const auto n = static_cast<std::int32_t>(keys.size());
-  for (std::int32_t id = 0; id < n; ++id) entries[static_cast<int>(keys.type_of(id))].push_back({prefix_of(keys[id]), id});
+  for (std::int32_t id = 0; id < n; ++id)
+    entries[static_cast<int>(keys.type_of(id))].push_back({prefix_of(keys[id]), id});
   Column<std::int64_t> ranks;
   ranks.resize(keys.size());
   std::int64_t next = 0;

@@ -41,7 +41,8 @@ void Reader::parse() {
   const char* at = buffer_.data();
   const char* const end = at + buffer_.size();
   const char* search = at + scanned_;
-  while (const void* newline = search < end ? std::memchr(search, '\n', static_cast<std::size_t>(end - search)) : nullptr) {
+  while (const void* newline =
+             search < end ? std::memchr(search, '\n', static_cast<std::size_t>(end - search)) : nullptr) {
     const char* stop = static_cast<const char*>(newline);
     parse_line(at, static_cast<std::size_t>(stop - at));
     search = at = stop + 1;
@@ -49,7 +50,8 @@ void Reader::parse() {
   drain();
   const auto rest = static_cast<std::size_t>(end - at);
   if (rest > longest_line)
-    throw Fault{"a line longer than 64 MB", "one operation a line", "end each line with a newline", file_, line_ + 1};
+    throw Fault{"a line longer than 64 MB", "one operation a line", "end each line with a newline", file_,
+                line_ + 1};
   std::memmove(buffer_.data(), at, rest);
   buffer_.resize(rest);
   scanned_ = rest;
@@ -60,7 +62,8 @@ void Reader::parse_line(const char* line, std::size_t size) {
   ++line_;
   Pending& now = pending(parsed_);
   try {
-    if (size > longest_line) fault("a line longer than 64 MB", "one operation a line", "end each line with a newline");
+    if (size > longest_line)
+      fault("a line longer than 64 MB", "one operation a line", "end each line with a newline");
     now.json.start(line, size);
     if (now.json.peek() == '\n') return;  // blank
     now.record.read(now.json);
@@ -83,7 +86,8 @@ void Reader::parse_line(const char* line, std::size_t size) {
   if (parsed_ >= applied_ + stage)
     each(pending(parsed_ - stage).record, [](const Interner& t, std::uint32_t hash) { t.fetch_entry(hash); });
   if (parsed_ >= applied_ + 2 * stage)
-    each(pending(parsed_ - 2 * stage).record, [](const Interner& t, std::uint32_t hash) { t.fetch_content(hash); });
+    each(pending(parsed_ - 2 * stage).record,
+         [](const Interner& t, std::uint32_t hash) { t.fetch_content(hash); });
   ++parsed_;
   if (parsed_ - applied_ > waiting) apply(pending(applied_++));
 }
@@ -108,7 +112,8 @@ void Reader::drain() {
 
 void Reader::end_file() {
   if (!buffer_.empty()) {
-    // The last line has no newline. Whole, it counts; torn, it is the mark of a crash and goes with a warning.
+    // The last line has no newline. Whole, it counts; torn, it is the mark of a crash and goes with a
+    // warning.
     const std::size_t size = buffer_.size();
     buffer_.push('\n');
     buffer_.pad(buffer_.size() + Json::slack, '\n');
@@ -120,8 +125,9 @@ void Reader::end_file() {
     } else {
       ++line_;
       first_ = false;
-      history.warnings.push_back(file_ + ":" + std::to_string(line_) +
-                                 ": the last line is torn and was dropped; its transaction is unknown unless it had ended");
+      history.warnings.push_back(
+          file_ + ":" + std::to_string(line_) +
+          ": the last line is torn and was dropped; its transaction is unknown unless it had ended");
     }
     buffer_.clear();
   }

@@ -1,9 +1,9 @@
 // Bytes in, lines out: the streaming front of the trace reader.
 //
-// Input arrives in blocks, from a file descriptor or as bytes (what a decompressor made); whole lines are parsed
-// where they lie, and the rest of a block is carried over to the next. Plain read() rather than a mapped file,
-// so that the memory a trace takes is the memory of its columns. The caller owns the loop: after each block
-// it may look at the clock, the memory and the keyboard.
+// Input arrives in blocks, from a file descriptor or as bytes (what a decompressor made); whole lines are
+// parsed where they lie, and the rest of a block is carried over to the next. Plain read() rather than a
+// mapped file, so that the memory a trace takes is the memory of its columns. The caller owns the loop: after
+// each block it may look at the clock, the memory and the keyboard.
 #pragma once
 
 #include <array>
@@ -50,11 +50,11 @@ class Reader {
 
   std::array<Pending, 32> pending_;
   std::size_t parsed_ = 0, applied_ = 0;
-  Column<char> buffer_;  // carried-over rest, then the new block
+  Column<char> buffer_;      // carried-over rest, then the new block
   std::size_t scanned_ = 0;  // no newline before this
   std::string file_;
   std::uint32_t line_ = 0;
-  bool first_ = true;   // no record of this file seen yet
+  bool first_ = true;  // no record of this file seen yet
 };
 
 }  // namespace boomslang

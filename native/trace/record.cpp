@@ -7,36 +7,50 @@
 namespace boomslang {
 namespace {
 
-constexpr const char* op_names[op_count] = {"put", "get", "delete", "scan", "iterator", "next", "begin", "commit", "abort"};
+constexpr const char* op_names[op_count] = {"put",  "get",   "delete", "scan", "iterator",
+                                            "next", "begin", "commit", "abort"};
 constexpr const char* field_names[field_count] = {
-    "session", "txn", "op", "key", "value", "absent", "found", "from", "to", "items", "id", "end",
-    "invoke", "return", "ctx", "error", "initial", "boomslang", "clock"};
+    "session", "txn", "op",     "key",    "value", "absent", "found",   "from",      "to",   "items",
+    "id",      "end", "invoke", "return", "ctx",   "error",  "initial", "boomslang", "clock"};
 
 constexpr std::uint32_t any_op = bit(Field::session) | bit(Field::txn) | bit(Field::op) | bit(Field::invoke) |
                                  bit(Field::ret) | bit(Field::ctx) | bit(Field::error);
 constexpr std::uint32_t header_fields = bit(Field::boomslang) | bit(Field::clock) | bit(Field::initial);
 
 constexpr std::uint32_t allowed[op_count] = {
-    any_op | bit(Field::key) | bit(Field::value),                                          // put
-    any_op | bit(Field::key) | bit(Field::value) | bit(Field::absent),                     // get
-    any_op | bit(Field::key) | bit(Field::found),                                          // delete
-    any_op | bit(Field::from) | bit(Field::to) | bit(Field::items),                        // scan
-    any_op | bit(Field::id) | bit(Field::from) | bit(Field::to),                           // iterator
-    any_op | bit(Field::id) | bit(Field::key) | bit(Field::value) | bit(Field::end),       // next
-    any_op | bit(Field::initial), any_op, any_op};                                         // begin, commit, abort
+    any_op | bit(Field::key) | bit(Field::value),                                     // put
+    any_op | bit(Field::key) | bit(Field::value) | bit(Field::absent),                // get
+    any_op | bit(Field::key) | bit(Field::found),                                     // delete
+    any_op | bit(Field::from) | bit(Field::to) | bit(Field::items),                   // scan
+    any_op | bit(Field::id) | bit(Field::from) | bit(Field::to),                      // iterator
+    any_op | bit(Field::id) | bit(Field::key) | bit(Field::value) | bit(Field::end),  // next
+    any_op | bit(Field::initial),
+    any_op,
+    any_op};  // begin, commit, abort
 
 // What must be there unless the operation failed; either/or results are checked apart.
-constexpr std::uint32_t required[op_count] = {
-    bit(Field::key) | bit(Field::value), bit(Field::key), bit(Field::key), bit(Field::items), bit(Field::id),
-    bit(Field::id), 0, 0, 0};
+constexpr std::uint32_t required[op_count] = {bit(Field::key) | bit(Field::value),
+                                              bit(Field::key),
+                                              bit(Field::key),
+                                              bit(Field::items),
+                                              bit(Field::id),
+                                              bit(Field::id),
+                                              0,
+                                              0,
+                                              0};
 
 std::string_view text(const Scalar& s) { return {s.data, s.size}; }
 
-// Length first: at most six names share one, and a short memcmp of constant size is a single comparison.
+// Length first: at most five names share one, and a short memcmp of constant size is a single comparison.
 int find_field(std::string_view name) {
-  const auto is = [&](Field f, std::string_view expected) { return name == expected ? static_cast<int>(f) : -1; };
+  const auto is = [&](Field f, std::string_view expected) {
+    return name == expected ? static_cast<int>(f) : -1;
+  };
   switch (name.size()) {
-    case 2: return name[0] == 'o' ? is(Field::op, "op") : name[0] == 't' ? is(Field::to, "to") : is(Field::id, "id");
+    case 2:
+      return name[0] == 'o'   ? is(Field::op, "op")
+             : name[0] == 't' ? is(Field::to, "to")
+                              : is(Field::id, "id");
     case 3:
       switch (name[0]) {
         case 't': return is(Field::txn, "txn");
@@ -70,8 +84,8 @@ Op find_op(std::string_view name) {
     if (name == op_names[i]) return static_cast<Op>(i);
   std::string known;
   for (int i = 0; i < op_count; ++i) known += std::string(i ? ", " : "") + op_names[i];
-  fault("the unknown op " + show({Type::text, static_cast<std::uint32_t>(name.size()), name.data()}), "one of " + known,
-        "correct the spelling");
+  fault("the unknown op " + show({Type::text, static_cast<std::uint32_t>(name.size()), name.data()}),
+        "one of " + known, "correct the spelling");
 }
 
 std::string quoted(Field field) { return std::string("\"") + field_name(field) + "\""; }
@@ -82,11 +96,12 @@ std::string quoted(Field field) { return std::string("\"") + field_name(field) +
 
 std::int64_t read_time(Json& json, Field field) {
   const char c = json.peek();
-  if (c != '-' && (c < '0' || c > '9')) wrong(json, field, "an integer", "record the clock in whole ticks, such as nanoseconds");
+  if (c != '-' && (c < '0' || c > '9'))
+    wrong(json, field, "an integer", "record the clock in whole ticks, such as nanoseconds");
   const Scalar token = json.number();
   std::int64_t value = 0;
-  if (token.type != Type::integer || std::from_chars(token.data, token.data + token.size, value).ec != std::errc{} ||
-      value == no_time)
+  if (token.type != Type::integer ||
+      std::from_chars(token.data, token.data + token.size, value).ec != std::errc{} || value == no_time)
     fault(show(token) + " as " + quoted(field), "an integer of 64 bits",
           "record the clock in whole ticks, such as nanoseconds");
   return value;
@@ -94,7 +109,8 @@ std::int64_t read_time(Json& json, Field field) {
 
 void read_true(Json& json, Field field) {
   const char c = json.peek();
-  if ((c != 't' && c != 'f') || !json.boolean()) wrong(json, field, "true, or no such field", "write true, or leave the field out");
+  if ((c != 't' && c != 'f') || !json.boolean())
+    wrong(json, field, "true, or no such field", "write true, or leave the field out");
 }
 
 }  // namespace
@@ -111,7 +127,9 @@ std::string field_list(std::uint32_t fields) {
 
 void Record::read_items(Json& json) {
   items.clear();
-  const auto pair = [&] { wrong(json, Field::items, "a list of [key, value] pairs", "write \"items\": [[\"k\", 1], ...]"); };
+  const auto pair = [&] {
+    wrong(json, Field::items, "a list of [key, value] pairs", "write \"items\": [[\"k\", 1], ...]");
+  };
   if (json.peek() != '[') pair();
   ++json.p;
   if (json.accept(']')) return;
@@ -131,7 +149,8 @@ void Record::read_items(Json& json) {
 void Record::read_initial(Json& json) {
   initial_unknown = initial_given = false;
   const auto refuse = [&] {
-    wrong(json, Field::initial, "\"empty\", \"unknown\" or {\"items\": [[key, value], ...]} in a header, true in a begin",
+    wrong(json, Field::initial,
+          "\"empty\", \"unknown\" or {\"items\": [[key, value], ...]} in a header, true in a begin",
           "say what the database held before the first operation");
   };
   const char c = json.peek();
@@ -171,11 +190,15 @@ void Record::read_field(Json& json, Field field) {
         session = string("name the session with a string, or null for none");
       }
       return;
-    case Field::txn: case Field::id: {
+    case Field::txn:
+    case Field::id: {
       const char c = json.peek();
-      if (c != '"' && c != '-' && (c < '0' || c > '9')) wrong(json, field, "an integer or a string", "give each transaction and iterator an id");
+      if (c != '"' && c != '-' && (c < '0' || c > '9'))
+        wrong(json, field, "an integer or a string", "give each transaction and iterator an id");
       const Scalar token = json.scalar();
-      if (token.type == Type::real) fault(show(token) + " as " + quoted(field), "an integer or a string", "give each transaction and iterator an id");
+      if (token.type == Type::real)
+        fault(show(token) + " as " + quoted(field), "an integer or a string",
+              "give each transaction and iterator an id");
       (field == Field::txn ? txn : id) = token;
       return;
     }
@@ -190,10 +213,12 @@ void Record::read_field(Json& json, Field field) {
       return;
     case Field::from: from = json.scalar(); return;
     case Field::to: to = json.scalar(); return;
-    case Field::absent: case Field::end: read_true(json, field); return;
+    case Field::absent:
+    case Field::end: read_true(json, field); return;
     case Field::found: {
       const char c = json.peek();
-      if (c != 't' && c != 'f') wrong(json, field, "true or false", "leave the field out if the database did not say");
+      if (c != 't' && c != 'f')
+        wrong(json, field, "true or false", "leave the field out if the database did not say");
       found = json.boolean();
       return;
     }
@@ -209,7 +234,8 @@ void Record::read_field(Json& json, Field field) {
     case Field::boomslang: {
       const Scalar version = json.scalar();
       if (version.type != Type::integer || text(version) != "1")
-        fault("format version " + show(version), "version 1", "use the version of boomslang that wrote the trace, or a newer one");
+        fault("format version " + show(version), "version 1",
+              "use the version of boomslang that wrote the trace, or a newer one");
       return;
     }
     case Field::clock: clock = string("name the clock with a string, such as \"host/boot\""); return;
@@ -224,7 +250,8 @@ void Record::read(Json& json) {
   json.expect('{', "a JSON object");
   if (!json.accept('}')) {
     do {
-      if (json.peek() != '"') [[unlikely]] json.syntax("a field name in double quotes");
+      if (json.peek() != '"') [[unlikely]]
+        json.syntax("a field name in double quotes");
       const Scalar name = json.string();
       json.expect(':', "':' after the field name");
       const int field = find_field(text(name));
@@ -242,8 +269,12 @@ void Record::read(Json& json) {
   }
   json.expect_end();
   if (!unknown.empty()) [[unlikely]] {
-    const std::uint32_t known = is_header() ? header_fields : has(Field::op) ? allowed[static_cast<int>(op)] : any_op;
-    const std::string of = is_header() ? "a header" : has(Field::op) ? std::string("\"") + op_name(op) + "\"" : "an operation";
+    const std::uint32_t known = is_header()      ? header_fields
+                                : has(Field::op) ? allowed[static_cast<int>(op)]
+                                                 : any_op;
+    const std::string of = is_header()      ? "a header"
+                           : has(Field::op) ? std::string("\"") + op_name(op) + "\""
+                                            : "an operation";
     fault("the unknown field " + unknown + " in " + of, "only the fields " + field_list(known),
           "correct the spelling, or move extra information into \"ctx\"");
   }
@@ -261,18 +292,20 @@ void Record::check_header() const {
 
 void Record::check_operation() const {
   if (!has(Field::op)) [[unlikely]]
-    fault("no field \"op\"", "an operation with the fields op, txn and more, or a header with the field boomslang",
+    fault("no field \"op\"",
+          "an operation with the fields op, txn and more, or a header with the field boomslang",
           "add \"op\": \"get\" or whatever it was");
   const int at = static_cast<int>(op);
   const auto name = [&] { return std::string("\"") + op_name(op) + "\""; };
   if (const std::uint32_t extra = fields & ~allowed[at]) [[unlikely]]
-    fault("the field " + field_list(extra) + ", unknown in " + name(), "only the fields " + field_list(allowed[at]),
-          "remove it, or move extra information into \"ctx\"");
+    fault("the field " + field_list(extra) + ", unknown in " + name(),
+          "only the fields " + field_list(allowed[at]), "remove it, or move extra information into \"ctx\"");
   if (has(Field::initial) && !txn_initial)
-    fault("\"initial\" other than true in a begin", "true", "describe the initial state in the header, or load it with puts");
+    fault("\"initial\" other than true in a begin", "true",
+          "describe the initial state in the header, or load it with puts");
   if (ret != no_time && invoke != no_time && ret < invoke) [[unlikely]]
-    fault("return " + std::to_string(ret) + " before invoke " + std::to_string(invoke), "times that run forwards",
-          "read one monotonic clock before and after each call");
+    fault("return " + std::to_string(ret) + " before invoke " + std::to_string(invoke),
+          "times that run forwards", "read one monotonic clock before and after each call");
   const bool failed = has(Field::error);
   if (const std::uint32_t missing = required[at] & ~fields; missing && !failed) [[unlikely]]
     fault("no field " + field_list(missing) + " in " + name(), "the fields " + field_list(required[at]),
@@ -286,7 +319,8 @@ void Record::check_operation() const {
   } else if (op == Op::next) {
     const bool item = has(Field::key) || has(Field::value);
     if (item && has(Field::end)) [[unlikely]]
-      fault("both an item and end in \"next\"", "key and value, or \"end\": true", "write what the database returned");
+      fault("both an item and end in \"next\"", "key and value, or \"end\": true",
+            "write what the database returned");
     if (!failed && !has(Field::end) && !(has(Field::key) && has(Field::value))) [[unlikely]]
       fault("no result in \"next\"", "key and value, or \"end\": true",
             "record the result, or \"error\" if the operation failed");

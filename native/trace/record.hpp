@@ -18,7 +18,25 @@ constexpr int op_count = 9;
 const char* op_name(Op op);
 
 enum class Field : std::uint8_t {
-  session, txn, op, key, value, absent, found, from, to, items, id, end, invoke, ret, ctx, error, initial, boomslang, clock
+  session,
+  txn,
+  op,
+  key,
+  value,
+  absent,
+  found,
+  from,
+  to,
+  items,
+  id,
+  end,
+  invoke,
+  ret,
+  ctx,
+  error,
+  initial,
+  boomslang,
+  clock
 };
 constexpr int field_count = 19;
 constexpr std::uint32_t bit(Field field) { return 1u << static_cast<int>(field); }

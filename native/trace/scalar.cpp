@@ -20,9 +20,7 @@ std::string show(const Scalar& scalar) {
       if (text.find_first_of(".e") == std::string::npos) text += ".0";
       break;
     }
-    case Type::text:
-      text.append("\"").append(scalar.data, scalar.size).append("\"");
-      break;
+    case Type::text: text.append("\"").append(scalar.data, scalar.size).append("\""); break;
     case Type::bytes:
       text = "{\"bytes\": \"";
       for (std::uint32_t i = 0; i < scalar.size && i < most; ++i) {
