@@ -26,7 +26,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     for level in LEVELS:
         screen.line((level.name, "bold cyan"), f" ({level.short})")
         for title, text in _facts(level):
-            screen.line((f"{title:12}", "dim"), text, indent=2)
+            screen.line((f"{title:12}", "dim"), text, indent=2, hang=12)
         screen.line()
     screen.line("Names may be written in any case, with spaces, hyphens or underscores.")
     return exits.VALID

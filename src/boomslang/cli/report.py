@@ -138,7 +138,8 @@ def _count(n: int, what: str) -> str:
 def _show_strongest(report: Report, screen: Screen) -> None:
     def row(title: str, levels: list[Level], style: str, reason: str = "") -> None:
         titles = ", ".join(level.title for level in levels)
-        screen.line(f"{title:22}", (titles or "none", style if levels else ""), reason, indent=2)
+        name = (titles or "none", style if levels else "")
+        screen.line(f"{title:22}", name, reason, indent=2, hang=22)
 
     row("strongest that hold", maximal(report.of(VALID)), _GOOD)
     row("weakest that do not", minimal(report.of(INVALID)), _BAD)

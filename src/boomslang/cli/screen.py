@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 from boomslang.errors import UsageError
@@ -56,26 +57,26 @@ class Screen:
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="backslashreplace")
 
-    def line(self, *parts: Part, indent: int = 0) -> None:
-        """A line of the answer. `indent` is also the hanging indent where it has to be wrapped."""
+    def line(self, *parts: Part, indent: int = 0, hang: int = 2) -> None:
+        """A line of the answer; where it must be wrapped, it goes on `hang` columns further in."""
         if not self.quiet:
-            self._print(sys.stdout, parts, indent)
+            self._print(sys.stdout, parts, indent, hang)
 
     def document(self, data: Any) -> None:
         """An answer for programs: JSON in ASCII, so that it holds nothing a terminal could obey."""
         self._write(sys.stdout, json.dumps(data, indent=2) + "\n")
 
     def warning(self, text: str) -> None:
-        self._print(sys.stderr, [("warning: ", "yellow"), text], 0)
+        self._print(sys.stderr, [("warning: ", "yellow"), text])
 
     def error(self, text: str) -> None:
         for n, line in enumerate(text.split("\n")):
-            self._print(sys.stderr, [line] if n else [("boomslang: ", "bold red"), line], 0)
+            self._print(sys.stderr, [line] if n else [("boomslang: ", "bold red"), line])
 
     def flush(self) -> None:
         self._write(sys.stdout, "", flush=True)
 
-    def _print(self, stream: TextIO, parts: list[Part] | tuple[Part, ...], indent: int) -> None:
+    def _print(self, stream: TextIO, parts: Sequence[Part], indent: int = 0, hang: int = 2) -> None:
         pieces = [(escape(p), "") if isinstance(p, str) else (escape(p[0]), p[1]) for p in parts]
         if not is_terminal(stream):
             self._write(stream, " " * indent + "".join(text for text, _ in pieces) + "\n")
@@ -83,11 +84,10 @@ class Screen:
         from rich.text import Text
 
         target = self._consoles.setdefault(id(stream), console(stream))
-        hang = indent + 2
-        lines = Text.assemble(*pieces).wrap(target, max(20, target.width - hang))
+        lines = Text.assemble(*pieces).wrap(target, max(20, target.width - indent - hang))
         for n, text in enumerate(lines or [Text()]):
             text.rstrip()
-            target.print(Text(" " * (hang if n else indent)) + text)
+            target.print(Text(" " * (indent + hang if n else indent)) + text)
 
     def _write(self, stream: TextIO, text: str, *, flush: bool = False) -> None:
         if self.closed and stream is sys.stdout:
