@@ -1,0 +1,97 @@
+# Everything there is to do with a checkout. What a target needs it installs itself, into .venv; what only the system's
+# package manager can install is looked for first, and named if it is missing.
+
+PYTHON ?= python3
+VENV ?= .venv
+MINUTES ?= 10
+BENCH ?=
+
+ifeq ($(origin CXX),default)
+CXX := $(firstword $(foreach name,c++ g++ clang++,$(shell command -v $(name) 2>/dev/null)) c++)
+else
+export CXX
+endif
+BIN := $(VENV)/bin
+SOURCES := pyproject.toml CMakeLists.txt $(wildcard native/*/*.cpp native/*/*.hpp)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help demo test test-full fuzz bench lint docs clean
+
+help:
+	@echo 'make demo        check a history that is valid and one that is not'
+	@echo 'make test        the tests (a few minutes)'
+	@echo 'make test-full   all tests, the long ones too'
+	@echo 'make fuzz        random histories, every opinion compared (MINUTES=$(MINUTES))'
+	@echo 'make bench       measure (BENCH="--list" shows what there is to measure)'
+	@echo 'make lint        ruff and mypy'
+	@echo 'make docs        write the generated parts of the documentation again'
+	@echo 'make clean       remove all that the targets above have made'
+
+demo: $(VENV)/.built
+	@printf '\n=== Two doctors, one after the other: somebody stays on call. ===\n\n'
+	@$(BIN)/boomslang check examples/valid.jsonl --level ser,si
+	@printf '\n=== Two doctors at the same time: each sees the other, and both go home. ===\n\n'
+	@$(BIN)/boomslang check examples/write-skew.jsonl --level ser,si; code=$$?; \
+	if [ $$code -ne 1 ]; then echo "expected exit code 1 (invalid), found $$code" >&2; exit 1; fi
+	@printf '\nBoth answers are as they should be: the second history is a write skew.\n'
+	@printf 'Check one of your own: $(BIN)/boomslang check TRACE --level strongest\n'
+
+test: $(VENV)/.test
+	@$(BIN)/python -m pytest -m 'not full'
+
+test-full: $(VENV)/.test
+	@$(BIN)/python -m pytest
+
+fuzz: $(VENV)/.test
+	@$(BIN)/python tests/fuzz.py --minutes $(MINUTES)
+
+bench: $(VENV)/.built
+	@$(BIN)/python benchmarks/run.py $(BENCH)
+
+lint: $(VENV)/.lint
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy --strict
+
+docs: $(VENV)/.test
+	@$(BIN)/python tests/test_docs.py
+
+clean:
+	rm -rf $(VENV) build bench-data .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find src tests benchmarks docs -name __pycache__ -prune -exec rm -rf {} +
+
+# --- set-up: each step leaves a stamp, and is done again when what it was made from has changed
+
+$(VENV)/.made:
+	@missing=0; \
+	need() { printf 'missing: %s\n' "$$1" >&2; shift; printf '    %s\n' "$$@" >&2; missing=1; }; \
+	if ! $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then \
+	    need 'Python 3.10 or newer, called $(PYTHON)' 'Debian, Ubuntu: apt install python3' \
+	        'Fedora: dnf install python3' 'macOS: brew install python' \
+	        'or say where it is: make PYTHON=/path/to/python3.12 ...'; \
+	else \
+	    $(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+	        need "Python's venv" 'Debian, Ubuntu: apt install python3-venv'; \
+	    $(PYTHON) -c 'import os, sys, sysconfig; sys.exit(not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))' || \
+	        need 'the headers of Python (Python.h)' 'Debian, Ubuntu: apt install python3-dev' \
+	            'Fedora: dnf install python3-devel'; \
+	fi; \
+	printf '#include <bit>\n#include <concepts>\n#include <span>\nint main() { int a[2]{}; return int(std::span(a).size()) - 2; }\n' \
+	    | $(CXX) -std=c++20 -fsyntax-only -x c++ - 2>/dev/null || \
+	    need 'a C++20 compiler (tried: $(CXX))' 'Debian, Ubuntu: apt install g++    (version 10 or newer)' \
+	        'Fedora: dnf install gcc-c++' 'macOS: xcode-select --install' \
+	        'or say which: make CXX=/path/to/g++-12 ...'; \
+	exit $$missing
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet 'pip>=23'
+	@touch $@
+
+$(VENV)/.built: $(VENV)/.made $(SOURCES)
+	@echo 'Building Boomslang (a minute or two, the first time) ...'
+	@$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+# Boomslang is there by now: these add what the extra asks for.
+$(VENV)/.test $(VENV)/.lint: $(VENV)/.%: $(VENV)/.built
+	@$(BIN)/python -m pip install --quiet 'boomslang[$*]'
+	@touch $@
