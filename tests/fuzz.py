@@ -1,0 +1,272 @@
+"""Every opinion on every trace, for as long as you like:
+
+    python tests/fuzz.py --minutes 5 [--seed 17] [--mix few-values] [--out failures]
+
+`examine` is the whole of it: one trace is put to the native engine, to Z3 and to brute force at every level,
+and what comes with each answer is checked by those who did not give it. Three programs written from the same
+definitions rarely err alike (McKeeman, "Differential testing for software", Digital Technical Journal, 1998).
+
+A failure prints the seed that made the trace and writes the trace as JSON Lines. What this finds becomes a
+test in test_differential.py.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from strategies import DEFAULT, Mix, generate
+
+from boomslang import Checker, Trace, Verdict
+from boomslang.certify.certificate import Witness, read_certificate
+from boomslang.certify.refute import minimal, refute
+from boomslang.certify.replay import replay
+from boomslang.explain.core import first_broken
+from boomslang.ir import lower, verify_ir
+from boomslang.levels import LEVELS, Level, implies
+from boomslang.solve.brute import brute, brute_core
+from boomslang.solve.native import solve_native
+from boomslang.solve.solution import Solution, witness
+from boomslang.solve.z3_solver import solve_z3
+from boomslang.trace import write_trace
+
+ONE_CLOCK, TWO_CLOCKS = ("one clock",), ("two clocks",)
+
+MIXES: dict[str, Mix] = {
+    "default": DEFAULT,
+    "few-values": replace(DEFAULT, values=("two", "alike"), keys=(1, 2), transactions=(4, 6)),
+    "ranges": replace(
+        DEFAULT, operations=(1, 3), keys=(2, 4), stores=("phantom", "snapshot", "loose", "wild")
+    ),
+    "unknown": replace(DEFAULT, initial=("unknown",), values=("two", "three", "unique")),
+    "registers": replace(DEFAULT, ranges=False, deletes=False, errors=False, operations=(1, 4)),
+    "sessions": replace(DEFAULT, sessions=(3, 6), transactions=(5, 6), times=ONE_CLOCK, operations=(1, 3)),
+    "clocks": replace(DEFAULT, sessions=(2, 4), times=TWO_CLOCKS, stores=("stale", "snapshot", "loose")),
+    "snapshots": replace(
+        DEFAULT, stores=("snapshot", "stale"), values=("unique", "three"), transactions=(3, 6)
+    ),
+    "one-session": replace(DEFAULT, sessions=(1, 1)),
+    "crowd": replace(
+        DEFAULT,
+        stores=("reordered", "phantom", "snapshot", "stale", "committed", "loose"),
+        transactions=(8, 16),
+        sessions=(2, 6),
+        operations=(1, 4),
+        planted=(0, 0, 1),
+    ),
+    "crowd-of-twins": replace(
+        DEFAULT,
+        stores=("reordered", "snapshot", "stale", "loose"),
+        values=("two", "three", "alike"),
+        keys=(1, 3),
+        transactions=(12, 30),
+        sessions=(2, 8),
+        operations=(1, 3),
+        planted=(0, 0, 1),
+    ),
+    "crowd-in-doubt": replace(
+        DEFAULT,
+        stores=("reordered", "snapshot", "stale", "loose"),
+        values=("two", "three"),
+        initial=("unknown",),
+        transactions=(10, 20),
+        sessions=(2, 8),
+        operations=(1, 3),
+        planted=(0, 0, 1),
+    ),
+    "tiny": replace(DEFAULT, transactions=(1, 3), keys=(1, 2), operations=(1, 3), planted=(0, 1, 2, 3)),
+}
+"""Where to look: each mix makes much of one thing."""
+
+SMALL = 7
+"""Transactions that brute force can take."""
+
+
+class Wrong(AssertionError):
+    """Two opinions differ, or an answer does not hold what it promises."""
+
+
+def random_trace(seed: int, mix: str = "default") -> Trace:
+    """The trace of a seed: what a failure's report names. Some lose half of their outcomes."""
+    rng = random.Random(seed)
+    trace = generate(rng, MIXES[mix])
+    doubtful = 0.5 if "unknown" in MIXES[mix].initial[:1] else 0.1
+    return lose_outcomes(trace, rng) if rng.random() < doubtful else trace
+
+
+def lose_outcomes(trace: Trace, rng: random.Random) -> Trace:
+    """The trace, with half of its outcomes unknown."""
+    lost = np.array([rng.random() < 0.5 for _ in range(len(trace))], bool)
+    return replace(trace, txn_outcome=np.where(lost, 2, trace.txn_outcome).astype(np.uint8))
+
+
+def examine(
+    trace: Trace, by_brute_force: bool = True, *, by_z3: bool = True, refuted_by_z3: bool = True
+) -> dict[str, str]:
+    """Puts the trace to everybody at every level. The verdicts, by level; raises `Wrong`."""
+    checker = Checker(trace)
+    verdicts: dict[str, str] = {}
+    for level in LEVELS:
+        try:
+            verdicts[level.name] = _examine(checker, level, by_brute_force, by_z3, refuted_by_z3)
+        except Exception as error:
+            raise Wrong(f"at {level.name}: {type(error).__name__}: {error}") from error
+    for a in LEVELS:
+        for b in LEVELS:
+            if implies(a, b) and (verdicts[a.name], verdicts[b.name]) == ("valid", "invalid"):
+                raise Wrong(f"{a.name} holds and {b.name} does not")
+    return verdicts
+
+
+def _examine(checker: Checker, level: Level, by_brute_force: bool, by_z3: bool, refuted_by_z3: bool) -> str:
+    trace, asg = checker.trace, checker.asg
+    ir = lower(asg, level)
+    if problems := verify_ir(ir):
+        raise Wrong(f"the IR is not well formed: {problems}")
+    verdict = checker.check(level)
+    # A level that needs times or sessions which the trace lacks is never said to hold; but it is solved.
+    missing = (level.needs_times and not trace.has_times) or (level.needs_sessions and not trace.has_sessions)
+    if (verdict.status == "unknown") != (missing and not verdict.invalid):
+        raise Wrong(f"the verdict is {verdict}")
+    holds = not verdict.invalid
+    if by_brute_force and brute(trace, level.name) != holds:
+        raise Wrong(f"native says {verdict.status}, brute force {'invalid' if holds else 'valid'}")
+    if first_broken(asg) is None:
+        ways = {"native": solve_native(ir), "native without hints": solve_native(ir, hints=False)}
+        if by_z3:
+            ways["z3"] = solve_z3(ir)
+        for name, solution in ways.items():
+            if (solution.status == "valid") != holds or solution.status == "unknown":
+                raise Wrong(f"check says {verdict.status}, {name} says {solution.status}")
+            if holds:
+                replay(trace, witness(ir, solution))
+        _same(ways["native"], solve_native(ir))
+    _certificate(trace, verdict)
+    if verdict.witness is not None:
+        replay(trace, verdict.witness)
+    if verdict.invalid:
+        _counterexample(trace, verdict, by_brute_force, refuted_by_z3)
+    return "valid" if holds else "invalid"
+
+
+def _same(one: Solution, two: Solution) -> None:
+    """Equal input, equal answer, equal effort."""
+    same = np.array_equal(one.order, two.order) if one.order is not None and two.order is not None else True
+    if one.status != two.status or one.stats != two.stats or not same:
+        raise Wrong(f"not deterministic: {one.stats}, then {two.stats}")
+
+
+def _certificate(trace: Trace, verdict: Verdict) -> None:
+    """What is written to a file can be read again."""
+    json.dumps(verdict.to_json(), allow_nan=False)
+    data = verdict.certificate()
+    if data is None:
+        assert verdict.status == "unknown", "a verdict without a certificate"
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "certificate.json"
+        path.write_text(json.dumps(data, allow_nan=False))
+        again = read_certificate(path, trace)
+    if verdict.witness is None:
+        assert verdict.counterexample is not None
+        assert again == verdict.counterexample.core, "another core was read than written"
+        return
+    assert isinstance(again, Witness)
+    for name in ("order", "read_op", "read_key", "read_writer"):
+        assert np.array_equal(getattr(again, name), getattr(verdict.witness, name)), (
+            f"another {name} was read"
+        )
+    assert (again.level, again.points) == (verdict.witness.level, verdict.witness.points)
+    assert again.initial == verdict.witness.initial, "other initial values were read"
+    versions = {key: order.tolist() for key, order in verdict.witness.version_order.items()}
+    assert {key: order.tolist() for key, order in again.version_order.items()} == versions
+    replay(trace, again)
+
+
+def _counterexample(trace: Trace, verdict: Verdict, by_brute_force: bool, by_z3: bool) -> None:
+    found = verdict.counterexample
+    assert found is not None, "an invalid verdict without a counterexample"
+    core = found.core
+    assert found.minimal and core.level == verdict.level.name
+    assert all(list(found.lines())), "an empty line in the explanation"
+    if by_z3:
+        assert refute(trace, core), f"Z3 does not refute {core}"
+        assert not (spare := minimal(trace, core)), f"Z3 refutes {core} without {spare}"
+    if by_brute_force:
+        for part in (None, *core.transactions, *core.reads):
+            left = tuple(t for t in core.transactions if t != part)
+            reads = tuple(read for read in core.reads if read != part)
+            if brute_core(trace, core.level, left, reads) != (part is not None):
+                still = "is not refuted" if part is None else f"is still refuted without {part}"
+                raise Wrong(f"brute force: {core} {still}")
+
+
+# --- the endless run --------------------------------------------------------------------------------------
+
+
+def seeds(start: int | None) -> Iterator[int]:
+    if start is not None:
+        yield from iter(range(start, sys.maxsize))
+    while True:
+        yield random.SystemRandom().randrange(2**40)
+
+
+def keep(trace: Trace, folder: Path, name: str) -> Path:
+    """Writes a trace down; as a folder if it has several clocks."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / (name if len(set(trace.txn_clock.tolist())) > 1 else f"{name}.jsonl")
+    if path.is_dir():
+        shutil.rmtree(path)
+    write_trace(trace, path)
+    return path
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="fuzz.py", description="Compare all solvers on random traces.")
+    parser.add_argument("--minutes", type=float, default=5)
+    parser.add_argument("--seed", type=int, help="count up from this seed; without it seeds are random")
+    parser.add_argument("--count", type=int, default=sys.maxsize, help="stop after so many traces")
+    parser.add_argument("--mix", choices=MIXES, action="append", help="only these kinds of traces")
+    parser.add_argument("--z3", type=float, default=0.1, help="share of traces that Z3 sees as well")
+    parser.add_argument("--out", type=Path, default=Path("fuzz-failures"), help="folder for failing traces")
+    given = parser.parse_args(arguments)
+    stop = time.monotonic() + 60 * given.minutes
+    balance: Counter[tuple[str, str]] = Counter()
+    traces = failures = 0
+    for seed in seeds(given.seed):
+        if time.monotonic() > stop or traces >= given.count:
+            break
+        mixes = given.mix or list(MIXES)
+        mix = mixes[seed % len(mixes)]
+        trace = random_trace(seed, mix)
+        sampled = random.Random(seed ^ 0x5EED).random() < given.z3
+        traces += 1
+        try:
+            small = len(trace) <= SMALL
+            balance.update(examine(trace, small, by_z3=sampled, refuted_by_z3=sampled or not small).items())
+        except Wrong as wrong:
+            failures += 1
+            path = keep(trace, given.out, f"{mix}-{seed}")
+            print(f"seed {seed}, mix {mix}: {wrong}\n  the trace is in {path}", flush=True)
+            for line in traceback.format_exception(wrong)[-6:]:
+                print(f"    {line.rstrip()}")
+    print(f"{traces} traces, {failures} failures")
+    for level in LEVELS:
+        valid, invalid = balance[level.name, "valid"], balance[level.name, "invalid"]
+        print(f"  {level.name:40} {valid:7} valid {invalid:7} invalid")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
