@@ -4,13 +4,12 @@
 PYTHON ?= python3
 VENV ?= .venv
 MINUTES ?= 10
-BENCH ?=
+BENCH ?= all
 
 ifeq ($(origin CXX),default)
 CXX := $(firstword $(foreach name,c++ g++ clang++,$(shell command -v $(name) 2>/dev/null)) c++)
-else
-export CXX
 endif
+export CXX
 BIN := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard native/*/*.cpp native/*/*.hpp)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -22,7 +21,7 @@ help:
 	@echo 'make test        the tests (a few minutes)'
 	@echo 'make test-full   all tests, the long ones too'
 	@echo 'make fuzz        random histories, every opinion compared (MINUTES=$(MINUTES))'
-	@echo 'make bench       measure (BENCH="--list" shows what there is to measure)'
+	@echo 'make bench       measure (BENCH=quick for the quick ones; BENCH="all --list" shows what there is)'
 	@echo 'make lint        ruff and mypy'
 	@echo 'make docs        write the generated parts of the documentation again'
 	@echo 'make clean       remove all that the targets above have made'
