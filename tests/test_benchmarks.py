@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from boomslang import check
 from boomslang.certify.certificate import Witness
 from boomslang.certify.replay import ReplayError, replay
 from boomslang.trace import read_trace
@@ -218,6 +219,31 @@ def test_the_checkers_verifier_accepts_the_databases_order(
             replay(read_trace(recorded.path), witness_of(recorded, "serializable"))
 
 
+@pytest.mark.parametrize(
+    ("history", "verdicts"),
+    [
+        (SMALL, {"ser": "valid", "si": "valid", "strong-session-ser": "valid"}),
+        (replace(SMALL, level="si"), {"ser": "invalid", "si": "valid"}),
+        (replace(MIXED, transactions=150), {"ser": "valid", "rr": "valid"}),
+        (replace(MIXED, transactions=150, level="rr"), {"rr": "valid", "rc": "valid"}),
+        (replace(SMALL, level="rc"), {"rc": "valid", "si": "invalid"}),
+        (replace(SMALL, plant="lost-update"), {"ser": "invalid", "si": "invalid"}),
+        (replace(SMALL, plant="long-fork"), {"ser": "invalid", "si": "invalid"}),
+        (replace(SMALL, plant="read-skew"), {"ser": "invalid", "si": "invalid"}),
+        (replace(SMALL, plant="aborted-read"), {"rc": "invalid"}),
+        (replace(SMALL, plant="intermediate-read"), {"rc": "invalid"}),
+        (replace(SMALL, plant="thin-air"), {"rc": "invalid"}),
+        (replace(SMALL, plant="stale-read"), {"strong-session-ser": "invalid", "rc": "valid"}),
+        (replace(SMALL, plant="write-skew", level="si"), {"ser": "invalid", "si": "valid"}),
+    ],
+)
+def test_the_checker_finds_what_the_database_did(
+    record: Any, history: History, verdicts: dict[str, str]
+) -> None:
+    trace = read_trace(record(history).path)
+    assert {level: check(trace, level, timeout=20).status for level in verdicts} == verdicts
+
+
 def test_sessions_run_one_transaction_at_a_time_and_overlap(record: Any) -> None:
     recorded = record(SMALL)
     running: dict[str, int] = {}
@@ -333,7 +359,7 @@ def test_the_slope_is_the_exponent_of_growth() -> None:
 
 
 def test_the_report_tells_right_from_wrong() -> None:
-    seconds = ("read", "load", "analyse", "solve", "total", "megabytes")
+    seconds = ("read", "load", "analyse", "solve", "explain", "total", "cpu", "megabytes")
     figures: dict[str, Any] = dict.fromkeys(seconds, 0.5)
     figures |= {"status": "valid", "conflicts": 1, "decisions": 2, "transactions": 1_000}
     case = cases.Case("one", SMALL, "ser", "valid", seconds=1, ladder="l")

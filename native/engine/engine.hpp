@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <deque>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "hash_map.hpp"
@@ -63,7 +64,14 @@ private:
     void sweep();
     void build_lists();
     void after_move();
-    void touch_key(int32_t key, int32_t low, int32_t high);
+    struct Touched {  // a key that the last move touched, and a slot of its lists that moved (-1: none)
+        uint32_t stamp = 0;
+        int32_t reader = -1, writer = -1;
+    };
+    void touch_key(int32_t key, const Touched& touched, int32_t low, int32_t high);
+    template <class Position>
+    std::pair<int32_t, int32_t> resort(std::vector<int32_t>& list, std::vector<int32_t>& slot, int32_t begin, int32_t end,
+                                       int32_t anchor, int32_t low, int32_t high, Position&& position);
     void dirty_readers(int32_t key, int32_t from_pos, int32_t to_pos);
     void dirty_read(int32_t r);
     void dirty_write(int32_t w);
@@ -173,7 +181,8 @@ private:
     bool lists_ = false;
     std::deque<int32_t> queue_;  // 2 * read, 2 * write + 1
     std::vector<uint8_t> read_queued_, write_queued_;
-    std::vector<uint32_t> key_seen_, node_seen_;
+    std::vector<int32_t> reader_slot_, writer_slot_;  // where in its list each read and write is
+    std::vector<Touched> touched_;
     uint32_t key_stamp_ = 0;
     std::vector<int32_t> touched_keys_;
     std::vector<int32_t> scratch_;

@@ -6,6 +6,7 @@
 // these reads are looked at again: those in the window, and, if another writer is now the last one in it, those
 // up to the next writer.
 #include <algorithm>
+#include <tuple>
 
 #include "engine.hpp"
 
@@ -97,8 +98,15 @@ void Engine::build_lists() {
     for (int32_t k = 0; k < p_.keys; ++k) scratch_.push_back(int32_t(next[size_t(k)] - reader_start_[size_t(k)]));
     reader_count_ = scratch_;
     scratch_.clear();
-    key_seen_.assign(size_t(p_.keys), 0);
-    node_seen_.assign(size_t(order_.nodes()), 0);
+    touched_.assign(size_t(p_.keys), {});
+    reader_slot_.resize(size_t(reads_));
+    writer_slot_.resize(size_t(writes_));
+    for (int32_t k = 0; k < p_.keys; ++k) {
+        for (int64_t i = reader_start_[size_t(k)]; i < reader_start_[size_t(k)] + reader_count_[size_t(k)]; ++i)
+            reader_slot_[size_t(readers_[size_t(i)])] = int32_t(i);
+        for (int64_t i = p_.key_start[k]; i < p_.key_start[k] + writer_count_[size_t(k)]; ++i)
+            writer_slot_[size_t(writers_[size_t(i)])] = int32_t(i);
+    }
 }
 
 void Engine::dirty_read(int32_t r) {
@@ -124,20 +132,22 @@ void Engine::after_move() {
     if (!lists_) return;
     ++key_stamp_;
     touched_keys_.clear();
-    auto touch = [&](int32_t key) {
-        if (key_seen_[size_t(key)] == key_stamp_) return;
-        key_seen_[size_t(key)] = key_stamp_;
-        touched_keys_.push_back(key);
+    auto touch = [&](int32_t key) -> Touched& {
+        Touched& t = touched_[size_t(key)];
+        if (t.stamp != key_stamp_) {
+            t = {key_stamp_, -1, -1};
+            touched_keys_.push_back(key);
+        }
+        return t;
     };
     stats.moves += int64_t(order_.moved.size());
     for (int32_t node : order_.moved) {
-        node_seen_[size_t(node)] = key_stamp_;
         int32_t t = order_.txn_of(node);
         if (t < 0 || p_.state[t] == OUT) continue;
         limits_.step(8);
         if (node == order_.begin_of(t)) {
             for (int64_t r = p_.read_start[t]; r < p_.read_start[t + 1]; ++r) {
-                touch(p_.read_key[r]);
+                touch(p_.read_key[r]).reader = reader_slot_[size_t(r)];
                 dirty_read(int32_t(r));
             }
             if (p_.points == 2)
@@ -145,58 +155,70 @@ void Engine::after_move() {
                     dirty_write(txn_writes_[size_t(j)]);
         }
         if (node == order_.commit_of(t))
-            for (int64_t j = txn_write_start_[size_t(t)]; j < txn_write_start_[size_t(t) + 1]; ++j)
-                touch(write_key_[size_t(txn_writes_[size_t(j)])]);
+            for (int64_t j = txn_write_start_[size_t(t)]; j < txn_write_start_[size_t(t) + 1]; ++j) {
+                int32_t w = txn_writes_[size_t(j)];
+                touch(write_key_[size_t(w)]).writer = writer_slot_[size_t(w)];
+            }
     }
-    for (int32_t key : touched_keys_) touch_key(key, order_.window_low, order_.window_high);
+    for (int32_t key : touched_keys_) touch_key(key, touched_[size_t(key)], order_.window_low, order_.window_high);
 }
 
-void Engine::touch_key(int32_t key, int32_t low, int32_t high) {
-    auto sort_by = [&](auto first, auto last, auto&& position) {
-        // Mostly sorted already: insertion sort, unless the stretch is long.
-        if (last - first > 64) {
-            std::sort(first, last, [&](int32_t a, int32_t b) { return position(a) < position(b); });
-            return;
+// Sorts again the stretch of a key's list that lies in the window, which holds the slot `anchor`. The window is mostly
+// short, so walking from the anchor beats a binary search over a long list.
+template <class Position>
+std::pair<int32_t, int32_t> Engine::resort(std::vector<int32_t>& list, std::vector<int32_t>& slot, int32_t begin, int32_t end,
+                                           int32_t anchor, int32_t low, int32_t high, Position&& position) {
+    int32_t first = anchor, last = anchor + 1;
+    while (first > begin && position(list[size_t(first) - 1]) >= low) --first;
+    while (last < end && position(list[size_t(last)]) <= high) ++last;
+    limits_.step(uint32_t(last - first));
+    if (last - first > 64) {
+        std::sort(list.begin() + first, list.begin() + last, [&](int32_t a, int32_t b) { return position(a) < position(b); });
+    } else {
+        for (int32_t i = first + 1; i < last; ++i) {
+            int32_t x = list[size_t(i)], at = position(x), j = i;
+            for (; j > first && position(list[size_t(j) - 1]) > at; --j) list[size_t(j)] = list[size_t(j) - 1];
+            list[size_t(j)] = x;
         }
-        for (auto i = first; i != last; ++i) {
-            int32_t x = *i, at = position(x);
-            auto j = i;
-            for (; j != first && position(*(j - 1)) > at; --j) *j = *(j - 1);
-            *j = x;
-        }
-    };
-    auto wpos = [&](int32_t w) { return write_pos(w); };
-    auto rpos = [&](int32_t r) { return read_pos(r); };
-    auto writers = writers_.begin() + p_.key_start[key], writers_end = writers + writer_count_[size_t(key)];
-    auto first = std::partition_point(writers, writers_end, [&](int32_t w) { return wpos(w) < low; });
-    auto last = std::partition_point(first, writers_end, [&](int32_t w) { return wpos(w) <= high; });
-    limits_.step(uint32_t(last - first) + 1);
-    bool moved = false;
-    for (auto it = first; it != last && !moved; ++it)
-        moved = node_seen_[size_t(order_.commit_of(p_.write_txn[*it]))] == key_stamp_;
-    int32_t last_before = first == last ? -1 : *(last - 1);
-    if (moved) sort_by(first, last, wpos);
+    }
+    for (int32_t i = first; i < last; ++i) slot[size_t(list[size_t(i)])] = i;
+    return {first, last};
+}
 
-    auto readers = readers_.begin() + reader_start_[size_t(key)], readers_end = readers + reader_count_[size_t(key)];
-    auto rfirst = std::partition_point(readers, readers_end, [&](int32_t r) { return rpos(r) < low; });
-    auto rlast = std::partition_point(rfirst, readers_end, [&](int32_t r) { return rpos(r) <= high; });
-    limits_.step(uint32_t(rlast - rfirst));
-    sort_by(rfirst, rlast, rpos);
-    if (!moved) return;
-    for (auto it = rfirst; it != rlast; ++it) dirty_read(*it);
+void Engine::touch_key(int32_t key, const Touched& touched, int32_t low, int32_t high) {
+    auto rpos = [&](int32_t r) { return read_pos(r); };
+    auto wpos = [&](int32_t w) { return write_pos(w); };
+    int32_t readers = int32_t(reader_start_[size_t(key)]), readers_end = readers + reader_count_[size_t(key)];
+    int32_t rfirst = -1, rlast = -1;
+    if (touched.reader >= 0)
+        std::tie(rfirst, rlast) = resort(readers_, reader_slot_, readers, readers_end, touched.reader, low, high, rpos);
+    if (touched.writer < 0) return;  // then only the moved readers see something else, and they are marked
+
+    int32_t writers = int32_t(p_.key_start[key]), writers_end = writers + writer_count_[size_t(key)];
+    // The last of the stretch before the sort: to the right of the window nobody moved.
+    int32_t last = touched.writer + 1;
+    while (last < writers_end && wpos(writers_[size_t(last)]) <= high) ++last;
+    int32_t last_before = writers_[size_t(last) - 1], first;
+    std::tie(first, last) = resort(writers_, writer_slot_, writers, writers_end, touched.writer, low, high, wpos);
+    if (rfirst < 0) {
+        auto begin = readers_.begin() + readers, end = readers_.begin() + readers_end;
+        rfirst = int32_t(std::partition_point(begin, end, [&](int32_t r) { return rpos(r) < low; }) - readers_.begin());
+        rlast = rfirst;
+        while (rlast < readers_end && rpos(readers_[size_t(rlast)]) <= high) ++rlast;
+    }
+    for (int32_t i = rfirst; i < rlast; ++i) dirty_read(readers_[size_t(i)]);
     if (p_.points == 2) {
-        for (auto it = first; it != last; ++it) dirty_write(*it);
-        for (auto it = last; it != writers_end; ++it) {
-            dirty_write(*it);
-            if (active(p_.write_txn[*it])) break;
+        for (int32_t i = first; i < last; ++i) dirty_write(writers_[size_t(i)]);
+        for (int32_t i = last; i < writers_end; ++i) {
+            dirty_write(writers_[size_t(i)]);
+            if (active(p_.write_txn[writers_[size_t(i)]])) break;
         }
     }
-    if (last_before != *(last - 1)) {
-        auto next = last;
-        while (next != writers_end && !active(p_.write_txn[*next])) ++next;
-        int32_t until = next == writers_end ? INT32_MAX : wpos(*next);
-        for (auto it = rlast; it != readers_end && rpos(*it) <= until; ++it) dirty_read(*it);
-    }
+    if (last_before == writers_[size_t(last) - 1]) return;
+    int32_t next = last;
+    while (next < writers_end && !active(p_.write_txn[writers_[size_t(next)]])) ++next;
+    int32_t until = next == writers_end ? INT32_MAX : wpos(writers_[size_t(next)]);
+    for (int32_t i = rlast; i < readers_end && rpos(readers_[size_t(i)]) <= until; ++i) dirty_read(readers_[size_t(i)]);
 }
 
 int32_t Engine::last_writer(int32_t key, int32_t before, int32_t except) const {
