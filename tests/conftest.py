@@ -1,0 +1,34 @@
+"""What all tests share: random tests that are the same each time.
+
+A test suite that fails one run in fifty is soon ignored, so Hypothesis draws the same examples in every run
+here; looking for new ones is what `make fuzz` is for. Without the native extensions nothing can be tested, and
+this says so once instead of in a hundred tracebacks.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "same-each-time",
+    derandomize=True,
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+)
+settings.load_profile("same-each-time")
+
+NATIVE = ("boomslang.trace._reader", "boomslang.asg._analyse", "boomslang.solve._engine")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for name in NATIVE:
+        try:
+            importlib.import_module(name)
+        except ImportError as error:
+            raise pytest.UsageError(
+                f"{name} cannot be imported ({error}): run the tests with `make test`"
+            ) from None

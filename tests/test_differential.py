@@ -1,0 +1,94 @@
+"""Native engine, Z3 and brute force agree on every trace at every level, and what they say can be checked.
+
+See fuzz.py for what is compared. Here are a few thousand traces that every run of the tests sees, the same each
+time; Hypothesis shrinks what it finds, the seeded ones are quick and many. The traces that brute force cannot
+take are put to the engine and to Z3, and every answer's certificate to those who did not give it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from fuzz import MIXES, SMALL, Wrong, examine, random_trace
+from hypothesis import given, settings
+from strategies import traces
+
+from boomslang import LEVELS, Trace, check
+from boomslang.solve import strategy
+
+SMALL_MIXES = [name for name, mix in MIXES.items() if mix.transactions[1] <= SMALL]
+LARGE_MIXES = [name for name in MIXES if name not in SMALL_MIXES]
+
+
+def run(mix: str, seeds: range, every_nth_to_z3: int) -> Counter[tuple[str, str]]:
+    """Examines one trace a seed; the verdicts by level."""
+    found: Counter[tuple[str, str]] = Counter()
+    for seed in seeds:
+        trace = random_trace(seed, mix)
+        z3 = seed % every_nth_to_z3 == 0
+        try:
+            small = len(trace) <= SMALL
+            found.update(examine(trace, small, by_z3=z3, refuted_by_z3=z3 or not small).items())
+        except Wrong as wrong:
+            pytest.fail(f"random_trace({seed}, {mix!r}): {wrong}")
+    return found
+
+
+@pytest.mark.parametrize("mix", SMALL_MIXES)
+def test_all_opinions_agree(mix: str) -> None:
+    found = run(mix, range(180), every_nth_to_z3=15)
+    for level in LEVELS:  # a test of one verdict only would test little
+        assert found[level.name, "valid"] >= 15 and found[level.name, "invalid"] >= 15, (level.name, found)
+
+
+@pytest.mark.parametrize("mix", LARGE_MIXES)
+def test_all_opinions_agree_on_more_than_brute_force_can_take(mix: str) -> None:
+    run(mix, range(12), every_nth_to_z3=4)
+
+
+@settings(max_examples=60)
+@given(traces())
+def test_all_opinions_agree_on_what_hypothesis_thinks_of(trace: Trace) -> None:
+    examine(trace)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("mix", MIXES)
+def test_all_opinions_agree_on_many_more(mix: str) -> None:
+    run(mix, range(10_000, 10_400), every_nth_to_z3=10)
+
+
+# --- the same answer however it is reached ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mix", LARGE_MIXES)
+def test_the_strategy_of_the_engine_changes_no_verdict(mix: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With next to no patience every step of the strategy is taken: hints, real time, windows, and at last all."""
+    expected = {}
+    for seed in range(100, 115):
+        trace = random_trace(seed, mix)
+        for level in LEVELS:
+            expected[seed, level.name] = check(trace, level).status
+    monkeypatch.setattr(strategy, "FIRST_CONFLICTS", 1)
+    monkeypatch.setattr(strategy, "EAGER_CONFLICTS", 1)
+    monkeypatch.setattr(strategy, "WINDOWS", (3, 5))
+    ways = Counter()
+    for seed in range(100, 115):
+        trace = random_trace(seed, mix)
+        for level in LEVELS:
+            verdict = check(trace, level)
+            assert verdict.status == expected[seed, level.name], (seed, mix, level.name)
+            ways[verdict.stats.get("decided by")] += 1
+    assert ways["a window"] and ways["direct"], ways
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_same_question_has_the_same_answer(seed: int) -> None:
+    mix = list(MIXES)[seed % len(MIXES)]
+    for level in LEVELS:
+        one, two = (check(random_trace(seed, mix), level) for _ in range(2))
+        assert one.certificate() == two.certificate()
+        times = ("analyse", "lower", "solve", "certify", "explain")
+        one_stats, two_stats = ({k: v for k, v in x.stats.items() if k not in times} for x in (one, two))
+        assert one_stats == two_stats
