@@ -1,8 +1,8 @@
 """What all tests share: random tests that are the same each time.
 
 A test suite that fails one run in fifty is soon ignored, so Hypothesis draws the same examples in every run
-here; looking for new ones is what `make fuzz` is for. Without the native extensions nothing can be tested, and
-this says so once instead of in a hundred tracebacks.
+here; looking for new ones is what `make fuzz` is for. Without the native extensions nothing can be tested,
+and this says so once instead of in a hundred tracebacks.
 """
 
 from __future__ import annotations
