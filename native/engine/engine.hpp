@@ -73,6 +73,7 @@ private:
     std::pair<int32_t, int32_t> resort(std::vector<int32_t>& list, std::vector<int32_t>& slot, int32_t begin, int32_t end,
                                        int32_t anchor, int32_t low, int32_t high, Position&& position);
     void dirty_readers(int32_t key, int32_t from_pos, int32_t to_pos);
+    void enqueue_item(int32_t item);
     void dirty_read(int32_t r);
     void dirty_write(int32_t w);
     int32_t last_writer(int32_t key, int32_t before, int32_t except) const;
@@ -179,6 +180,7 @@ private:
     std::vector<int32_t> reader_count_;
     bool weak_reads_ = false;
     bool lists_ = false;
+    bool dig_ = false;  // deal with the consequences of a repair first
     std::deque<int32_t> queue_;  // 2 * read, 2 * write + 1
     std::vector<uint8_t> read_queued_, write_queued_;
     std::vector<int32_t> reader_slot_, writer_slot_;  // where in its list each read and write is

@@ -105,6 +105,10 @@ Answer Engine::solve() {
             lbd_fast_ = lbd_slow_;
             backtrack(0);
         }
+        if (dig_ && stats.conflicts > 500 + p_.txns / 50) {
+            dig_ = false;
+            backtrack(0);
+        }
         if (live_learned_ > next_reduce_) reduce();
         if (options_.max_conflicts > 0 && stats.conflicts >= options_.max_conflicts) throw Stopped{"conflicts"};
     }

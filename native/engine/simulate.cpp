@@ -73,7 +73,7 @@ void Engine::sweep() {
 }
 
 void Engine::build_lists() {
-    lists_ = true;
+    lists_ = dig_ = true;
     writers_.resize(size_t(writes_));
     writer_count_.assign(size_t(p_.keys), 0);
     reader_start_.assign(size_t(p_.keys) + 1, 0);
@@ -109,16 +109,24 @@ void Engine::build_lists() {
     }
 }
 
+// The sweep lines violations up by position. After that, what a repair touched comes first: consequences are dealt with
+// while the decisions they follow from are the latest ones, so that a conflict takes few others back. In a crowded trace
+// that digs itself into one spot; then all take turns.
+void Engine::enqueue_item(int32_t item) {
+    if (dig_) queue_.push_front(item);
+    else queue_.push_back(item);
+}
+
 void Engine::dirty_read(int32_t r) {
     if (read_queued_[size_t(r)] || !active(read_txn_[size_t(r)])) return;
     read_queued_[size_t(r)] = 1;
-    queue_.push_back(2 * r);
+    enqueue_item(2 * r);
 }
 
 void Engine::dirty_write(int32_t w) {
     if (p_.points != 2 || write_queued_[size_t(w)]) return;
     write_queued_[size_t(w)] = 1;
-    queue_.push_back(2 * w + 1);
+    enqueue_item(2 * w + 1);
 }
 
 // All reads of the key placed in [from, to].

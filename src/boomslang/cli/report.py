@@ -132,7 +132,7 @@ def _keys(trace: Trace) -> int:
 
 
 def _count(n: int, what: str) -> str:
-    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
+    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s" if n else f"no {what}s"
 
 
 def _show_strongest(report: Report, screen: Screen) -> None:
