@@ -9,6 +9,8 @@
 #include <span>
 #include <vector>
 
+#include "common/limits.hpp"
+
 namespace boomslang {
 
 constexpr int32_t ABSENT = -1, PRESENT = -2, UNKNOWN_INIT = -3;
@@ -54,7 +56,7 @@ struct Extracted {
     Internal internal;
 };
 
-Extracted extract(const Columns& columns);
+Extracted extract(const Columns& columns, Limits& limits);
 
 struct Links {
     std::vector<int32_t> writer;      // of each read: its only candidate, -1 the initial state, -2 several, -3 none
@@ -67,6 +69,6 @@ struct Links {
 
 Links link(std::span<const uint8_t> outcome, std::span<const int64_t> read_start, std::span<const int32_t> read_key,
            std::span<const int32_t> read_value, std::span<const int64_t> key_start, std::span<const int32_t> write_txn,
-           std::span<const int32_t> write_value, std::span<const int32_t> init);
+           std::span<const int32_t> write_value, std::span<const int32_t> init, Limits& limits);
 
 }  // namespace boomslang

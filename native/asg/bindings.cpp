@@ -1,30 +1,12 @@
 // The binding: columns in, columns out. No logic lives here.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
 
 #include "analyse.hpp"
+#include "common/binding.hpp"
 
-namespace nb = nanobind;
 using namespace boomslang;
 
 namespace {
-template <class T>
-using In = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-template <class T>
-std::span<const T> view(const In<T>& a) {
-    return {a.data(), a.shape(0)};
-}
-
-template <class T>
-nb::object out(std::vector<T>&& v) {
-    v.shrink_to_fit();
-    auto* owned = new std::vector<T>(std::move(v));
-    nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-    size_t shape[1] = {owned->size()};
-    return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(owned->data(), 1, shape, owner));
-}
-
 nb::tuple writes(Writes&& w) {
     return nb::make_tuple(out(std::move(w.txn)), out(std::move(w.key)), out(std::move(w.value)), out(std::move(w.op)));
 }
@@ -36,19 +18,17 @@ NB_MODULE(_analyse, m) {
         [](int32_t keys, In<int64_t> txn_ops, In<uint8_t> txn_outcome, In<uint8_t> op_kind, In<uint8_t> op_flags,
            In<int32_t> op_key, In<int32_t> op_value, In<int32_t> op_range, In<int32_t> range_lo, In<int32_t> range_hi,
            In<int64_t> range_items, In<int32_t> item_key, In<int32_t> item_value, In<int64_t> key_rank,
-           In<uint8_t> key_type, In<int32_t> init) {
+           In<uint8_t> key_type, In<int32_t> init, double seconds, double megabytes) {
             Columns c;
             c.keys = keys, c.txn_ops = view(txn_ops), c.txn_outcome = view(txn_outcome), c.op_kind = view(op_kind);
             c.op_flags = view(op_flags), c.op_key = view(op_key), c.op_value = view(op_value);
             c.op_range = view(op_range), c.range_lo = view(range_lo), c.range_hi = view(range_hi);
             c.range_items = view(range_items), c.item_key = view(item_key), c.item_value = view(item_value);
             c.key_rank = view(key_rank), c.key_type = view(key_type), c.init = view(init);
+            Limits limits(seconds, megabytes);
             Extracted e;
-            {
-                nb::gil_scoped_release release;
-                e = extract(c);
-            }
             nb::dict d;
+            d["stopped"] = guarded(limits, [&] { e = extract(c, limits); }, [] {});
             d["final"] = writes(std::move(e.final));
             d["intermediate"] = writes(std::move(e.intermediate));
             d["reads"] = nb::make_tuple(out(std::move(e.reads.start)), out(std::move(e.reads.key)),
@@ -62,23 +42,25 @@ NB_MODULE(_analyse, m) {
         nb::arg("keys"), nb::arg("txn_ops"), nb::arg("txn_outcome"), nb::arg("op_kind"), nb::arg("op_flags"),
         nb::arg("op_key"), nb::arg("op_value"), nb::arg("op_range"), nb::arg("range_lo"), nb::arg("range_hi"),
         nb::arg("range_items"), nb::arg("item_key"), nb::arg("item_value"), nb::arg("key_rank"), nb::arg("key_type"),
-        nb::arg("init"));
+        nb::arg("init"), nb::arg("seconds"), nb::arg("megabytes"));
     m.def(
         "link",
         [](In<uint8_t> outcome, In<int64_t> read_start, In<int32_t> read_key, In<int32_t> read_value,
-           In<int64_t> key_start, In<int32_t> write_txn, In<int32_t> write_value, In<int32_t> init) {
+           In<int64_t> key_start, In<int32_t> write_txn, In<int32_t> write_value, In<int32_t> init, double seconds,
+           double megabytes) {
+            Limits limits(seconds, megabytes);
             Links l;
-            {
-                nb::gil_scoped_release release;
-                l = link(view(outcome), view(read_start), view(read_key), view(read_value), view(key_start),
-                         view(write_txn), view(write_value), view(init));
-            }
             nb::dict d;
+            auto work = [&] {
+                l = link(view(outcome), view(read_start), view(read_key), view(read_value), view(key_start),
+                         view(write_txn), view(write_value), view(init), limits);
+            };
+            d["stopped"] = guarded(limits, work, [] {});
             d["writer"] = out(std::move(l.writer)), d["state"] = out(std::move(l.state));
             d["init"] = out(std::move(l.init)), d["orphans"] = out(std::move(l.orphans));
             d["forced_by"] = out(std::move(l.forced_by)), d["init_by"] = out(std::move(l.init_by));
             return d;
         },
         nb::arg("outcome"), nb::arg("read_start"), nb::arg("read_key"), nb::arg("read_value"), nb::arg("key_start"),
-        nb::arg("write_txn"), nb::arg("write_value"), nb::arg("init"));
+        nb::arg("write_txn"), nb::arg("write_value"), nb::arg("init"), nb::arg("seconds"), nb::arg("megabytes"));
 }

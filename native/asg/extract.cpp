@@ -10,6 +10,7 @@ namespace {
 
 struct Walk {
     const Columns& c;
+    Limits& limits;
     Extracted out;
     // The latest own write of each key, valid while own_txn says it is this transaction's.
     std::vector<int32_t> own_txn, own_value, own_op;
@@ -26,7 +27,7 @@ struct Walk {
     bool observing = true;
     std::vector<int64_t> type_first, type_end;  // ranks of each key type
 
-    explicit Walk(const Columns& columns) : c(columns) {
+    Walk(const Columns& columns, Limits& stop) : c(columns), limits(stop) {
         own_txn.assign(size_t(c.keys), -1);
         own_value.resize(size_t(c.keys));
         own_op.resize(size_t(c.keys));
@@ -68,6 +69,7 @@ struct Walk {
     static bool fits(int32_t value, int32_t pattern) { return pattern == PRESENT ? value != ABSENT : value == pattern; }
 
     void external(int32_t key, int32_t pattern, ReadKind kind, int32_t op) {
+        limits.step();
         out.reads.key.push_back(key), out.reads.value.push_back(pattern);
         out.reads.op.push_back(op), out.reads.kind.push_back(kind);
     }
@@ -170,6 +172,7 @@ struct Walk {
         out.reads.start.assign(1, 0);
         for (txn = 0; txn < txns; ++txn) {
             observing = c.txn_outcome[txn] != ABORTED;
+            limits.step(uint32_t(c.txn_ops[txn + 1] - c.txn_ops[txn]) + 1);
             written.clear();
             if (!iterators.empty()) iterators.clear();
             for (int64_t o = c.txn_ops[txn]; o < c.txn_ops[txn + 1]; ++o) operation(int32_t(o));
@@ -198,6 +201,7 @@ struct Walk {
         }
         for (int32_t k = 0; k < c.keys; ++k) {
             auto first = rows.begin() + start[size_t(k)], last = rows.begin() + start[size_t(k) + 1];
+            limits.step(uint32_t(last - first) + 1);
             if (!std::is_sorted(first, last)) std::sort(first, last);
             for (int64_t i = start[size_t(k)]; i < start[size_t(k) + 1]; ++i) w.key[size_t(i)] = k;
         }
@@ -207,8 +211,8 @@ struct Walk {
 
 }  // namespace
 
-Extracted extract(const Columns& columns) {
-    Walk walk(columns);
+Extracted extract(const Columns& columns, Limits& limits) {
+    Walk walk(columns, limits);
     walk.run();
     return std::move(walk.out);
 }

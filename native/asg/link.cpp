@@ -11,7 +11,7 @@ namespace boomslang {
 
 Links link(std::span<const uint8_t> outcome, std::span<const int64_t> read_start, std::span<const int32_t> read_key,
            std::span<const int32_t> read_value, std::span<const int64_t> key_start, std::span<const int32_t> write_txn,
-           std::span<const int32_t> write_value, std::span<const int32_t> init) {
+           std::span<const int32_t> write_value, std::span<const int32_t> init, Limits& limits) {
     const int32_t txns = int32_t(outcome.size());
     Links out;
     out.init.assign(init.begin(), init.end());
@@ -34,6 +34,7 @@ Links link(std::span<const uint8_t> outcome, std::span<const int64_t> read_start
         for (size_t i = 0; i < work.size(); ++i) {
             int32_t t = work[i];
             for (int64_t r = read_start[t]; r < read_start[t + 1]; ++r) {
+                limits.step(4);
                 int32_t key = read_key[r], pattern = read_value[r];
                 auto first = write_value.begin() + key_start[key], last = write_value.begin() + key_start[key + 1];
                 auto low = pattern == PRESENT ? std::upper_bound(first, last, ABSENT) : std::lower_bound(first, last, pattern);

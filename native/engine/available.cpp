@@ -129,6 +129,7 @@ void Engine::finish(Answer& answer) {
     for (int32_t i = 0; i < order_.nodes(); ++i) {
         int32_t node = order_.at[size_t(i)], t = order_.txn_of(node);
         if (t < 0 || p_.state[t] == OUT || !active(t)) continue;
+        limits_.step(8);
         answer.order.push_back(node);
         if (node == order_.begin_of(t))
             for (int64_t r = p_.read_start[t]; r < p_.read_start[t + 1]; ++r) {

@@ -1,32 +1,14 @@
 // The binding: arrays in, arrays out. No logic lives here.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
 
 #include <memory>
 
+#include "common/binding.hpp"
 #include "engine.hpp"
 
-namespace nb = nanobind;
 using namespace boomslang;
 
 namespace {
-template <class T>
-using In = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-template <class T>
-std::span<const T> view(const In<T>& a) {
-    return {a.data(), a.shape(0)};
-}
-
-nb::object out(std::vector<int32_t>&& v) {
-    auto* owned = new std::vector<int32_t>(std::move(v));
-    nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<int32_t>*>(p); });
-    size_t shape[1] = {owned->size()};
-    return nb::cast(nb::ndarray<nb::numpy, int32_t, nb::ndim<1>>(owned->data(), 1, shape, owner));
-}
-
 nb::dict solve(int32_t txns, int32_t points, int32_t helpers, int32_t keys, In<uint8_t> state, In<int64_t> read_start,
                In<int32_t> read_key, In<int32_t> read_value, In<int32_t> read_writer, In<uint8_t> read_strong,
                In<int64_t> key_start, In<int32_t> write_txn, In<int32_t> write_value, In<int32_t> init,
@@ -40,46 +22,24 @@ nb::dict solve(int32_t txns, int32_t points, int32_t helpers, int32_t keys, In<u
     p.init = view(init), p.edge_from = view(edge_from), p.edge_to = view(edge_to);
     p.hint_next = view(hint_next), p.priority = view(priority);
 
-    Limits limits;
-    limits.seconds = seconds, limits.megabytes = megabytes;
+    Limits limits(seconds, megabytes);
     Options options;
     options.hint_conflicts = hint_conflicts, options.max_conflicts = max_conflicts;
     Answer answer;
-    Stats stats;
-    bool raised = false;
-    {
-        nb::gil_scoped_release release;
-        std::unique_ptr<Engine> engine;
-        limits.tick = [&]() {
-            nb::gil_scoped_acquire acquire;
-            if (PyErr_CheckSignals() != 0) {
-                raised = true;
-                return false;
-            }
-            if (!progress.is_none() && engine) {
-                try {
-                    progress(engine->stats.decisions, engine->stats.conflicts, engine->pending());
-                } catch (nb::python_error& e) {
-                    e.restore();
-                    raised = true;
-                    return false;
-                }
-            }
-            return true;
-        };
-        try {
-            engine = std::make_unique<Engine>(p, limits, options);
-            answer = engine->solve();
-        } catch (const Stopped& stopped) {
-            answer = Answer{};
-            answer.reason = stopped.reason;
-        } catch (const std::bad_alloc&) {
-            answer = Answer{};
-            answer.reason = "memory";
-        }
-        if (engine) stats = engine->stats;
+    std::unique_ptr<Engine> engine;
+    auto work = [&] {
+        engine = std::make_unique<Engine>(p, limits, options);
+        answer = engine->solve();
+    };
+    auto report = [&] {
+        if (!progress.is_none() && engine) progress(engine->stats.decisions, engine->stats.conflicts, engine->pending());
+    };
+    if (std::string stopped = guarded(limits, work, report); !stopped.empty()) {
+        answer = Answer{};
+        answer.reason = stopped;
     }
-    if (raised) throw nb::python_error();
+    Stats stats = engine ? engine->stats : Stats{};
+    engine.reset();
     nb::dict d;
     const char* names[] = {"valid", "invalid", "unknown"};
     d["status"] = names[answer.status];

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "hash_map.hpp"
-#include "limits.hpp"
+#include "common/limits.hpp"
 #include "order.hpp"
 #include "problem.hpp"
 

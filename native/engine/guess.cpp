@@ -33,6 +33,7 @@ bool Engine::guess(std::vector<int32_t>& stuck) {
     order_.at.reserve(size_t(nodes));
     std::vector<int32_t> missing(size_t(nodes), 0);  // predecessors that are not placed yet
     for (int32_t v = 0; v < nodes; ++v) {
+        limits_.step(4);
         order_.known_in(v, [&](int32_t) { ++missing[size_t(v)]; });
         if (order_.hints && order_.hint_prev(v) >= 0) ++missing[size_t(v)];
     }
@@ -49,7 +50,7 @@ bool Engine::guess(std::vector<int32_t>& stuck) {
     std::vector<int32_t> parked_head(size_t(p_.keys), -1), parked_next(size_t(nodes), -1);
     auto known_writer = [&](int32_t t, int64_t r) { return p_.state[t] == MUST && p_.read_writer[r] >= -1; };
     for (int32_t t = 0; t < p_.txns; ++t)
-        if (p_.state[t] != OUT)
+        if (limits_.step(8), p_.state[t] != OUT)
             for (int64_t r = p_.read_start[t]; r < p_.read_start[t + 1]; ++r)
                 if (p_.read_strong[r] && known_writer(t, r)) ++pending[size_t(version(p_.read_key[r], p_.read_writer[r]))];
 

@@ -11,6 +11,7 @@ Order::Order(const Problem& p, Limits& limits)
     auto each_edge = [&](auto&& f) {
         for (size_t i = 0; i < p.edge_from.size(); ++i) f(p.edge_from[i], p.edge_to[i]);
         for (int32_t t = 0; t < p.txns; ++t) {
+            limits.step(4);
             if (p.state[t] != MUST) continue;
             int32_t last = -1;
             for (int64_t r = p.read_start[t]; r < p.read_start[t + 1]; ++r) {

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "limits.hpp"
+#include "common/limits.hpp"
 #include "problem.hpp"
 
 namespace boomslang {

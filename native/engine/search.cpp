@@ -29,13 +29,17 @@ Engine::Engine(const Problem& problem, Limits& limits, Options options)
     txn_write_start_.assign(size_t(p_.txns) + 1, 0);
     for (int32_t k = 0; k < p_.keys; ++k)
         for (int64_t w = p_.key_start[k]; w < p_.key_start[k + 1]; ++w) {
+            limits_.step();
             write_key_[size_t(w)] = k;
             ++txn_write_start_[size_t(p_.write_txn[w]) + 1];
         }
     for (int32_t t = 0; t < p_.txns; ++t) txn_write_start_[size_t(t) + 1] += txn_write_start_[size_t(t)];
     txn_writes_.resize(size_t(writes_));
     std::vector<int64_t> next(txn_write_start_.begin(), txn_write_start_.end() - 1);
-    for (int32_t w = 0; w < writes_; ++w) txn_writes_[size_t(next[size_t(p_.write_txn[w])]++)] = w;
+    for (int32_t w = 0; w < writes_; ++w) {
+        limits_.step();
+        txn_writes_[size_t(next[size_t(p_.write_txn[w])]++)] = w;
+    }
     active_.assign(size_t(p_.txns), 0);
     for (uint8_t strong : p_.read_strong)
         if (!strong) weak_reads_ = true;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -13,10 +14,12 @@ from boomslang.errors import UsageError
 from boomslang.explain.core import Parts, first_broken
 from boomslang.explain.counterexample import explain
 from boomslang.ir.lower import lower
+from boomslang.ir.model import IR
 from boomslang.levels import LEVELS, Level, find_level, implies
 from boomslang.levels.level import Dependency
 from boomslang.solve.solution import Limits, Solution, witness
 from boomslang.solve.strategy import solve as solve_with_engine
+from boomslang.trace.errors import LimitReached
 from boomslang.trace.model import Trace
 from boomslang.verdict import INVALID, UNKNOWN, VALID, Verdict
 
@@ -62,15 +65,31 @@ class Checker:
         self.trace = trace
         self.solver = solver
         self.limits = Limits(timeout, memory, progress=progress)
-        start = time.perf_counter()
-        self.asg: ASG = build_asg(trace)
-        self.analyse_seconds = time.perf_counter() - start
+        self._asg: ASG | None = None
+        self.analyse_seconds = 0.0
+
+    @property
+    def asg(self) -> ASG:
+        """The Abstract Semantic Graph, built when it is first needed."""
+        if self._asg is None:
+            start = time.perf_counter()
+            self._asg = build_asg(self.trace, seconds=self.limits.seconds, megabytes=self.limits.megabytes)
+            self.analyse_seconds = time.perf_counter() - start
+        return self._asg
 
     def check(self, level: str | Level) -> Verdict:
         """The verdict at one level."""
         level = find_level(level)
+        try:
+            return self._check(level)
+        except LimitReached as limit:
+            return Verdict(self.trace, level, UNKNOWN, _REASONS.get(limit.reason, limit.reason))
+
+    def _check(self, level: Level) -> Verdict:
+        begin = time.monotonic()
+        asg = self.asg
         start = time.perf_counter()
-        stats: dict[str, object] = {"analyse": self.analyse_seconds}
+        stats: dict[str, Any] = {"analyse": self.analyse_seconds}
 
         def lap(phase: str) -> None:
             nonlocal start
@@ -78,17 +97,19 @@ class Checker:
             stats[phase] = now - start
             start = now
 
-        parts = first_broken(self.asg)
+        parts = first_broken(asg)
         if parts is None:
-            ir = lower(self.asg, level)
+            ir = lower(asg, level)
             lap("lower")
-            solution = self._solve(ir)
+            solution = self._solve(ir, self._left(begin))
             lap("solve")
             stats.update(solution.stats)
             if solution.decided_by:
                 stats["decided by"] = solution.decided_by
             if solution.status == UNKNOWN:
-                return Verdict(self.trace, level, UNKNOWN, _REASONS.get(solution.reason, solution.reason), stats=stats)
+                return Verdict(
+                    self.trace, level, UNKNOWN, _REASONS.get(solution.reason, solution.reason), stats=stats
+                )
             if solution.status == VALID:
                 made = witness(ir, solution)
                 lap("certify")
@@ -97,19 +118,24 @@ class Checker:
             parts = self._parts(solution)
         else:
             lap("solve")
-        counterexample = explain(self.asg, level, parts, self._time_to_explain(stats))
+        # The answer is there. Explaining it may use what is left of the time, and a moment more.
+        left = self._left(begin).seconds
+        counterexample = explain(asg, level, parts, None if left is None else max(0.2, left))
         lap("explain")
         return Verdict(self.trace, level, INVALID, counterexample=counterexample, stats=stats)
 
-    def _solve(self, ir: object) -> Solution:
-        from boomslang.ir.model import IR
+    def _left(self, begin: float) -> Limits:
+        """The limits, less the time since `begin`."""
+        if self.limits.seconds is None:
+            return self.limits
+        return replace(self.limits, seconds=max(1e-3, self.limits.seconds - (time.monotonic() - begin)))
 
-        assert isinstance(ir, IR)
+    def _solve(self, ir: IR, limits: Limits) -> Solution:
         if self.solver == "native":
-            return solve_with_engine(ir, self.limits)
+            return solve_with_engine(ir, limits)
         from boomslang.solve.z3_solver import solve_z3
 
-        return solve_z3(ir, self.limits)
+        return solve_z3(ir, limits)
 
     def _parts(self, solution: Solution) -> Parts:
         """What a refutation used; everything, if the solver does not say."""
@@ -117,13 +143,6 @@ class Checker:
         if solution.core_transactions is None or solution.core_reads is None:
             return Parts(np.arange(self.asg.transactions), np.arange(len(self.asg.read_key)), nothing)
         return Parts(solution.core_transactions, solution.core_reads, nothing)
-
-    def _time_to_explain(self, stats: dict[str, object]) -> float | None:
-        """An answer is there; explaining it may take what is left of the time, but at least a few seconds."""
-        if self.limits.seconds is None:
-            return None
-        used = stats.get("solve", 0.0)
-        return max(5.0, self.limits.seconds - (used if isinstance(used, float) else 0.0))
 
     def _honest(self, verdict: Verdict) -> Verdict:
         """A level that needs what the trace lacks is never reported to hold."""
@@ -139,7 +158,10 @@ class Checker:
         same = next(known for known in LEVELS if dict(known.edges) == edges)
         words = " and ".join(word for _, word in lacks)
         return replace(
-            verdict, status=UNKNOWN, reason=f"no {words} in the trace: same as {same.title}, which holds", witness=None
+            verdict,
+            status=UNKNOWN,
+            reason=f"no {words} in the trace: same as {same.title}, which holds",
+            witness=None,
         )
 
     def strongest(self, among: Iterable[Level] = LEVELS) -> dict[str, Verdict]:
@@ -147,7 +169,8 @@ class Checker:
         levels = [
             level
             for level in among
-            if (self.trace.has_times or not level.needs_times) and (self.trace.has_sessions or not level.needs_sessions)
+            if (self.trace.has_times or not level.needs_times)
+            and (self.trace.has_sessions or not level.needs_sessions)
         ]
         verdicts: dict[str, Verdict] = {}
         # Strong first: one valid answer settles all below it.

@@ -20,6 +20,8 @@ def extract(
     key_rank: NDArray[np.int64],
     key_type: NDArray[np.uint8],
     init: NDArray[np.int32],
+    seconds: float,
+    megabytes: float,
 ) -> dict[str, Any]: ...
 def link(
     outcome: NDArray[np.uint8],
@@ -30,4 +32,6 @@ def link(
     write_txn: NDArray[np.int32],
     write_value: NDArray[np.int32],
     init: NDArray[np.int32],
+    seconds: float,
+    megabytes: float,
 ) -> dict[str, Any]: ...

@@ -13,6 +13,7 @@ A transaction's *state* is what we know of it: IN the history (it committed, or 
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boomslang.asg import _analyse
+from boomslang.trace.errors import LimitReached
 from boomslang.trace.model import ABSENT, NO_TIME, Initial, Outcome, Trace
 
 Int32 = NDArray[np.int32]
@@ -109,7 +111,10 @@ class ASG:
         values = self.write_value[low:high]
         if pattern == PRESENT:
             return slice(low + int(np.searchsorted(values, ABSENT, side="right")), high)
-        first, last = np.searchsorted(values, [pattern], side="left"), np.searchsorted(values, [pattern], side="right")
+        first, last = (
+            np.searchsorted(values, [pattern], side="left"),
+            np.searchsorted(values, [pattern], side="right"),
+        )
         return slice(low + int(first[0]), low + int(last[0]))
 
     def candidates(self, read: int) -> tuple[list[int], bool]:
@@ -118,7 +123,9 @@ class ASG:
         key, pattern = int(self.read_key[read]), int(self.read_value[read])
         writers = self.write_txn[self.writes_of(key, pattern)].tolist()
         initial = int(self.initial[key])
-        from_initial = initial == UNKNOWN_INITIAL or (initial != ABSENT if pattern == PRESENT else initial == pattern)
+        from_initial = initial == UNKNOWN_INITIAL or (
+            initial != ABSENT if pattern == PRESENT else initial == pattern
+        )
         return [w for w in writers if w != reader and self.state[w] != OUT], from_initial
 
     # --- the known graph, besides the reads' edges
@@ -215,7 +222,9 @@ class ASG:
         )
         return _linked(part)
 
-    def _internal_part(self, kept: Int64 | None, keep: NDArray[np.bool_], new: Int32, key_new: Int32) -> Internal:
+    def _internal_part(
+        self, kept: Int64 | None, keep: NDArray[np.bool_], new: Int32, key_new: Int32
+    ) -> Internal:
         if kept is None or not len(kept):
             return _EMPTY5
         kept = kept[keep[self.internal[0][kept]]]
@@ -237,7 +246,7 @@ _EMPTY4 = (_EMPTY,) * 4
 _EMPTY5 = (_EMPTY,) * 5
 
 
-def _linked(part: ASG) -> ASG:
+def _linked(part: ASG, seconds: float = 0.0, megabytes: float = 0.0) -> ASG:
     # A transaction that contradicts itself cannot have committed, if we do not know that it did.
     outcome = part.outcome
     impossible = part.internal[0][outcome[part.internal[0]] == Outcome.UNKNOWN]
@@ -253,7 +262,11 @@ def _linked(part: ASG) -> ASG:
         part.write_txn,
         part.write_value,
         part.initial,
+        seconds,
+        megabytes,
     )
+    if links["stopped"]:
+        raise LimitReached(links["stopped"])
     return replace(
         part,
         state=links["state"],
@@ -265,8 +278,9 @@ def _linked(part: ASG) -> ASG:
     )
 
 
-def build_asg(trace: Trace) -> ASG:
-    """Parse a trace into its Abstract Semantic Graph."""
+def build_asg(trace: Trace, *, seconds: float | None = None, megabytes: float | None = None) -> ASG:
+    """Parse a trace into its Abstract Semantic Graph; raises `LimitReached` if that takes too much."""
+    start = time.monotonic()
     initial = np.full(
         len(trace.keys), UNKNOWN_INITIAL if trace.initial_mode == Initial.UNKNOWN else ABSENT, dtype=np.int32
     )
@@ -288,7 +302,11 @@ def build_asg(trace: Trace) -> ASG:
         trace.key_rank,
         trace.keys.type,
         initial,
+        seconds or 0.0,
+        megabytes or 0.0,
     )
+    if found["stopped"]:
+        raise LimitReached(found["stopped"])
     write_txn, write_key, write_value, write_op = found["final"]
     read_start, read_key, read_value, read_op, read_kind = found["reads"]
     counts = np.bincount(write_key, minlength=len(trace.keys))
@@ -316,4 +334,5 @@ def build_asg(trace: Trace) -> ASG:
         intermediate=found["intermediate"],
         ordered=np.ones(len(trace), bool),
     )
-    return _linked(unlinked)
+    left = 0.0 if seconds is None else max(1e-3, seconds - (time.monotonic() - start))
+    return _linked(unlinked, left, megabytes or 0.0)

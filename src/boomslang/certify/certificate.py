@@ -88,7 +88,9 @@ def to_json(trace: Trace, certificate: Witness | Core, **more: Any) -> dict[str,
         body["reads"] = np.stack(
             [certificate.read_op, certificate.read_key, certificate.read_writer], axis=1
         ).tolist()
-        body["version-order"] = [[key, order.tolist()] for key, order in sorted(certificate.version_order.items())]
+        body["version-order"] = [
+            [key, order.tolist()] for key, order in sorted(certificate.version_order.items())
+        ]
     return {**head, **body, **more}
 
 
@@ -103,7 +105,9 @@ def read_certificate(path: Path, trace: Trace) -> Witness | Core:
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as problem:
-        raise UsageError(f"{path}: found something that is not JSON ({problem}); expected a certificate") from None
+        raise UsageError(
+            f"{path}: found something that is not JSON ({problem}); expected a certificate"
+        ) from None
     if not isinstance(data, dict) or data.get("boomslang-certificate") != VERSION:
         raise UsageError(f"{path}: not a certificate of version {VERSION}; make one with check --certificate")
     if data.get("trace") != fingerprint(trace):
@@ -121,7 +125,9 @@ def _parse(data: dict[str, Any]) -> Witness | Core:
     if data["verdict"] == "invalid":
         core = data["core"]
         return Core(
-            level, tuple(int(t) for t in core["transactions"]), tuple((int(o), int(k)) for o, k in core["reads"])
+            level,
+            tuple(int(t) for t in core["transactions"]),
+            tuple((int(o), int(k)) for o, k in core["reads"]),
         )
     reads = np.array(data.get("reads", []), np.int64).reshape(-1, 3)
     return Witness(

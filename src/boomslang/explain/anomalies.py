@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from boomslang.asg.graph import ASG, OUT
-from boomslang.explain.argument import Argument, Contradiction
+from boomslang.explain.argument import Argument, Step
+from boomslang.ir.expression import Edge
 from boomslang.levels.level import Dependency, Level
 
 _ANTI = {Dependency.RW, Dependency.PRW}
@@ -27,9 +28,15 @@ class Anomaly:
 
 
 G1A = Anomaly("G1a", "aborted read", "a transaction read a value that an aborted transaction wrote")
-G1B = Anomaly("G1b", "intermediate read", "a transaction read a value that its writer overwrote before it committed")
+G1B = Anomaly(
+    "G1b", "intermediate read", "a transaction read a value that its writer overwrote before it committed"
+)
 THIN_AIR = Anomaly("thin-air", "read from nowhere", "a transaction read what nobody wrote")
-FUTURE = Anomaly("future-read", "read of one's own later write", "a transaction read the value that only it itself wrote, later")
+FUTURE = Anomaly(
+    "future-read",
+    "read of one's own later write",
+    "a transaction read the value that only it itself wrote, later",
+)
 INTERNAL = Anomaly("internal", "own write not seen", "a transaction did not see its own write")
 
 _MEANING = {
@@ -41,23 +48,40 @@ _MEANING = {
 }
 
 
+_RANK = ("G0", "G1c", "G-single", "G2-item", "G2")
+"""From what the weakest levels forbid to what only the strongest do."""
+
+
 def name_anomaly(asg: ASG, level: Level, argument: Argument | None) -> Anomaly | None:
-    """The anomaly of a cyclic core, if it has a name."""
+    """The anomaly of a cyclic core, if it has a name.
+
+    Where there are several cycles, one for each case or candidate, there is one of them whichever case was real; the
+    name is that of the mildest, as a level that allows that one can allow the trace.
+    """
     special = _lost_update(asg)
     if argument is None:
         return special
-    named = {name_cycle(asg, level, c) for c in argument.cycles() if c.cycle}
-    if special is not None and all(a is not None and a.code.startswith(("G2-item", "G-single")) for a in named):
+    named = [name_cycle(level, cycle) for cycle in argument.cycles()]
+    if not named:
         return special
-    if len(named) == 1:
-        return named.pop()
-    # A case split whose cases end in different cycles: only the weakest class covers them all.
-    return None
+    if special is not None and all(a.code in ("G2-item", "G-single") for a in named):
+        return special
+    code = max(
+        (a.code for a in named), key=lambda c: (_RANK.index(_base(c)), c.endswith(("process", "realtime")))
+    )
+    names = {a.name for a in named if a.code == code}
+    first = next(a for a in named if a.code == code)
+    return first if len(names) == 1 else Anomaly(code, "serialization cycle", first.meaning)
 
 
-def name_cycle(asg: ASG, level: Level, found: Contradiction) -> Anomaly | None:
+def _base(code: str) -> str:
+    return code.replace("-process", "").replace("-realtime", "")
+
+
+def name_cycle(level: Level, cycle: tuple[Step, ...]) -> Anomaly:
     """The name of one cycle."""
-    edges = [s.edge for s in found.cycle if s.edge is not None]
+    # With two points, steps inside a transaction (begin to commit) are no dependency.
+    edges = [s.edge for s in cycle if s.edge is not None and not _inside(level, s.edge)]
     kinds = [e.kind for e in edges]
     anti = sum(k in _ANTI for k in kinds)
     if anti == 0:
@@ -67,7 +91,7 @@ def name_cycle(asg: ASG, level: Level, found: Contradiction) -> Anomaly | None:
     else:
         code = "G2" if Dependency.PRW in kinds else "G2-item"
     meaning = _MEANING[code]
-    name = _familiar(asg, level, found)
+    name = _familiar(level, edges)
     if Dependency.SO in kinds:
         code += "-process"
         meaning += ", session order included"
@@ -77,31 +101,30 @@ def name_cycle(asg: ASG, level: Level, found: Contradiction) -> Anomaly | None:
     return Anomaly(code, name, meaning)
 
 
-def _familiar(asg: ASG, level: Level, found: Contradiction) -> str:
-    points = level.points
-    edges = [s.edge for s in found.cycle if s.edge is not None]
+def _inside(level: Level, edge: Edge) -> bool:
+    return level.points == 2 and edge.source // 2 == edge.target // 2
+
+
+def _familiar(level: Level, edges: list[Edge]) -> str:
     kinds = [e.kind for e in edges]
-    # Ends of edges as transactions; with two points, a transaction may be passed from its begin to its commit.
-    txns = {e.source // points for e in edges} | {e.target // points for e in edges}
+    txns = {e.source // level.points for e in edges} | {e.target // level.points for e in edges}
     if Dependency.RT in kinds:
         return "stale read" if any(k in _ANTI for k in kinds) else "read from the future"
     if Dependency.SO in kinds:
         return "session order broken"
     anti = [k in _ANTI for k in kinds]
     if not any(anti):
-        return "circular information flow" if any(k in (Dependency.WR, Dependency.PWR) for k in kinds) else "dirty write"
+        reads = any(k in (Dependency.WR, Dependency.PWR) for k in kinds)
+        return "circular information flow" if reads else "dirty write"
     if any(k in _PREDICATE for k in kinds) and sum(anti) > 1:
         return "phantom write skew" if len(txns) == 2 else "phantom"
     if sum(anti) == 1:
-        if len(txns) == 2 and len(edges) == 2:
-            one, two = edges
-            if one.key == two.key:
-                return "non-repeatable read"
-            return "phantom" if any(k in _PREDICATE for k in kinds) else "read skew"
-        return "read skew"
+        if len(edges) == 2 and edges[0].key == edges[1].key:
+            return "non-repeatable read"
+        return "phantom" if any(k in _PREDICATE for k in kinds) else "read skew"
     if len(txns) == 2 and all(anti):
         return "write skew"
-    if len(edges) == 4 and anti in ([True, False, True, False], [False, True, False, True]) and len(txns) == 4:
+    if len(txns) == len(edges) == 4 and anti in ([True, False, True, False], [False, True, False, True]):
         return "long fork"
     return "serialization cycle"
 
@@ -115,7 +138,9 @@ def _lost_update(asg: ASG) -> Anomaly | None:
     for t in kept:
         reads = range(int(asg.read_start[t]), int(asg.read_start[t + 1]))
         writes = set(asg.write_key[asg.write_txn == t].tolist())
-        both.append({(int(asg.read_key[r]), int(asg.read_value[r])) for r in reads if int(asg.read_key[r]) in writes})
+        both.append(
+            {(int(asg.read_key[r]), int(asg.read_value[r])) for r in reads if int(asg.read_key[r]) in writes}
+        )
     if not (both[0] & both[1]):
         return None
     return Anomaly(

@@ -1,33 +1,16 @@
-"""The argument: why a core breaks the level, in steps a person can follow.
+"""The argument: why a core breaks the level, as data.
 
-The engine's proof is sound but not made for reading. A minimal core is small, so the argument is found anew, the way a
-person would find it: write down the edges that must hold, derive what follows, and stop at a contradiction.
-
-    - r read x from w, and p wrote x too: p is before w, or after r. If one of the two would close a cycle, the other holds.
-    - A candidate that would close a cycle is none; a read with one candidate left took it; with none left, we are done.
-    - With begin and commit points: of two writers of a key, one commits before the other begins.
-
-If nothing follows any more, split into cases, choosing the split most of whose cases end at once. Every step keeps
-what it was derived from, so that an edge can be opened.
+Steps that must hold, each with what it was derived from, so that an edge can be opened; then a contradiction, or a
+question whose cases all end in one. prover.py finds it; here it is shown.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from boomslang.asg.graph import ASG, IN, OUT
-from boomslang.explain.names import Names
-from boomslang.ir.expression import START, Edge
-from boomslang.ir.lower import lower
-from boomslang.ir.model import IR, ReadFrom
-from boomslang.levels.level import Dependency, Level, Point
-from boomslang.trace.model import NO_TIME, Outcome
-
-PATIENCE = 4_000
-"""How many times to look for consequences before giving up on a readable argument."""
+from boomslang.ir.expression import Edge
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +21,8 @@ class Step:
     because: tuple[Step, ...] = ()
     edge: Edge | None = None
     number: int = 0
+    cycle: tuple[Step, ...] = ()
+    """Of "w is no candidate": the cycle that there would be."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +32,13 @@ class Contradiction:
     text: str
     cycle: tuple[Step, ...] = ()
     because: tuple[Step, ...] = ()
+
+    def cycles(self) -> Iterator[tuple[Step, ...]]:
+        """The cycle; or, where nobody is left who can have written a value, the cycle for each candidate."""
+        if self.cycle:
+            yield self.cycle
+        else:
+            yield from (step.cycle for step in self.because if step.cycle)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,10 +50,23 @@ class Argument:
     question: str = ""
     cases: tuple[tuple[str, Argument], ...] = ()
 
-    def cycles(self) -> Iterator[Contradiction]:
-        """All contradictions, case by case."""
+    @staticmethod
+    def closing(contradiction: Contradiction) -> Argument:
+        """The steps a contradiction rests on, in the order they were found, and then itself."""
+        found: dict[int, Step] = {}
+        todo = [*contradiction.because, *contradiction.cycle]
+        while todo:
+            step = todo.pop()
+            if id(step) not in found:
+                found[id(step)] = step
+                todo.extend(step.because)
+        steps = sorted((s for s in found.values() if s.text), key=lambda s: s.number)
+        return Argument(tuple(steps), contradiction)
+
+    def cycles(self) -> Iterator[tuple[Step, ...]]:
+        """All cycles, case by case."""
         if self.contradiction is not None:
-            yield self.contradiction
+            yield from self.contradiction.cycles()
         for _, case in self.cases:
             yield from case.cycles()
 
@@ -93,398 +98,3 @@ def _step_json(step: Step) -> dict[str, Any]:
     if step.edge is not None:
         data["kind"] = step.edge.kind.value
     return data
-
-
-def argue(asg: ASG, level: Level) -> Argument | None:
-    """An argument that this small ASG breaks the level; None if none was found with reasonable patience."""
-    prover = _Prover(lower(asg, level))
-    try:
-        return prover.refute(prover.start())
-    except _OutOfPatience:
-        return None
-
-
-class _OutOfPatience(Exception):
-    pass
-
-
-class _Found(Exception):
-    """A contradiction, thrown from wherever it is noticed."""
-
-    def __init__(self, contradiction: Contradiction) -> None:
-        self.contradiction = contradiction
-
-
-@dataclass(eq=False)
-class _State:
-    """What holds so far."""
-
-    out: dict[int, dict[int, Step]] = field(default_factory=dict)
-    steps: list[Step] = field(default_factory=list)
-    taken: dict[int, tuple[int, Step]] = field(default_factory=dict)
-    ruled_out: dict[tuple[int, int], Step] = field(default_factory=dict)
-    committed: dict[int, Step] = field(default_factory=dict)
-    """Transactions of unknown outcome that must have committed."""
-
-    def copy(self) -> _State:
-        return _State(
-            {a: dict(b) for a, b in self.out.items()},
-            list(self.steps),
-            dict(self.taken),
-            dict(self.ruled_out),
-            dict(self.committed),
-        )
-
-
-_Option = tuple[str, Edge | tuple[int, int]]
-"""A case: its title, and the edge that holds in it or the (read, writer) that is taken."""
-
-
-class _Prover:
-    def __init__(self, ir: IR) -> None:
-        self.ir = ir
-        self.asg = ir.asg
-        self.names = Names(ir.asg)
-        self.reads = list(ir.read_froms())
-        self.by_read = {r.read: r for r in self.reads}
-        self.writers = {
-            k: [w for w in ir.writers(k) if ir.asg.state[w] != OUT] for k in range(ir.asg.keys)
-        }
-        self.patience = PATIENCE
-        self.number = 0
-
-    # --- the beginning
-
-    def start(self) -> _State:
-        state = _State()
-        if self.ir.graph.points == 2:
-            for t in range(self.asg.transactions):
-                inside = Edge(2 * t, 2 * t + 1, Dependency.SO)
-                state.out.setdefault(2 * t, {})[2 * t + 1] = Step("", (), inside)
-        if self.ir.level.has(Dependency.SO):
-            for a, b in zip(*(x.tolist() for x in self.asg.session_edges()), strict=True):
-                self._order(state, a, b, Dependency.SO, f"session {self.names.session(a)} ran {self.names.txn(a)} before {self.names.txn(b)}")
-        if self.ir.level.has(Dependency.RT):
-            for a in range(self.asg.transactions):
-                for b in range(self.asg.transactions):
-                    if a != b and self._returned_before(a, b):
-                        self._order(state, a, b, Dependency.RT, f"{self.names.txn(a)} had returned before {self.names.txn(b)} was invoked")
-        return state
-
-    def _returned_before(self, a: int, b: int) -> bool:
-        trace, (x, y) = self.asg.trace, (int(self.asg.txn_of[a]), int(self.asg.txn_of[b]))
-        return bool(
-            self.asg.ordered[a]
-            and self.asg.ordered[b]
-            and self.asg.outcome[a] == Outcome.COMMITTED
-            and self.asg.state[b] != OUT
-            and trace.txn_clock[x] == trace.txn_clock[y]
-            and trace.txn_end[x] != NO_TIME
-            and trace.txn_begin[y] != NO_TIME
-            and trace.txn_end[x] < trace.txn_begin[y]
-        )
-
-    def _order(self, state: _State, a: int, b: int, kind: Dependency, text: str) -> None:
-        graph = self.ir.graph
-        edge = Edge(graph.node(a, Point.COMMIT), graph.node(b, Point.BEGIN), kind)
-        state.out.setdefault(edge.source, {})[edge.target] = self._step(text, (), edge)
-
-    def _step(self, text: str, because: tuple[Step, ...], edge: Edge | None = None) -> Step:
-        self.number += 1
-        return Step(text, because, edge, self.number)
-
-    # --- the graph
-
-    def path(self, state: _State, a: int, b: int) -> tuple[Step, ...] | None:
-        """A shortest path from a to b, as steps."""
-        if a == b:
-            return ()
-        parent: dict[int, tuple[int, Step]] = {}
-        queue = deque([a])
-        while queue:
-            node = queue.popleft()
-            for target, step in state.out.get(node, {}).items():
-                if target in parent or target == a:
-                    continue
-                parent[target] = (node, step)
-                if target == b:
-                    steps = []
-                    while b != a:
-                        b, step = parent[b]
-                        steps.append(step)
-                    return tuple(reversed(steps))
-                queue.append(target)
-        return None
-
-    def impossible(self, state: _State, edge: Edge) -> tuple[Step, ...] | None:
-        """The path that this edge would close to a cycle, if there is one."""
-        return None if edge.source == START else self.path(state, edge.target, edge.source)
-
-    def add(self, state: _State, edge: Edge, step: Step) -> bool:
-        """Adds an edge; a cycle is a contradiction. False if it was there."""
-        if edge.source == START or edge.target in state.out.get(edge.source, {}):
-            return False
-        if (closing := self.impossible(state, edge)) is not None:
-            cycle = tuple(s for s in (step, *closing) if s.text)
-            raise _Found(Contradiction(f"a cycle: {self._round(cycle)}", cycle, cycle))
-        state.out.setdefault(edge.source, {})[edge.target] = step
-        return True
-
-    def _round(self, cycle: tuple[Step, ...]) -> str:
-        """T1 -rw(x)-> T2 -wr(y)-> T1."""
-        shown = []
-        for step in cycle:
-            assert step.edge is not None
-            a, b = self.ir.graph.transaction(step.edge.source), self.ir.graph.transaction(step.edge.target)
-            assert a is not None and b is not None
-            key = f"({self.names.key(step.edge.key)})" if step.edge.key >= 0 else ""
-            shown.append((a, f"-{step.edge.kind.value}{key}->", b))
-        text = self.names.txn(shown[0][0])
-        for _, arrow, b in shown:
-            text += f" {arrow} {self.names.txn(b)}"
-        return text
-
-    # --- consequences
-
-    def counts(self, state: _State, t: int) -> bool:
-        return bool(self.asg.state[t] == IN or t in state.committed)
-
-    def saturate(self, state: _State) -> None:
-        """Derives what follows, or raises the contradiction."""
-        self.patience -= 1
-        if self.patience < 0:
-            raise _OutOfPatience
-        changed = True
-        while changed:
-            changed = False
-            for r in self.reads:
-                if self.counts(state, r.txn):
-                    changed |= self._candidates(state, r)
-                    changed |= self._passed(state, r)
-            if self.ir.graph.points == 2:
-                changed |= self._overlaps(state)
-
-    def _candidates(self, state: _State, r: ReadFrom) -> bool:
-        if r.read in state.taken:
-            return False
-        changed = False
-        left = []
-        for w in r.candidates:
-            if (r.read, w) in state.ruled_out:
-                continue
-            why = self._no_candidate(state, r, w)
-            if why is None:
-                left.append(w)
-            else:
-                state.ruled_out[r.read, w] = why
-                changed = True
-        gone = tuple(state.ruled_out[r.read, w] for w in r.candidates if (r.read, w) in state.ruled_out)
-        seen = f"{self.names.txn(r.txn)} read {self.names.key(r.key)} = {self.names.value(self.asg.read_value[r.read])}"
-        if not left:
-            raise _Found(Contradiction(f"{seen}, and nobody is left who can have written it", (), gone))
-        if len(left) > 1:
-            return changed
-        self.take(state, r, left[0], gone, seen, only="left" if gone else "only")
-        return True
-
-    def take(self, state: _State, r: ReadFrom, w: int, because: tuple[Step, ...], seen: str, only: str) -> None:
-        who = "the initial state" if w == START else self.names.txn(w)
-        word = {"only": f"which only {who} wrote", "left": f"and only {who} is left as its writer", "case": f"from {who}"}[only]
-        if w == START and only == "only":
-            word = "the initial value, which nobody else wrote"
-        edge = self.ir.wr(w, r)
-        step = self._step(f"{seen}, {word}" + ("" if w == START else f": {who} is before {self.names.txn(r.txn)}"), because, edge)
-        state.taken[r.read] = (w, step)
-        if w != START and not self.counts(state, w):
-            state.committed[w] = self._step(f"{who}, whose outcome is unknown, must have committed", (step,))
-        self.add(state, edge, step)
-
-    def _no_candidate(self, state: _State, r: ReadFrom, w: int) -> Step | None:
-        """Why r cannot have read from w."""
-        reader, key = self.names.txn(r.txn), self.names.key(r.key)
-        if w != START and (path := self.impossible(state, self.ir.wr(w, r))) is not None:
-            return self._step(f"{reader} did not read {key} from {self.names.txn(w)}, which is after it", path)
-        if w == START:
-            other = self._other_initial(state, r)
-            if other is not None:
-                return self._step(f"{reader} did not read the initial {key}, which was another value", (other,))
-        if not self.ir.sees_last(r.read):
-            return None
-        for p in self.writers[r.key]:
-            if p in (w, r.txn) or not self.counts(state, p):
-                continue
-            after = () if w == START else self.impossible(state, self.ir.ww(p, w, r.key))
-            between = self.impossible(state, self.ir.rw(r, p)) if after is not None else None
-            if after is not None and between is not None:
-                who = "the initial value" if w == START else f"the version of {self.names.txn(w)}"
-                return self._step(
-                    f"{reader} did not read {who} of {key}: {self.names.txn(p)} had overwritten it", (*after, *between)
-                )
-        return None
-
-    def _other_initial(self, state: _State, r: ReadFrom) -> Step | None:
-        """A read that took another initial value of the key."""
-        mine = int(self.asg.read_value[r.read])
-        for other, (w, step) in state.taken.items():
-            its = int(self.asg.read_value[other])
-            if w == START and int(self.asg.read_key[other]) == r.key and its != mine and not self._together(mine, its):
-                return step
-        return None
-
-    @staticmethod
-    def _together(a: int, b: int) -> bool:
-        """Can both patterns have been one value? (-2 is "some value", -1 absent.)"""
-        return a == b or (a == -2 and b >= 0) or (b == -2 and a >= 0)
-
-    def _passed(self, state: _State, r: ReadFrom) -> bool:
-        """Writers of the key that are neither the one read from nor the reader: before the former or after the latter."""
-        if r.read not in state.taken or not self.ir.sees_last(r.read):
-            return False
-        w, took = state.taken[r.read]
-        changed = False
-        key, reader = self.names.key(r.key), self.names.txn(r.txn)
-        for p in self.writers[r.key]:
-            if p in (w, r.txn) or not self.counts(state, p):
-                continue
-            after = self.ir.rw(r, p)
-            name = self.names.txn(p)
-            if w == START:
-                changed |= self.add(state, after, self._step(f"{reader} read the initial {key}, and {name} overwrote it: {reader} is before {name}", (took,), after))
-                continue
-            before = self.ir.ww(p, w, r.key)
-            known = after.target in state.out.get(after.source, {})
-            if not known and (path := self.impossible(state, before)) is not None:
-                overwrites = self.ir.ww(w, p, r.key)
-                how = self._step(f"{name} overwrote {self.names.txn(w)}'s {key}", path, overwrites)
-                changed |= self.add(state, overwrites, how)
-                text = f"{reader} read {key} from {self.names.txn(w)}, and {name} overwrote that: {reader} is before {name}"
-                changed |= self.add(state, after, self._step(text, (took, how), after))
-                continue
-            known = before.target in state.out.get(before.source, {})
-            if not known and (path := self.impossible(state, after)) is not None:
-                text = f"{reader} read {self.names.txn(w)}'s {key} and not {name}'s, though {name} is before {reader}: {name} is before {self.names.txn(w)}"
-                changed |= self.add(state, before, self._step(text, (took, *path), before))
-        return changed
-
-    def _overlaps(self, state: _State) -> bool:
-        changed = False
-        for key, writers in self.writers.items():
-            sure = [w for w in writers if self.counts(state, w)]
-            for i in sure:
-                for j in sure:
-                    edge = self.ir.ww(i, j, key)
-                    if i == j or edge.target in state.out.get(edge.source, {}):
-                        continue
-                    if (path := self.impossible(state, self.ir.ww(j, i, key))) is not None:
-                        text = (
-                            f"{self.names.txn(i)} and {self.names.txn(j)} both wrote {self.names.key(key)}, so they did "
-                            f"not overlap; {self.names.txn(j)} was not first: {self.names.txn(i)} commits before {self.names.txn(j)} begins"
-                        )
-                        changed |= self.add(state, edge, self._step(text, path, edge))
-        return changed
-
-    # --- cases
-
-    def refute(self, state: _State) -> Argument | None:
-        """The argument that this state is contradictory."""
-        try:
-            self.saturate(state)
-        except _Found as found:
-            return Argument(_needed(found.contradiction.because, found.contradiction.cycle), found.contradiction)
-        best: tuple[int, str, list[_Option]] | None = None
-        for question, options in self._splits(state):
-            ends = sum(self._ends_at_once(state, option) for option in options)
-            if ends == len(options):
-                best = (ends, question, options)
-                break
-            if best is None or ends * len(best[2]) > best[0] * len(options):
-                best = (ends, question, options)
-        if best is None:
-            return None
-        cases = []
-        for option in best[2]:
-            try:
-                case = self.refute(self._assume(state, option))
-            except _Found as found:
-                case = Argument(_needed(found.contradiction.because, found.contradiction.cycle), found.contradiction)
-            if case is None:
-                return None
-            cases.append((option[0], case))
-        return Argument((), None, best[1], tuple(cases))
-
-    def _splits(self, state: _State) -> Iterator[tuple[str, list[_Option]]]:
-        names = self.names
-        for r in self.reads:
-            if not self.counts(state, r.txn):
-                continue
-            seen = f"{names.txn(r.txn)} read {names.key(r.key)} = {names.value(self.asg.read_value[r.read])}"
-            if r.read not in state.taken:
-                left = [w for w in r.candidates if (r.read, w) not in state.ruled_out]
-                yield (
-                    f"{seen}; who wrote it?",
-                    [(f"from {'the initial state' if w == START else names.txn(w)}", (r.read, w)) for w in left],
-                )
-                continue
-            if not self.ir.sees_last(r.read):
-                continue
-            w = state.taken[r.read][0]
-            for p in self.writers[r.key]:
-                if p in (w, r.txn) or w == START or not self.counts(state, p):
-                    continue
-                before, after = self.ir.ww(p, w, r.key), self.ir.rw(r, p)
-                if any(e.target in state.out.get(e.source, {}) for e in (before, after)):
-                    continue
-                yield (
-                    f"{seen} from {names.txn(w)}; {names.txn(p)} wrote {names.key(r.key)} too, but not in between:",
-                    [
-                        (f"{names.txn(p)} before {names.txn(w)}", before),
-                        (f"{names.txn(p)} after {names.txn(r.txn)}", after),
-                    ],
-                )
-        if self.ir.graph.points == 2:
-            for key, writers in self.writers.items():
-                for n, i in enumerate(writers):
-                    for j in writers[n + 1 :]:
-                        one, two = self.ir.ww(i, j, key), self.ir.ww(j, i, key)
-                        if not (self.counts(state, i) and self.counts(state, j)):
-                            continue
-                        if any(e.target in state.out.get(e.source, {}) for e in (one, two)):
-                            continue
-                        yield (
-                            f"{names.txn(i)} and {names.txn(j)} both wrote {names.key(key)}, so they did not overlap:",
-                            [(f"{names.txn(i)} first", one), (f"{names.txn(j)} first", two)],
-                        )
-
-    def _assume(self, state: _State, option: _Option) -> _State:
-        state = state.copy()
-        title, what = option
-        if isinstance(what, Edge):
-            self.add(state, what, self._step(f"suppose {title}", (), what))
-        else:
-            r = self.by_read[what[0]]
-            seen = f"suppose {self.names.txn(r.txn)} read {self.names.key(r.key)}"
-            self.take(state, r, what[1], (), seen, only="case")
-        return state
-
-    def _ends_at_once(self, state: _State, option: _Option) -> bool:
-        try:
-            self.saturate(self._assume(state, option))
-        except _Found:
-            return True
-        return False
-
-
-def _needed(because: tuple[Step, ...], cycle: tuple[Step, ...]) -> tuple[Step, ...]:
-    """The steps a conclusion rests on, in the order they were found, without those that say nothing."""
-    found: dict[int, Step] = {}
-    todo = [*because, *cycle]
-    while todo:
-        step = todo.pop()
-        if id(step) in found:
-            continue
-        found[id(step)] = step
-        todo.extend(step.because)
-    return tuple(sorted((s for s in found.values() if s.text), key=lambda s: s.number))
-
-
-__all__ = ["Argument", "Contradiction", "Step", "argue"]

@@ -29,6 +29,9 @@ from boomslang.trace.model import Outcome
 
 Int64 = NDArray[np.int64]
 
+LARGE = 2_000
+"""Transactions of a core that is not shrunk when there is a time limit."""
+
 
 @dataclass(frozen=True, eq=False)
 class Parts:
@@ -82,7 +85,9 @@ def complete(asg: ASG, parts: Parts) -> Parts:
             t = work.pop()
             if len(asg.forced_by) and asg.forced_by[t] >= 0:
                 take(int(asg.forced_by[t]))
-            internal.update(np.flatnonzero(asg.internal[0] == t).tolist() if asg.outcome[t] == Outcome.UNKNOWN else ())
+            internal.update(
+                np.flatnonzero(asg.internal[0] == t).tolist() if asg.outcome[t] == Outcome.UNKNOWN else ()
+            )
         while todo:
             r = todo.pop()
             key, pattern = int(asg.read_key[r]), int(asg.read_value[r])
@@ -128,6 +133,9 @@ def shrink(asg: ASG, level: Level, found: Parts, seconds: float | None = None) -
         np.arange(len(small.read_key)),
         np.arange(len(small.internal[0])),
     )
+    if stop is not None and len(parts.transactions) > LARGE:
+        # Refuting a large core again can take as long as the first time; with a limit, do not start.
+        return MinimalCore(_core(small, level, parts), small, False)
     used = refuted(small, level, parts)
     if used is None:
         raise AssertionError("the engine's core is not refuted on its own")
@@ -163,11 +171,15 @@ def _drop(
 
 
 def _transactions(parts: Parts) -> list[int]:
-    return parts.transactions.tolist()
+    return [int(t) for t in parts.transactions]
 
 
 def _without_transactions(parts: Parts, gone: set[int]) -> Parts:
-    return Parts(np.array([t for t in parts.transactions.tolist() if t not in gone], np.int64), parts.reads, parts.internal)
+    return Parts(
+        np.array([t for t in parts.transactions.tolist() if t not in gone], np.int64),
+        parts.reads,
+        parts.internal,
+    )
 
 
 def _reads(parts: Parts) -> list[int]:

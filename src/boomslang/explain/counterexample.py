@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -11,12 +12,13 @@ import numpy as np
 from boomslang.asg.graph import ASG, OUT
 from boomslang.certify.certificate import Core
 from boomslang.explain.anomalies import FUTURE, G1A, G1B, INTERNAL, THIN_AIR, Anomaly, name_anomaly
-from boomslang.explain.argument import Argument, Contradiction, argue
+from boomslang.explain.argument import Argument, Contradiction
 from boomslang.explain.core import MinimalCore, Parts, shrink
 from boomslang.explain.names import Names, short
+from boomslang.explain.prover import argue
 from boomslang.levels.level import Level
 from boomslang.trace.model import Kind, Operation, Outcome, Trace
-from boomslang.trace.scalars import Absent
+from boomslang.trace.scalars import Absent, same
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +63,9 @@ class Counterexample:
     def to_json(self) -> dict[str, Any]:
         anomaly = self.anomaly
         return {
-            "anomaly": None if anomaly is None else {"code": anomaly.code, "name": anomaly.name, "meaning": anomaly.meaning},
+            "anomaly": None
+            if anomaly is None
+            else {"code": anomaly.code, "name": anomaly.name, "meaning": anomaly.meaning},
             "minimal": self.minimal,
             "transactions": [self._txn_json(t) for t in self.core.transactions],
             "reads": [
@@ -88,9 +92,8 @@ def _json(x: object) -> object:
 
 def _describe(trace: Trace, o: Operation, core: Core, keys: set[int]) -> str:
     """An operation, if it has to do with the core's keys."""
-    names = {trace.keys[k] if not isinstance(trace.keys[k], float) else trace.keys[k] for k in keys}
     mine = {k for op, k in core.reads if op == o.index}
-    touches = any(type(o.key) is type(n) and o.key == n for n in names)
+    touches = any(same(o.key, trace.keys[k]) for k in keys)
     value = "absent" if o.value is Absent else short(o.value)
     if o.kind == Kind.PUT and touches:
         return f"put {short(o.key)} = {value}"
@@ -102,25 +105,29 @@ def _describe(trace: Trace, o: Operation, core: Core, keys: set[int]) -> str:
     if o.kind == Kind.GET:
         return f"get {short(o.key)} -> {value}"
     what = "scan" if o.kind == Kind.SCAN else "next"
-    returned = dict((repr(k), v) for k, v in o.items)
+    returned: dict[str, object] = {repr(k): v for k, v in o.items}
     if o.kind == Kind.NEXT and not o.end:
         returned = {repr(o.key): o.value}
-    seen = [
-        f"{short(trace.keys[k])} -> {short(returned[repr(trace.keys[k])]) if repr(trace.keys[k]) in returned else 'absent'}"
-        for k in sorted(mine)
-    ]
+    seen = []
+    for k in sorted(mine):
+        name = repr(trace.keys[k])
+        seen.append(f"{short(trace.keys[k])} -> {short(returned[name]) if name in returned else 'absent'}")
     return f"{what}: " + ", ".join(seen)
 
 
 def explain(asg: ASG, level: Level, found: Parts, seconds: float | None = None) -> Counterexample:
     """Shrinks a refuted part of a trace and says why it breaks the level."""
+    begin = time.monotonic()
     made = shrink(asg, level, found, seconds)
     direct = _direct(asg, made)
     if direct is not None:
         argument, anomaly = direct
         return Counterexample(asg.trace, made.core, argument, anomaly, made.minimal)
-    reasoning = argue(made.asg, level)
-    return Counterexample(asg.trace, made.core, reasoning, name_anomaly(made.asg, level, reasoning), made.minimal)
+    left = None if seconds is None else max(0.1, seconds - (time.monotonic() - begin))
+    reasoning = argue(made.asg, level, left)
+    return Counterexample(
+        asg.trace, made.core, reasoning, name_anomaly(made.asg, level, reasoning), made.minimal
+    )
 
 
 def _direct(whole: ASG, made: MinimalCore) -> tuple[Argument, Anomaly] | None:
@@ -145,10 +152,18 @@ def _direct(whole: ASG, made: MinimalCore) -> tuple[Argument, Anomaly] | None:
     out = [w for w in writers if asg.state[w] == OUT]
     if out:
         w = out[0]
-        why = "aborted" if asg.outcome[w] == Outcome.ABORTED else "contradicts itself and so cannot have committed"
-        return Argument((), Contradiction(f"{seen_text}, which only {names.txn(w)} wrote, and {names.txn(w)} {why}")), G1A
+        why = (
+            "aborted"
+            if asg.outcome[w] == Outcome.ABORTED
+            else "contradicts itself and so cannot have committed"
+        )
+        return Argument(
+            (), Contradiction(f"{seen_text}, which only {names.txn(w)} wrote, and {names.txn(w)} {why}")
+        ), G1A
     if reader in asg.write_txn[asg.writes_of(key, pattern)].tolist():
-        return Argument((), Contradiction(f"{seen_text}, which only {names.txn(reader)} itself wrote, later")), FUTURE
+        return Argument(
+            (), Contradiction(f"{seen_text}, which only {names.txn(reader)} itself wrote, later")
+        ), FUTURE
     txns, keys, values, _ = whole.intermediate
     hidden = txns[(keys == old_key) & (values == pattern) & (txns != old_reader)]
     if len(hidden):
@@ -156,6 +171,8 @@ def _direct(whole: ASG, made: MinimalCore) -> tuple[Argument, Anomaly] | None:
         return Argument((), Contradiction(text)), G1B
     if len(asg.initial_by) and asg.initial_by[key] >= 0:
         other = names.value(int(asg.read_value[asg.initial_by[key]]))
-        text = f"{seen_text}, and another read saw {other}; nobody wrote either, and a key has one initial value"
+        text = (
+            f"{seen_text}, and another read saw {other}; nobody wrote either, and a key has one initial value"
+        )
         return Argument((), Contradiction(text)), THIN_AIR
     return Argument((), Contradiction(f"{seen_text}, and nobody wrote that")), THIN_AIR

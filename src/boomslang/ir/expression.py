@@ -8,7 +8,7 @@ its expressions holds, and we do not know which (section 4.2 of the paper).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Union
+from typing import TypeAlias
 
 from boomslang.levels.level import Dependency
 
@@ -64,7 +64,7 @@ class Implies:
     conclusion: Expression
 
 
-Expression = Union[Edge, Committed, InitialIs, Not, And, Or, Implies]
+Expression: TypeAlias = "Edge | Committed | InitialIs | Not | And | Or | Implies"
 
 TRUE = And(())
 FALSE = Or(())

@@ -80,8 +80,12 @@ def format_expression(ir: IR, e: Expression) -> str:
     if not e.parts:
         return "true" if isinstance(e, And) else "false"
     word = " and " if isinstance(e, And) else " or "
-    return word.join(f"({format_expression(ir, part)})" if isinstance(part, (And, Or, Implies)) else
-                     format_expression(ir, part) for part in e.parts)
+    return word.join(
+        f"({format_expression(ir, part)})"
+        if isinstance(part, (And, Or, Implies))
+        else format_expression(ir, part)
+        for part in e.parts
+    )
 
 
 __all__ = ["format_expression", "format_item", "print_ir"]

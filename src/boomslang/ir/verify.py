@@ -39,7 +39,11 @@ def _graph(ir: IR) -> Iterator[str]:
         for txn in (source, target):
             if txn is not None and ir.asg.state[txn] == OUT:
                 yield f"{name} touches T{txn}, which aborted"
-        if edge.kind in (Dependency.SO, Dependency.RT) and source is not None and ir.asg.state[source] == MAYBE:
+        if (
+            edge.kind in (Dependency.SO, Dependency.RT)
+            and source is not None
+            and ir.asg.state[source] == MAYBE
+        ):
             yield f"{name} leaves T{source}, whose outcome is unknown"
 
 
@@ -50,7 +54,11 @@ def _families(ir: IR) -> Iterator[str]:
     for read in ir.read_froms():
         name = f"the read of {ir.key_name(read.key)} by T{read.txn}"
         pattern = int(ir.asg.read_value[read.read])
-        if not read.candidates and ir.asg.state[read.txn] == IN and read.read not in set(ir.asg.orphans.tolist()):
+        if (
+            not read.candidates
+            and ir.asg.state[read.txn] == IN
+            and read.read not in set(ir.asg.orphans.tolist())
+        ):
             yield f"{name} has no candidate and is not among the orphans"
         for w in read.candidates:
             if w == START:
@@ -78,7 +86,8 @@ def _explicit(ir: IR) -> Iterator[str]:
             found = atoms(item)
         for atom in found:
             if isinstance(atom, Edge) and not (
-                (atom.source == START or 0 <= atom.source < ir.graph.nodes) and 0 <= atom.target < ir.graph.nodes
+                (atom.source == START or 0 <= atom.source < ir.graph.nodes)
+                and 0 <= atom.target < ir.graph.nodes
             ):
                 yield f"an expression names the edge {atom.source} -> {atom.target} outside the graph"
             if isinstance(atom, Committed) and ir.asg.state[atom.txn] != MAYBE:

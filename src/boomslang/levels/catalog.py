@@ -102,7 +102,9 @@ def _normal(name: str) -> str:
 
 
 _BY_NAME: dict[str, Level] = {
-    _normal(name): level for level in LEVELS for name in (level.name, level.short, level.title, *level.aliases)
+    _normal(name): level
+    for level in LEVELS
+    for name in (level.name, level.short, level.title, *level.aliases)
 }
 
 

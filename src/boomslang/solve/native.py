@@ -21,7 +21,9 @@ from boomslang.trace.model import NO_TIME, Outcome
 try:
     from boomslang.solve import _engine
 except ImportError as problem:  # pragma: no cover
-    raise ImportError("the native engine is missing; did you forget to compile? Run `make` in the repository") from problem
+    raise ImportError(
+        "the native engine is missing; did you forget to compile? Run `make` in the repository"
+    ) from problem
 
 HINT_CONFLICTS = 20_000
 """Give the hints up after so many conflicts: they may make an easy problem hard."""
@@ -31,7 +33,9 @@ def solve_native(ir: IR, limits: Limits | None = None, *, hints: bool = True) ->
     """Decides an IR with the native engine."""
     limits = limits or Limits()
     if ir.superpositions or ir.expressions:
-        raise UsageError("the native engine takes no superpositions or expressions added by hand yet; use solver='z3'")
+        raise UsageError(
+            "the native engine takes no superpositions or expressions added by hand yet; use solver='z3'"
+        )
     asg, level = ir.asg, ir.level
     strong = np.where(asg.read_kind == ITEM, level.items_see_last, level.predicates_see_last).astype(np.uint8)
     sources = [a for a, _, _ in ir.graph.chunks]

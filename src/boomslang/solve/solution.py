@@ -85,4 +85,3 @@ def witness(ir: IR, solution: Solution) -> Witness:
         read_writer=np.where(writer >= 0, asg.txn_of[np.maximum(writer, 0)], -1),
         version_order=versions,
     )
-

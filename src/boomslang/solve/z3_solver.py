@@ -90,7 +90,13 @@ class _Encoding:
             return Solution("invalid")
         if answer == z3.unknown:
             reason = str(self.solver.reason_unknown())
-            word = "time" if "timeout" in reason or "canceled" in reason else "memory" if "memory" in reason else reason
+            word = (
+                "time"
+                if "timeout" in reason or "canceled" in reason
+                else "memory"
+                if "memory" in reason
+                else reason
+            )
             return Solution("unknown", reason=word)
         return self._read_off(self.solver.model())
 
@@ -101,10 +107,15 @@ class _Encoding:
         def holds(e: Edge | Committed | InitialIs) -> bool:
             return e in self.atoms and bool(self.z3.is_true(model.eval(self.atoms[e], model_completion=True)))
 
-        inside = [t for t in range(graph.transactions) if asg.state[t] == 0 or (asg.state[t] == 1 and holds(Committed(t)))]
+        inside = [
+            t
+            for t in range(graph.transactions)
+            if asg.state[t] == 0 or (asg.state[t] == 1 and holds(Committed(t)))
+        ]
         place = [int(model.eval(p, model_completion=True).as_long()) for p in self.place]
         nodes = sorted(
-            {graph.node(t, p) for t in inside for p in (Point.BEGIN, Point.COMMIT)}, key=lambda n: (place[n], n)
+            {graph.node(t, p) for t in inside for p in (Point.BEGIN, Point.COMMIT)},
+            key=lambda n: (place[n], n),
         )
         writer = np.full(len(asg.read_key), -2, np.int64)
         initial = asg.initial.astype(np.int64)

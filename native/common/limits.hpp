@@ -28,9 +28,9 @@ inline double resident_megabytes() {
 class Limits {
 public:
     using Clock = std::chrono::steady_clock;
-    double seconds = 0;    // 0: none
-    double megabytes = 0;  // 0: none
-    std::function<bool()> tick;  // returns false to interrupt
+    // 0: none
+    explicit Limits(double seconds = 0, double megabytes = 0) : seconds_(seconds), megabytes_(megabytes) {}
+    std::function<bool()> tick;  // called about twenty times a second; returns false to interrupt
 
     void step(uint32_t cost = 1) {
         budget_ -= int64_t(cost);
@@ -38,13 +38,14 @@ public:
     }
 
 private:
+    double seconds_, megabytes_;
     void look() {
         budget_ = 20000;
         auto now = Clock::now();
         if (now - last_ < std::chrono::milliseconds(50)) return;
         last_ = now;
-        if (seconds > 0 && std::chrono::duration<double>(now - start_).count() > seconds) throw Stopped{"time"};
-        if (megabytes > 0 && resident_megabytes() > megabytes) throw Stopped{"memory"};
+        if (seconds_ > 0 && std::chrono::duration<double>(now - start_).count() > seconds_) throw Stopped{"time"};
+        if (megabytes_ > 0 && resident_megabytes() > megabytes_) throw Stopped{"memory"};
         if (tick && !tick()) throw Stopped{"interrupt"};
     }
     int64_t budget_ = 20000;
