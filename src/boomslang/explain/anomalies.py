@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from boomslang.asg.graph import ASG, OUT
 from boomslang.explain.argument import Argument, Step
 from boomslang.ir.expression import Edge
 from boomslang.levels.level import Dependency, Level
@@ -43,29 +42,25 @@ _MEANING = {
     "G0": "a cycle of overwrites",
     "G1c": "a cycle of reads from one another and overwrites",
     "G-single": "a cycle with exactly one anti-dependency: somebody saw a state that never was",
+    "lost-update": "two transactions read the same version of a key and both overwrote it",
     "G2-item": "a cycle with several anti-dependencies",
     "G2": "a cycle with an anti-dependency on a range",
 }
 
 
-_RANK = ("G0", "G1c", "G-single", "G2-item", "G2")
+_RANK = ("G0", "G1c", "G-single", "lost-update", "G2-item", "G2")
 """From what the weakest levels forbid to what only the strongest do."""
 
 
-def name_anomaly(asg: ASG, level: Level, argument: Argument | None) -> Anomaly | None:
+def name_anomaly(level: Level, argument: Argument | None) -> Anomaly | None:
     """The anomaly of a cyclic core, if it has a name.
 
     Where there are several cycles, one for each case or candidate, there is one of them whichever case was real; the
     name is that of the mildest, as a level that allows that one can allow the trace.
     """
-    special = _lost_update(asg)
-    if argument is None:
-        return special
-    named = [name_cycle(level, cycle) for cycle in argument.cycles()]
+    named = [] if argument is None else [name_cycle(level, cycle) for cycle in argument.cycles()]
     if not named:
-        return special
-    if special is not None and all(a.code in ("G2-item", "G-single") for a in named):
-        return special
+        return None
     code = max(
         (a.code for a in named), key=lambda c: (_RANK.index(_base(c)), c.endswith(("process", "realtime")))
     )
@@ -86,6 +81,8 @@ def name_cycle(level: Level, cycle: tuple[Step, ...]) -> Anomaly:
     anti = sum(k in _ANTI for k in kinds)
     if anti == 0:
         code = "G0" if all(k in (Dependency.WW, Dependency.SO, Dependency.RT) for k in kinds) else "G1c"
+    elif _lost_update(level, edges):
+        code = "lost-update"
     elif anti == 1:
         code = "G-single"
     else:
@@ -101,6 +98,13 @@ def name_cycle(level: Level, cycle: tuple[Step, ...]) -> Anomaly:
     return Anomaly(code, name, meaning)
 
 
+def _lost_update(level: Level, edges: list[Edge]) -> bool:
+    """Two writers of one key, of which neither read the other's version."""
+    txns = {e.source // level.points for e in edges} | {e.target // level.points for e in edges}
+    kinds = {e.kind for e in edges}
+    return len(txns) == 2 and len({e.key for e in edges}) == 1 and kinds <= {Dependency.RW, Dependency.WW}
+
+
 def _inside(level: Level, edge: Edge) -> bool:
     return level.points == 2 and edge.source // 2 == edge.target // 2
 
@@ -112,6 +116,8 @@ def _familiar(level: Level, edges: list[Edge]) -> str:
         return "stale read" if any(k in _ANTI for k in kinds) else "read from the future"
     if Dependency.SO in kinds:
         return "session order broken"
+    if _lost_update(level, edges):
+        return "lost update"
     anti = [k in _ANTI for k in kinds]
     if not any(anti):
         reads = any(k in (Dependency.WR, Dependency.PWR) for k in kinds)
@@ -127,22 +133,3 @@ def _familiar(level: Level, edges: list[Edge]) -> str:
     if len(txns) == len(edges) == 4 and anti in ([True, False, True, False], [False, True, False, True]):
         return "long fork"
     return "serialization cycle"
-
-
-def _lost_update(asg: ASG) -> Anomaly | None:
-    """Two transactions that read the same version of a key and both wrote it."""
-    kept = [t for t in range(asg.transactions) if asg.read_start[t] < asg.read_start[t + 1]]
-    if len(kept) != 2 or any(asg.state[t] == OUT for t in kept):
-        return None
-    both = []
-    for t in kept:
-        reads = range(int(asg.read_start[t]), int(asg.read_start[t + 1]))
-        writes = set(asg.write_key[asg.write_txn == t].tolist())
-        both.append(
-            {(int(asg.read_key[r]), int(asg.read_value[r])) for r in reads if int(asg.read_key[r]) in writes}
-        )
-    if not (both[0] & both[1]):
-        return None
-    return Anomaly(
-        "lost-update", "lost update", "two transactions read the same version of a key and both overwrote it"
-    )

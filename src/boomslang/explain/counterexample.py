@@ -31,11 +31,13 @@ class Counterexample:
     """None: refuted, but no argument of readable length was found."""
     anomaly: Anomaly | None
     minimal: bool
+    candidates: tuple[int, ...] = ()
+    """Transactions outside the core that the core's reads may have seen; the argument may mention them."""
 
     def transactions(self) -> Iterator[str]:
         """A line for each transaction of the core, with those of its operations that matter."""
         keys = {key for _, key in self.core.reads}
-        for t in self.core.transactions:
+        for t in (*self.core.transactions, *self.candidates):
             view = self.trace.transaction(t)
             outcome = "" if view.outcome == Outcome.COMMITTED else f" {view.outcome.name.lower()}"
             session = "" if view.session is None else f" session {short(view.session)}"
@@ -119,15 +121,15 @@ def explain(asg: ASG, level: Level, found: Parts, seconds: float | None = None) 
     """Shrinks a refuted part of a trace and says why it breaks the level."""
     begin = time.monotonic()
     made = shrink(asg, level, found, seconds)
+    inside = set(made.core.transactions)
+    candidates = tuple(t for t in made.asg.txn_of.tolist() if t not in inside)
     direct = _direct(asg, made)
     if direct is not None:
-        argument, anomaly = direct
-        return Counterexample(asg.trace, made.core, argument, anomaly, made.minimal)
+        return Counterexample(asg.trace, made.core, *direct, made.minimal, candidates)
     left = None if seconds is None else max(0.1, seconds - (time.monotonic() - begin))
     reasoning = argue(made.asg, level, left)
-    return Counterexample(
-        asg.trace, made.core, reasoning, name_anomaly(made.asg, level, reasoning), made.minimal
-    )
+    anomaly = name_anomaly(level, reasoning)
+    return Counterexample(asg.trace, made.core, reasoning, anomaly, made.minimal, candidates)
 
 
 def _direct(whole: ASG, made: MinimalCore) -> tuple[Argument, Anomaly] | None:

@@ -225,6 +225,10 @@ class _Prover:
     def _candidates(self, state: _State, r: ReadFrom) -> bool:
         if r.read in state.taken:
             return False
+        seen = self._seen(r)
+        if len(r.candidates) == 1:
+            self.take(state, r, r.candidates[0], (), seen, only="only")
+            return True
         changed = False
         left = []
         for w in r.candidates:
@@ -237,13 +241,16 @@ class _Prover:
                 state.ruled_out[r.read, w] = why
                 changed = True
         gone = tuple(state.ruled_out[r.read, w] for w in r.candidates if (r.read, w) in state.ruled_out)
-        seen = f"{self.names.txn(r.txn)} read {self.names.key(r.key)} = {self.names.value(self.asg.read_value[r.read])}"
         if not left:
             raise _Found(Contradiction(f"{seen}, and nobody is left who can have written it", (), gone))
         if len(left) > 1:
             return changed
-        self.take(state, r, left[0], gone, seen, only="left" if gone else "only")
+        self.take(state, r, left[0], gone, seen, only="left")
         return True
+
+    def _seen(self, r: ReadFrom) -> str:
+        value = self.names.value(int(self.asg.read_value[r.read]))
+        return f"{self.names.txn(r.txn)} read {self.names.key(r.key)} = {value}"
 
     def take(
         self, state: _State, r: ReadFrom, w: int, because: tuple[Step, ...], seen: str, only: str
@@ -271,9 +278,8 @@ class _Prover:
         """Why r cannot have read from w."""
         reader, key = self.names.txn(r.txn), self.names.key(r.key)
         if w != START and (path := self.impossible(state, self.ir.wr(w, r))) is not None:
-            return self._step(
-                f"{reader} did not read {key} from {self.names.txn(w)}, which is after it", path
-            )
+            text = f"{reader} did not read {key} from {self.names.txn(w)}, which is after it"
+            return self._step(text, path, None, (self._step("", (), self.ir.wr(w, r)), *path))
         if w == START:
             other = self._other_initial(state, r)
             if other is not None:
@@ -405,7 +411,7 @@ class _Prover:
         for r in self.reads:
             if not self.counts(state, r.txn):
                 continue
-            seen = f"{names.txn(r.txn)} read {names.key(r.key)} = {names.value(self.asg.read_value[r.read])}"
+            seen = self._seen(r)
             if r.read not in state.taken:
                 left = [w for w in r.candidates if (r.read, w) not in state.ruled_out]
                 yield (
