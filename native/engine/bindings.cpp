@@ -13,7 +13,7 @@ nb::dict solve(int32_t txns, int32_t points, int32_t helpers, int32_t keys, In<u
                In<int32_t> read_key, In<int32_t> read_value, In<int32_t> read_writer, In<uint8_t> read_strong,
                In<int64_t> key_start, In<int32_t> write_txn, In<int32_t> write_value, In<int32_t> init,
                In<int32_t> edge_from, In<int32_t> edge_to, In<int32_t> hint_next, In<int64_t> priority,
-               double seconds, double megabytes, int64_t hint_conflicts, int64_t max_conflicts, nb::object progress) {
+               double seconds, double megabytes, int64_t hint_conflicts, int64_t max_conflicts, bool saturate, nb::object progress) {
     Problem p;
     p.txns = txns, p.points = points, p.helpers = helpers, p.keys = keys;
     p.state = view(state), p.read_start = view(read_start), p.read_key = view(read_key);
@@ -27,8 +27,13 @@ nb::dict solve(int32_t txns, int32_t points, int32_t helpers, int32_t keys, In<u
     options.hint_conflicts = hint_conflicts, options.max_conflicts = max_conflicts;
     Answer answer;
     std::unique_ptr<Engine> engine;
+    std::unique_ptr<Saturation> saturation;
     auto work = [&] {
-        engine = std::make_unique<Engine>(p, limits, options);
+        if (saturate) {
+            saturation = std::make_unique<Saturation>(p, limits);
+            p.edge_from = saturation->edge_from, p.edge_to = saturation->edge_to;
+        }
+        engine = std::make_unique<Engine>(p, limits, options, saturation.get());
         answer = engine->solve();
     };
     auto report = [&] {
@@ -56,6 +61,7 @@ nb::dict solve(int32_t txns, int32_t points, int32_t helpers, int32_t keys, In<u
     s["learned"] = stats.learned, s["removed"] = stats.removed, s["moves"] = stats.moves;
     s["checks"] = stats.checks, s["guess_violations"] = stats.guess_violations;
     s["hints_dropped"] = stats.hints_dropped;
+    s["derived"] = saturation ? int64_t(saturation->derived.size()) : 0;
     d["stats"] = s;
     return d;
 }
@@ -66,6 +72,7 @@ NB_MODULE(_engine, m) {
           nb::arg("read_start"), nb::arg("read_key"), nb::arg("read_value"), nb::arg("read_writer"),
           nb::arg("read_strong"), nb::arg("key_start"), nb::arg("write_txn"), nb::arg("write_value"), nb::arg("init"),
           nb::arg("edge_from"), nb::arg("edge_to"), nb::arg("hint_next"), nb::arg("priority"), nb::arg("seconds"),
-          nb::arg("megabytes"), nb::arg("hint_conflicts"), nb::arg("max_conflicts"), nb::arg("progress").none());
+          nb::arg("megabytes"), nb::arg("hint_conflicts"), nb::arg("max_conflicts"), nb::arg("saturate"),
+          nb::arg("progress").none());
     m.def("resident_megabytes", &resident_megabytes);
 }

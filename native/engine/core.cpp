@@ -23,19 +23,20 @@ int32_t Engine::log(LogKind kind, const std::vector<int32_t>& data) {
     return int32_t(log_.size()) - 1;
 }
 
-void Engine::core_add_edge(int32_t from, int32_t to, std::vector<uint8_t>& txns, std::vector<uint8_t>& reads) {
+void Engine::core_add_edge(int32_t from, int32_t to, CoreParts& core) {
     int32_t a = order_.txn_of(from), b = order_.txn_of(to);
-    if (a >= 0) txns[size_t(a)] = 1;
-    if (b >= 0) txns[size_t(b)] = 1;
+    if (a >= 0) core.txns[size_t(a)] = 1;
+    if (b >= 0) core.txns[size_t(b)] = 1;
     if (a < 0 || b < 0 || a == b) return;
     for (int64_t r = p_.read_start[b]; r < p_.read_start[b + 1]; ++r)
-        if (p_.read_writer[r] == a && p_.state[b] == MUST) {
-            reads[size_t(r)] = 1;
+        if (p_.read_writer[r] == a && p_.state[b] == MUST && to == order_.begin_of(b) && from == order_.commit_of(a)) {
+            core.reads[size_t(r)] = 1;
             return;
         }
+    if (const Saturation::Edge* edge = saturation_ ? saturation_->find(from, to) : nullptr) core.open.push_back(edge);
 }
 
-void Engine::core_of_known_path(int32_t from, int32_t to, std::vector<uint8_t>& txns, std::vector<uint8_t>& reads) {
+void Engine::core_of_known_path(int32_t from, int32_t to, int32_t before_round, CoreParts& core) {
     if (from == to) return;
     std::vector<int32_t> queue{from};
     std::vector<int32_t> parent(size_t(order_.nodes()), -1);
@@ -43,20 +44,41 @@ void Engine::core_of_known_path(int32_t from, int32_t to, std::vector<uint8_t>& 
     for (size_t i = 0; i < queue.size() && parent[size_t(to)] < 0; ++i)
         order_.known_out(queue[i], [&](int32_t next) {
             if (parent[size_t(next)] >= 0) return;
+            const Saturation::Edge* edge = saturation_ ? saturation_->find(queue[i], next) : nullptr;
+            if (edge && edge->round >= before_round) return;  // it was not there yet
             parent[size_t(next)] = queue[i];
             queue.push_back(next);
         });
     if (parent[size_t(to)] < 0) return;
-    for (int32_t n = to; n != from; n = parent[size_t(n)]) core_add_edge(parent[size_t(n)], n, txns, reads);
+    for (int32_t n = to; n != from; n = parent[size_t(n)]) core_add_edge(parent[size_t(n)], n, core);
+}
+
+// Opens the derived edges that were used, until only reads and transactions are left.
+void Engine::core_finish(CoreParts& core, Answer& answer) {
+    while (!core.open.empty()) {
+        const Saturation::Edge* e = core.open.back();
+        core.open.pop_back();
+        int32_t& seen = core.derived[uint64_t(uint32_t(e->from)) << 32 | uint32_t(e->to)];
+        if (seen >= 0) continue;
+        seen = 1;
+        core.txns[size_t(e->a)] = core.txns[size_t(e->b)] = 1;
+        if (e->read >= 0) core.reads[size_t(e->read)] = 1;
+        if (e->path_from >= 0) core_of_known_path(e->path_from, e->path_to, e->round, core);
+    }
+    answer.status = Answer::INVALID;
+    for (int32_t t = 0; t < p_.txns; ++t)
+        if (core.txns[size_t(t)]) answer.core_txns.push_back(t);
+    for (int32_t r = 0; r < reads_; ++r)
+        if (core.reads[size_t(r)]) answer.core_reads.push_back(r);
 }
 
 void Engine::extract_core(Answer& answer) {
-    answer.status = Answer::INVALID;
-    std::vector<uint8_t> txns(size_t(p_.txns), 0), reads(size_t(reads_), 0);
+    CoreParts core;
+    auto &txns = core.txns, &reads = core.reads;
+    txns.assign(size_t(p_.txns), log_full_);
+    reads.assign(size_t(reads_), log_full_);
     if (log_full_) {
         answer.core_tracked = false;
-        std::fill(txns.begin(), txns.end(), 1);
-        std::fill(reads.begin(), reads.end(), 1);
     } else {
         std::vector<uint8_t> seen(log_.size(), 0);
         std::vector<int32_t> stack{final_log_};
@@ -91,7 +113,7 @@ void Engine::extract_core(Answer& answer) {
                         int32_t& done = paths[uint64_t(uint32_t(leaves)) << 32 | uint32_t(enters)];
                         if (done >= 0) continue;
                         done = 1;
-                        core_of_known_path(leaves, enters, txns, reads);
+                        core_of_known_path(leaves, enters, INT32_MAX, core);
                     }
                     break;
                 case AXIOM:
@@ -99,10 +121,7 @@ void Engine::extract_core(Answer& answer) {
             }
         }
     }
-    for (int32_t t = 0; t < p_.txns; ++t)
-        if (txns[size_t(t)]) answer.core_txns.push_back(t);
-    for (int32_t r = 0; r < reads_; ++r)
-        if (reads[size_t(r)]) answer.core_reads.push_back(r);
+    core_finish(core, answer);
 }
 
 }  // namespace boomslang

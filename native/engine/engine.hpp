@@ -19,6 +19,7 @@
 #include "common/limits.hpp"
 #include "order.hpp"
 #include "problem.hpp"
+#include "saturate.hpp"
 
 namespace boomslang {
 
@@ -47,7 +48,8 @@ struct Options {
 
 class Engine {
 public:
-    Engine(const Problem& problem, Limits& limits, Options options);
+    // `saturation`, if given, is where the problem's known edges come from.
+    Engine(const Problem& problem, Limits& limits, Options options, const Saturation* saturation = nullptr);
     Answer solve();
     Stats stats;
     int64_t pending() const { return int64_t(queue_.size()); }  // constraints still to look at
@@ -153,8 +155,14 @@ private:
     };
     int32_t log(LogKind kind, const std::vector<int32_t>& data);
     void extract_core(Answer& answer);
-    void core_of_known_path(int32_t from, int32_t to, std::vector<uint8_t>& txns, std::vector<uint8_t>& reads);
-    void core_add_edge(int32_t from, int32_t to, std::vector<uint8_t>& txns, std::vector<uint8_t>& reads);
+    struct CoreParts {
+        std::vector<uint8_t> txns, reads;
+        HashMap derived;  // edges of the saturation that were opened already
+        std::vector<const Saturation::Edge*> open;
+    };
+    void core_of_known_path(int32_t from, int32_t to, int32_t before_round, CoreParts& core);
+    void core_add_edge(int32_t from, int32_t to, CoreParts& core);
+    void core_finish(CoreParts& core, Answer& answer);
 
     // --- available.cpp: when all reads are weak and nothing is to be chosen, no search is needed
     bool only_weak() const;
@@ -164,6 +172,7 @@ private:
     const Problem& p_;
     Limits& limits_;
     Options options_;
+    const Saturation* saturation_;
     Order order_;
     int32_t reads_, writes_;
     std::vector<int32_t> read_txn_;

@@ -184,16 +184,13 @@ void Engine::known_cycle(const std::vector<int32_t>& stuck, Answer& answer) {
         });
         node = previous;
     }
-    std::vector<uint8_t> txns(size_t(p_.txns), 0), reads(size_t(reads_), 0);
+    CoreParts core;
+    core.txns.assign(size_t(p_.txns), 0), core.reads.assign(size_t(reads_), 0);
     for (size_t i = size_t(at[size_t(node)]); i < path.size(); ++i) {
         int32_t to = path[i], from = i + 1 < path.size() ? path[i + 1] : node;
-        core_add_edge(from, to, txns, reads);
+        core_add_edge(from, to, core);
     }
-    answer.status = Answer::INVALID;
-    for (int32_t t = 0; t < p_.txns; ++t)
-        if (txns[size_t(t)]) answer.core_txns.push_back(t);
-    for (int32_t r = 0; r < reads_; ++r)
-        if (reads[size_t(r)]) answer.core_reads.push_back(r);
+    core_finish(core, answer);
 }
 
 }  // namespace boomslang

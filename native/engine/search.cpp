@@ -18,8 +18,8 @@
 
 namespace boomslang {
 
-Engine::Engine(const Problem& problem, Limits& limits, Options options)
-    : p_(problem), limits_(limits), options_(options), order_(problem, limits) {
+Engine::Engine(const Problem& problem, Limits& limits, Options options, const Saturation* saturation)
+    : p_(problem), limits_(limits), options_(options), saturation_(saturation), order_(problem, limits) {
     reads_ = int32_t(p_.read_key.size());
     writes_ = int32_t(p_.write_txn.size());
     read_txn_.resize(size_t(reads_));

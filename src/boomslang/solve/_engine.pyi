@@ -27,6 +27,7 @@ def solve(
     megabytes: float,
     hint_conflicts: int,
     max_conflicts: int,
+    saturate: bool,
     progress: Callable[[int, int, int], object] | None,
 ) -> dict[str, Any]: ...
 def resident_megabytes() -> float: ...

@@ -26,11 +26,13 @@ except ImportError as problem:  # pragma: no cover
     ) from problem
 
 HINT_CONFLICTS = 20_000
-"""Give the hints up after so many conflicts: they may make an easy problem hard."""
+"""Give the hints up after so many conflicts, and one for each ten transactions: they may make an easy problem hard."""
 
 
-def solve_native(ir: IR, limits: Limits | None = None, *, hints: bool = True) -> Solution:
-    """Decides an IR with the native engine."""
+def solve_native(
+    ir: IR, limits: Limits | None = None, *, hints: bool = True, saturate: bool = False
+) -> Solution:
+    """Decides an IR with the native engine; with `saturate`, after writing down what follows from the known edges."""
     limits = limits or Limits()
     if ir.superpositions or ir.expressions:
         raise UsageError(
@@ -61,8 +63,9 @@ def solve_native(ir: IR, limits: Limits | None = None, *, hints: bool = True) ->
         priorities(asg),
         limits.seconds or 0.0,
         limits.megabytes or 0.0,
-        HINT_CONFLICTS,
+        HINT_CONFLICTS + asg.transactions // 10,
         limits.conflicts or 0,
+        saturate,
         limits.progress,
     )
     if found["status"] == "unknown":

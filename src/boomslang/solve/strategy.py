@@ -3,12 +3,15 @@
 1. If the trace has times that the level does not demand, and reads with several candidates, first ask for more than
    the level does: real-time order. An order that keeps it is an order; and where values say little, times say much.
 2. The problem itself, for a while.
-3. If that takes long, look for a small contradiction: split the trace into windows of neighbours and ask each alone.
+3. If that takes long and the trace is small enough, write down what follows from the known edges before guessing (see
+   native/engine/saturate.hpp). That is what helps when nothing suggests an order: no sessions, no times, a shuffled log.
+   With begin and commit points, first as if they were one: a serial order is also an order of begins and commits.
+4. If that takes long too, look for a small contradiction: split the trace into windows of neighbours and ask each alone.
    A window that is refuted refutes the whole, because leaving transactions out only weakens the problem (this is the
    paper's *unsat search*, section 5).
-4. The problem itself, to the end.
+5. The problem itself, to the end.
 
-Steps 1 and 3 can only give the answer they are sound for; which step answered is told in the statistics.
+Steps 1 and 4 can only give the answer they are sound for; which step answered is told in the statistics.
 """
 
 from __future__ import annotations
@@ -21,12 +24,17 @@ import numpy as np
 from boomslang.asg.graph import OUT
 from boomslang.ir.lower import lower
 from boomslang.ir.model import IR, ambiguous_reads
-from boomslang.levels.level import Dependency
+from boomslang.levels.level import Dependency, Point
 from boomslang.solve.native import priorities, solve_native
 from boomslang.solve.solution import Limits, Solution
 
 EAGER_CONFLICTS = 2_000
-FIRST_CONFLICTS = 20_000
+FIRST_CONFLICTS = 3_000
+BLIND_CONFLICTS = 300
+"""Where nothing suggests an order, trying without saturation is hardly worth it."""
+LONG_CONFLICTS = 20_000
+SATURATED_NODES = 45_000
+"""Reachability is a bit for each pair of nodes: 250 MB at this size."""
 WINDOW_CONFLICTS = 2_000
 WINDOWS = (64, 256, 1024)
 WINDOW_SECONDS = 5.0
@@ -41,12 +49,23 @@ def solve(ir: IR, limits: Limits | None = None) -> Solution:
         timed.graph.chunks = [*ir.graph.chunks, *(c for c in timed.graph.chunks if c[2] == Dependency.RT)]
         if (found := solve_native(timed, clock.left(EAGER_CONFLICTS))).status == "valid":
             return _by(found, "real-time order")
-    found = solve_native(ir, clock.left(FIRST_CONFLICTS))
+    small = ir.graph.nodes <= SATURATED_NODES
+    if not small:
+        patience = LONG_CONFLICTS + asg.transactions // 10
+    else:
+        patience = FIRST_CONFLICTS if asg.trace.has_sessions or asg.trace.has_times else BLIND_CONFLICTS
+    found = solve_native(ir, clock.left(patience))
     if found.reason != "conflicts":
         return _by(found, "direct")
-    if (small := _windows(ir, clock)) is not None:
-        return _by(small, "a window")
-    return _by(solve_native(ir, clock.left(None)), "direct")
+    if small:
+        if ir.graph.points == 2 and (found := _serially(ir, clock)).status == "valid":
+            return _by(found, "a serial order")
+        found = solve_native(ir, clock.left(LONG_CONFLICTS), saturate=True)
+        if found.reason != "conflicts":
+            return _by(found, "saturation")
+    if (part := _windows(ir, clock)) is not None:
+        return _by(part, "a window")
+    return _by(solve_native(ir, clock.left(None), saturate=small), "direct")
 
 
 def _by(solution: Solution, what: str) -> Solution:
@@ -65,6 +84,17 @@ class _Clock:
             return replace(self.limits, conflicts=conflicts)
         seconds = max(1e-3, self.limits.seconds - (time.monotonic() - self.start))
         return replace(self.limits, seconds=seconds, conflicts=conflicts)
+
+
+def _serially(ir: IR, clock: _Clock) -> Solution:
+    """Is there even an order of whole transactions? Then begin and commit stand side by side in it."""
+    edges = {dependency: (Point.ONLY, Point.ONLY) for dependency in ir.level.edges}
+    found = solve_native(
+        lower(ir.asg, replace(ir.level, edges=edges)), clock.left(FIRST_CONFLICTS), saturate=True
+    )
+    if found.order is None:
+        return found
+    return replace(found, order=np.stack([2 * found.order, 2 * found.order + 1], axis=1).ravel())
 
 
 def _windows(ir: IR, clock: _Clock) -> Solution | None:
