@@ -3,11 +3,11 @@
 1. If the trace has times that the level does not demand, and reads with several candidates, first ask for more than
    the level does: real-time order. An order that keeps it is an order; and where values say little, times say much.
 2. The problem itself, for a while.
-3. If that takes long and the trace is small enough, write down what follows from the known edges before guessing (see
-   native/engine/saturate.hpp). That is what helps when nothing suggests an order: no sessions, no times, a shuffled log.
-   With begin and commit points, first as if they were one: a serial order is also an order of begins and commits.
-4. If that takes long too, look for a small contradiction: split the trace into windows of neighbours and ask each alone.
-   A window that is refuted refutes the whole, because leaving transactions out only weakens the problem (this is the
+3. If that takes long and the trace is small enough, write down what follows from the known edges before guessing
+   (native/engine/saturate.hpp). It helps when nothing suggests an order: no sessions, no times, a shuffled log. With
+   begin and commit points, first as if they were one: a serial order is also an order of begins and commits.
+4. If that takes long too, look for a small contradiction: split the trace into windows of neighbours and ask each
+   alone. A window that is refuted refutes the whole, because leaving transactions out only weakens the problem (the
    paper's *unsat search*, section 5).
 5. The problem itself, to the end.
 
@@ -88,7 +88,7 @@ class _Clock:
 
 def _serially(ir: IR, clock: _Clock) -> Solution:
     """Is there even an order of whole transactions? Then begin and commit stand side by side in it."""
-    edges = {dependency: (Point.ONLY, Point.ONLY) for dependency in ir.level.edges}
+    edges = dict.fromkeys(ir.level.edges, (Point.ONLY, Point.ONLY))
     found = solve_native(
         lower(ir.asg, replace(ir.level, edges=edges)), clock.left(FIRST_CONFLICTS), saturate=True
     )
