@@ -78,7 +78,10 @@ private:
     void enqueue_item(int32_t item);
     void dirty_read(int32_t r);
     void dirty_write(int32_t w);
-    int32_t last_writer(int32_t key, int32_t before, int32_t except) const;
+    template <class Left>
+    static int32_t gallop(const std::vector<int32_t>& list, int32_t begin, int32_t end, int32_t from, Left&& left_of);
+    int32_t last_writer(int32_t r);
+    int32_t writer_before(int32_t slot, int32_t begin, int32_t except) const;
     bool initial_matches(int32_t key, int32_t pattern);
     bool read_holds(int32_t r, int32_t& last);
     int32_t overlapping(int32_t w) const;
@@ -193,6 +196,8 @@ private:
     std::deque<int32_t> queue_;  // 2 * read, 2 * write + 1
     std::vector<uint8_t> read_queued_, write_queued_;
     std::vector<int32_t> reader_slot_, writer_slot_;  // where in its list each read and write is
+    std::vector<int32_t> seen_slot_;    // of each read: where the writers before it ended when it was last looked at
+    std::vector<int32_t> near_reader_;  // of each write: a slot of the readers near it
     std::vector<Touched> touched_;
     uint32_t key_stamp_ = 0;
     std::vector<int32_t> touched_keys_;

@@ -101,11 +101,21 @@ void Engine::build_lists() {
     touched_.assign(size_t(p_.keys), {});
     reader_slot_.resize(size_t(reads_));
     writer_slot_.resize(size_t(writes_));
+    near_reader_.assign(size_t(writes_), 0);
+    seen_slot_.assign(size_t(reads_), 0);
     for (int32_t k = 0; k < p_.keys; ++k) {
         for (int64_t i = reader_start_[size_t(k)]; i < reader_start_[size_t(k)] + reader_count_[size_t(k)]; ++i)
             reader_slot_[size_t(readers_[size_t(i)])] = int32_t(i);
-        for (int64_t i = p_.key_start[k]; i < p_.key_start[k] + writer_count_[size_t(k)]; ++i)
-            writer_slot_[size_t(writers_[size_t(i)])] = int32_t(i);
+        int64_t r = reader_start_[size_t(k)], readers_end = r + reader_count_[size_t(k)];
+        int64_t w = p_.key_start[k], writers_end = w + writer_count_[size_t(k)];
+        for (int64_t i = w; i < writers_end; ++i) writer_slot_[size_t(writers_[size_t(i)])] = int32_t(i);
+        while (r < readers_end || w < writers_end) {  // merge, so that everybody knows where its neighbours are
+            limits_.step();
+            if (w < writers_end && (r == readers_end || write_pos(writers_[size_t(w)]) < read_pos(readers_[size_t(r)])))
+                near_reader_[size_t(writers_[size_t(w++)])] = int32_t(r);
+            else
+                seen_slot_[size_t(readers_[size_t(r++)])] = int32_t(w);
+        }
     }
 }
 
@@ -209,9 +219,8 @@ void Engine::touch_key(int32_t key, const Touched& touched, int32_t low, int32_t
     int32_t last_before = writers_[size_t(last) - 1], first;
     std::tie(first, last) = resort(writers_, writer_slot_, writers, writers_end, touched.writer, low, high, wpos);
     if (rfirst < 0) {
-        auto begin = readers_.begin() + readers, end = readers_.begin() + readers_end;
-        rfirst = int32_t(std::partition_point(begin, end, [&](int32_t r) { return rpos(r) < low; }) - readers_.begin());
-        rlast = rfirst;
+        int32_t& near = near_reader_[size_t(writers_[size_t(first)])];
+        near = rfirst = rlast = gallop(readers_, readers, readers_end, near, [&](int32_t r) { return rpos(r) < low; });
         while (rlast < readers_end && rpos(readers_[size_t(rlast)]) <= high) ++rlast;
     }
     for (int32_t i = rfirst; i < rlast; ++i) dirty_read(readers_[size_t(i)]);
@@ -229,12 +238,36 @@ void Engine::touch_key(int32_t key, const Touched& touched, int32_t low, int32_t
     for (int32_t i = rlast; i < readers_end && rpos(readers_[size_t(i)]) <= until; ++i) dirty_read(readers_[size_t(i)]);
 }
 
-int32_t Engine::last_writer(int32_t key, int32_t before, int32_t except) const {
-    auto first = writers_.begin() + p_.key_start[key], last = first + writer_count_[size_t(key)];
-    auto it = std::partition_point(first, last, [&](int32_t w) { return write_pos(w) < before; });
-    while (it != first) {
-        int32_t t = p_.write_txn[*--it];
-        if (t != except && active(t)) return *it;
+// The first slot in [begin, end) whose entry does not satisfy `left_of`, found by doubling steps away from `from`: things
+// rarely move far, and a binary search over a long list is a cache miss at every step.
+template <class Left>
+int32_t Engine::gallop(const std::vector<int32_t>& list, int32_t begin, int32_t end, int32_t from, Left&& left_of) {
+    from = std::clamp(from, begin, end);
+    int32_t low = begin, high = end, step = 1;
+    if (from < end && left_of(list[size_t(from)])) {
+        for (low = from + 1; low + step < end && left_of(list[size_t(low + step)]); step *= 2) low += step + 1;
+        high = std::min(end, low + step);
+    } else {
+        for (high = from; high - step >= begin && !left_of(list[size_t(high - step)]); step *= 2) high -= step;
+        low = std::max(begin, high - step);
+    }
+    auto at = std::partition_point(list.begin() + low, list.begin() + high, left_of);
+    return int32_t(at - list.begin());
+}
+
+// The last writer of the read's key before the reader, or -1.
+int32_t Engine::last_writer(int32_t r) {
+    int32_t key = p_.read_key[r], t = read_txn_[size_t(r)], here = read_pos(r);
+    int32_t begin = int32_t(p_.key_start[key]), end = begin + writer_count_[size_t(key)];
+    int32_t& slot = seen_slot_[size_t(r)];
+    slot = gallop(writers_, begin, end, slot, [&](int32_t w) { return write_pos(w) < here; });
+    return writer_before(slot, begin, t);
+}
+
+int32_t Engine::writer_before(int32_t slot, int32_t begin, int32_t except) const {
+    while (slot > begin) {
+        int32_t w = writers_[size_t(--slot)], t = p_.write_txn[w];
+        if (t != except && active(t)) return w;
     }
     return -1;
 }
@@ -245,7 +278,7 @@ bool Engine::read_holds(int32_t r, int32_t& last) {
     if (!active(t)) return true;
     int32_t here = order_.pos[size_t(order_.begin_of(t))];
     if (p_.read_strong[r]) {
-        last = last_writer(key, here, t);
+        last = last_writer(r);
         return last >= 0 ? matches(p_.write_value[last], p_.read_value[r]) : initial_matches(key, p_.read_value[r]);
     }
     last = -1;
@@ -263,7 +296,7 @@ bool Engine::read_holds(int32_t r, int32_t& last) {
 int32_t Engine::overlapping(int32_t w) const {
     int32_t t = p_.write_txn[w];
     if (!active(t)) return -1;
-    int32_t other = last_writer(write_key_[size_t(w)], write_pos(w), t);
+    int32_t other = writer_before(writer_slot_[size_t(w)], int32_t(p_.key_start[write_key_[size_t(w)]]), t);
     return other >= 0 && write_pos(other) > order_.pos[size_t(order_.begin_of(t))] ? other : -1;
 }
 
