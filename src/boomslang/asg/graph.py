@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boomslang.asg import _analyse
+from boomslang.errors import UsageError
 from boomslang.trace.errors import LimitReached
 from boomslang.trace.model import ABSENT, NO_TIME, Initial, Outcome, Trace
 
@@ -281,6 +282,8 @@ def _linked(part: ASG, seconds: float = 0.0, megabytes: float = 0.0) -> ASG:
 def build_asg(trace: Trace, *, seconds: float | None = None, megabytes: float | None = None) -> ASG:
     """Parse a trace into its Abstract Semantic Graph; raises `LimitReached` if that takes too much."""
     start = time.monotonic()
+    if max(len(trace.op_kind), 2 * len(trace)) >= 2**30:
+        raise UsageError(f"{len(trace.op_kind)} operations are more than one check can take; split the trace")
     initial = np.full(
         len(trace.keys), UNKNOWN_INITIAL if trace.initial_mode == Initial.UNKNOWN else ABSENT, dtype=np.int32
     )

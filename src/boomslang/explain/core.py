@@ -160,14 +160,16 @@ def _drop(
         if stop is not None and time.monotonic() > stop:
             return parts, False
         block = max(1, min(block, len(rest)))
-        if (used := refuted(asg, level, without(parts, set(rest[:block])))) is not None:
+        # A question that is not answered in time is not answered with yes, and the next look at the clock ends this.
+        limits = None if stop is None else Limits(seconds=max(0.05, stop - time.monotonic()))
+        if (used := refuted(asg, level, without(parts, set(rest[:block])), limits)) is not None:
             parts = used
             block *= 2
         elif block == 1:
             needed.add(rest[0])
         else:
             block //= 2
-    return parts, True
+    return parts, stop is None or time.monotonic() <= stop
 
 
 def _transactions(parts: Parts) -> list[int]:

@@ -18,7 +18,7 @@ from boomslang.explain.names import Names, short
 from boomslang.explain.prover import argue
 from boomslang.levels.level import Level
 from boomslang.trace.model import Kind, Operation, Outcome, Trace
-from boomslang.trace.scalars import Absent, same
+from boomslang.trace.scalars import Absent, same, typed
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,13 +107,13 @@ def _describe(trace: Trace, o: Operation, core: Core, keys: set[int]) -> str:
     if o.kind == Kind.GET:
         return f"get {short(o.key)} -> {value}"
     what = "scan" if o.kind == Kind.SCAN else "next"
-    returned: dict[str, object] = {repr(k): v for k, v in o.items}
+    returned: dict[object, object] = {typed(k): v for k, v in o.items}
     if o.kind == Kind.NEXT and not o.end:
-        returned = {repr(o.key): o.value}
+        returned = {typed(o.key): o.value}
     seen = []
     for k in sorted(mine):
-        name = repr(trace.keys[k])
-        seen.append(f"{short(trace.keys[k])} -> {short(returned[name]) if name in returned else 'absent'}")
+        key = trace.keys[k]
+        seen.append(f"{short(key)} -> {short(returned[typed(key)]) if typed(key) in returned else 'absent'}")
     return f"{what}: " + ", ".join(seen)
 
 

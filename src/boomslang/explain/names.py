@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from boomslang.asg.graph import ASG, PRESENT
 from boomslang.trace.model import ABSENT
+from boomslang.trace.scalars import int_to_text
 
 LONGEST = 60
 
 
 def short(x: object) -> str:
     """repr, shortened with its length."""
-    text = repr(x)
+    text = int_to_text(x) if isinstance(x, int) and not isinstance(x, bool) else repr(x)
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 20]}... ({len(text)} characters)"
 
 

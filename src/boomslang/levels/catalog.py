@@ -23,7 +23,7 @@ READ_COMMITTED = Level(
     edges={Dependency.WW: _T, Dependency.WR: _T, Dependency.PWR: _T},
     citation="Adya 1999, PL-2, section 3.2.2",
     forbids="cycles of ww and wr (G1c), and reads of aborted (G1a) or intermediate (G1b) values",
-    aliases=("pl-2", "cursor-free-read-committed"),
+    aliases=("pl-2",),
 )
 REPEATABLE_READ = Level(
     name="repeatable-read",

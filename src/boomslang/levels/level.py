@@ -85,15 +85,15 @@ class Level:
         return self.edges[Dependency.WR]
 
     def strong_session(self) -> Level:
-        """This level, with session order. Daudjee and Salem, "Lazy database replication with ordering
-        guarantees", ICDE 2004."""
+        """This level, with session order: Daudjee and Salem, "Lazy database replication with ordering guarantees",
+        ICDE 2004 (serializability), and "Lazy database replication with snapshot isolation", VLDB 2006."""
         return replace(
             self,
             name=f"strong-session-{self.name}",
             short=f"strong-session-{self.short}",
             title=f"strong session {self.title}",
             edges={**self.edges, Dependency.SO: self._forward()},
-            citation=f"{self.citation}; with session order: Daudjee and Salem, ICDE 2004",
+            citation=f"{self.citation}; with session order: Daudjee and Salem, ICDE 2004 and VLDB 2006",
             forbids=f"{self.forbids}, session order included",
             aliases=tuple(f"strong-session-{a}" for a in self.aliases),
         )

@@ -6,6 +6,7 @@ target, each superposition "exactly one", each expression itself. Nothing here k
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -35,12 +36,21 @@ def solve_z3(ir: IR, limits: Limits | None = None) -> Solution:
         import z3
     except ImportError:
         raise UsageError("--solver z3 needs the Z3 extra: pip install 'boomslang[z3]'") from None
-    limits = limits or Limits()
-    return _Encoding(ir, z3).solve(limits)
+    z3.set_param("ctrl_c", False)  # leave Ctrl-C to Python
+    try:
+        return _Encoding(ir, z3, limits or Limits()).solve()
+    except _OutOfTime:
+        return Solution("unknown", reason="time")
+
+
+class _OutOfTime(Exception):
+    """Writing the problem down took all the time there was."""
 
 
 class _Encoding:
-    def __init__(self, ir: IR, z3: Any) -> None:
+    def __init__(self, ir: IR, z3: Any, limits: Limits) -> None:
+        self.limits = limits
+        self.stop = None if limits.seconds is None else time.monotonic() + limits.seconds
         self.ir = ir
         self.z3 = z3
         self.solver = z3.Solver()
@@ -64,7 +74,14 @@ class _Encoding:
         parts = [self.formula(part) for part in e.parts]
         return self.z3.And(parts) if isinstance(e, And) else self.z3.Or(parts)
 
-    def solve(self, limits: Limits) -> Solution:
+    def seconds_left(self) -> float | None:
+        if self.stop is None:
+            return None
+        if (left := self.stop - time.monotonic()) <= 0:
+            raise _OutOfTime
+        return left
+
+    def solve(self) -> Solution:
         z3, graph = self.z3, self.ir.graph
         if graph.points == 2:
             for t in range(graph.transactions):
@@ -75,16 +92,17 @@ class _Encoding:
             if self.ir.is_known(read):
                 self.solver.add(self.atom(self.ir.wr(read.candidates[0], read)))
         for item in self.ir.expand():
+            self.seconds_left()
             if isinstance(item, Superposition):
                 options = [self.formula(option) for option in item.options]
                 one = z3.PbEq([(option, 1) for option in options], 1) if options else z3.BoolVal(False)
                 self.solver.add(z3.Implies(self.formula(item.when), one))
             else:
                 self.solver.add(self.formula(item))
-        if limits.seconds is not None:
-            self.solver.set("timeout", max(1, int(limits.seconds * 1000)))
-        if limits.megabytes is not None:
-            self.solver.set("max_memory", max(1, int(limits.megabytes)))
+        if (left := self.seconds_left()) is not None:
+            self.solver.set("timeout", max(1, int(left * 1000)))
+        if self.limits.megabytes is not None:
+            self.solver.set("max_memory", max(1, int(self.limits.megabytes)))
         answer = self.solver.check()
         if answer == z3.unsat:
             return Solution("invalid")
