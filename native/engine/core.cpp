@@ -104,6 +104,7 @@ void Engine::extract_core(Answer& answer) {
                     txns[size_t(data[0])] = txns[size_t(data[1])] = 1;
                     break;
                 case CYCLE:
+                    if (data[e.size - 1] < 0) break;  // a hint lies on it; no refutation rests on that
                     for (uint32_t i = 0; i < e.size; ++i) {
                         const Var& x = vars_[size_t(data[i] >> 1)];
                         const Var& y = vars_[size_t(data[(i + 1) % e.size] >> 1)];

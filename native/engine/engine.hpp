@@ -144,7 +144,9 @@ private:
     bool resolve_conflict();  // false: refuted
     void undo_to(size_t trail_size);
     void backtrack(int32_t level);
-    void drop_hints();
+    void take_hints();
+    void drop_hints(const std::vector<int32_t>& which);
+    std::vector<int32_t> used_hints() const;
     void reduce();
     int32_t level() const { return int32_t(trail_lim_.size()); }
     bool redundant(Lit l, uint32_t levels);

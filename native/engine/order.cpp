@@ -68,9 +68,12 @@ bool Order::reorder(int32_t from, int32_t to, Lit lit, std::vector<Lit>& cycle) 
         forward_.push_back(v.node);
         limits_.step(4);
         if (v.node == from) {
-            cycle.clear();
-            for (int32_t n = from; n != to; n = parent_[n])
-                if (parent_lit_[n] != NO_LIT) cycle.push_back(parent_lit_[n]);
+            cycle.clear(), cycle_hints.clear();
+            for (int32_t n = from; n != to; n = parent_[n]) {
+                if (parent_lit_[n] == NO_LIT) continue;
+                if (parent_lit_[n] == hint_lit) cycle_hints.push_back(parent_[n]);
+                cycle.push_back(parent_lit_[n]);
+            }
             cycle.push_back(lit);
             std::reverse(cycle.begin(), cycle.end());
             return false;

@@ -45,6 +45,11 @@ public:
 
     bool hints = false;
     Lit hint_lit = NO_LIT;
+    std::vector<int32_t> cycle_hints;  // the nodes whose hinted edges lie on the last cycle
+    void drop_hint(int32_t node) {
+        hint_prev_[size_t(hint_next_[size_t(node)])] = -1;
+        hint_next_[size_t(node)] = -1;
+    }
 
     template <class F>
     void known_out(int32_t node, F&& f) const {

@@ -9,7 +9,7 @@
 //
 // Hints (session order that the level does not demand) are one literal that is true at level 0 from the start
 // and *taints* what follows from it: a clause learned with its help says so. If the search fails with the
-// hints, they go, all that was tainted goes with them, and the search goes on.
+// hints, those that the failure used go, all that was tainted goes with them, and the search goes on with the rest.
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
@@ -65,13 +65,7 @@ Answer Engine::solve() {
         known_cycle(stuck, answer);
         return answer;
     }
-    if (with_hints) {
-        hint_var_ = new_var(HINTS, 0, 0);
-        vars_[size_t(hint_var_)].tainted = true;
-        order_.hint_lit = 2 * hint_var_;
-        vars_[size_t(hint_var_)].value = 1;
-        trail_.push_back(2 * hint_var_);
-    }
+    if (with_hints) take_hints();
     sweep();
     stats.guess_violations = int64_t(queue_.size());
     if (queue_.empty()) {
@@ -102,7 +96,7 @@ Answer Engine::solve() {
             extract_core(answer);
             return answer;
         }
-        if (hint_var_ >= 0 && order_.hints && stats.conflicts > options_.hint_conflicts) drop_hints();
+        if (hint_var_ >= 0 && order_.hints && stats.conflicts > options_.hint_conflicts) drop_hints({});
         if (stats.conflicts - conflicts_at_restart_ > 50 && lbd_fast_ > 1.2 * lbd_slow_) {
             conflicts_at_restart_ = stats.conflicts;
             ++stats.restarts;
@@ -190,9 +184,10 @@ bool Engine::theory(Lit l) {
         case ORDER: {
             int32_t from = yes ? v.a : v.b, to = yes ? v.b : v.a;
             if (!order_.add(from, to, l, clause_scratch_)) {
-                conflict_log_ = log(CYCLE, clause_scratch_);
                 conflict_.clear();
                 for (Lit x : clause_scratch_) conflict_.push_back(x ^ 1);
+                for (int32_t node : order_.cycle_hints) clause_scratch_.push_back(~node);
+                conflict_log_ = log(CYCLE, clause_scratch_);
                 return false;
             }
             if (!order_.moved.empty()) after_move();
@@ -299,12 +294,10 @@ bool Engine::resolve_conflict() {
             tainted |= v.tainted;
             if (v.root >= 0) used.push_back(v.root);
         }
-        if (tainted) {
-            drop_hints();
-            return true;
-        }
         final_log_ = log(LEARNED, used);
-        return false;
+        if (!tainted) return false;
+        drop_hints(used_hints());
+        return true;
     }
     needs_hints_ = false;
     learnt_.assign(1, NO_LIT);
@@ -438,15 +431,51 @@ void Engine::backtrack(int32_t to) {
     trail_lim_.resize(size_t(to));
 }
 
-void Engine::drop_hints() {
+// The hints that the refutation at final_log_ rests on.
+std::vector<int32_t> Engine::used_hints() const {
+    std::vector<int32_t> hints;
+    if (log_full_) return hints;
+    std::vector<uint8_t> seen(log_.size(), 0);
+    std::vector<int32_t> stack{final_log_};
+    while (!stack.empty()) {
+        int32_t id = stack.back();
+        stack.pop_back();
+        if (id < 0 || seen[size_t(id)]) continue;
+        seen[size_t(id)] = 1;
+        const LogEntry& e = log_[size_t(id)];
+        const int32_t* data = log_data_.data() + e.start;
+        if (e.kind == LEARNED) stack.insert(stack.end(), data, data + e.size);
+        if (e.kind == CYCLE)
+            for (uint32_t i = 0; i < e.size; ++i)
+                if (data[i] < 0) hints.push_back(~data[i]);
+    }
+    return hints;
+}
+
+// Gives up these hints; all of them if none is named. What was learned with the help of the old ones is void: it speaks
+// of a literal that is false from now on. The rest get a literal of their own.
+void Engine::drop_hints(const std::vector<int32_t>& which) {
     trail_lim_.clear();
     undo_to(0);
-    ++stats.hints_dropped;
-    order_.hints = false;
+    for (int32_t node : which)
+        if (order_.hint_next(node) >= 0) {
+            order_.drop_hint(node);
+            ++stats.hints_dropped;
+        }
     enqueue(2 * hint_var_ + 1, -1);
     for (size_t c = 0; c < clauses_.size(); ++c)
         if (clauses_[c].size == 1 && value(pool_[clauses_[c].offset]) == 0) enqueue(pool_[clauses_[c].offset], int32_t(c));
+    order_.hints = !which.empty();
+    if (order_.hints) take_hints();
     lbd_fast_ = lbd_slow_;
+}
+
+void Engine::take_hints() {
+    hint_var_ = new_var(HINTS, 0, 0);
+    Var& v = vars_[size_t(hint_var_)];
+    v.tainted = true, v.value = 1;
+    trail_.push_back(2 * hint_var_);
+    order_.hint_lit = 2 * hint_var_;
 }
 
 // Deletes half of the learned clauses, those that tie many levels together first. Clauses of the problem stay:
