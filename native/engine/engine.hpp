@@ -58,6 +58,7 @@ private:
     // --- guess.cpp
     bool guess(std::vector<int32_t>& stuck);
     void known_cycle(const std::vector<int32_t>& stuck, Answer& answer);
+    bool drop_cyclic_hints(const std::vector<int32_t>& stuck);
 
     // --- simulate.cpp: what the current order says
     bool active(int32_t txn) const { return p_.state[txn] == MUST || active_[txn]; }

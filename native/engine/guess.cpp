@@ -193,4 +193,35 @@ void Engine::known_cycle(const std::vector<int32_t>& stuck, Answer& answer) {
     core_finish(core, answer);
 }
 
+// Walks back from nodes that could not be placed, and drops the hints on the cycles met. False: none was met.
+bool Engine::drop_cyclic_hints(const std::vector<int32_t>& stuck) {
+    std::vector<int32_t> seen(size_t(order_.nodes()), -1);
+    int64_t before = stats.hints_dropped;
+    for (int32_t start = 0; start < int32_t(stuck.size()); ++start) {
+        std::vector<int32_t> path;
+        int32_t node = stuck[size_t(start)];
+        while (node >= 0 && seen[size_t(node)] < 0) {
+            limits_.step();
+            seen[size_t(node)] = start;
+            path.push_back(node);
+            int32_t previous = -1;
+            order_.known_in(node, [&](int32_t from) {
+                if (order_.pos[size_t(from)] < 0) previous = from;
+            });
+            int32_t hinted = order_.hint_prev(node);
+            if (previous < 0 && hinted >= 0 && order_.pos[size_t(hinted)] < 0) previous = hinted;
+            node = previous;
+        }
+        if (node < 0 || seen[size_t(node)] != start) continue;
+        // The path runs against the edges, from `node` back to itself.
+        for (auto it = std::find(path.begin(), path.end(), node); it != path.end(); ++it) {
+            int32_t from = it + 1 == path.end() ? node : *(it + 1);
+            if (order_.hint_next(from) != *it) continue;
+            order_.drop_hint(from);
+            ++stats.hints_dropped;
+        }
+    }
+    return stats.hints_dropped > before;
+}
+
 }  // namespace boomslang

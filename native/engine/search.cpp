@@ -54,18 +54,17 @@ Answer Engine::solve() {
     Answer answer;
     if (only_weak()) return available();
     std::vector<int32_t> stuck;
-    bool with_hints = !p_.hint_next.empty();
-    order_.hints = with_hints;
-    if (!guess(stuck) && with_hints) {
-        with_hints = order_.hints = false;
+    order_.hints = !p_.hint_next.empty();
+    for (int tries = 0; !guess(stuck); ++tries) {
+        if (!order_.hints) {
+            known_cycle(stuck, answer);
+            return answer;
+        }
+        // Hints may contradict the known edges outright: without those on a cycle, or in the end without any.
+        order_.hints = tries < 20 && drop_cyclic_hints(stuck);
         stuck.clear();
-        guess(stuck);
     }
-    if (!stuck.empty()) {
-        known_cycle(stuck, answer);
-        return answer;
-    }
-    if (with_hints) take_hints();
+    if (order_.hints) take_hints();
     sweep();
     stats.guess_violations = int64_t(queue_.size());
     if (queue_.empty()) {
