@@ -8,6 +8,7 @@ and this says so once instead of in a hundred tracebacks.
 from __future__ import annotations
 
 import importlib
+import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -25,6 +26,9 @@ NATIVE = ("boomslang.trace._reader", "boomslang.asg._analyse", "boomslang.solve.
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # A shell that starts something in the background lets it ignore Ctrl-C, and so would all that it starts.
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     for name in NATIVE:
         try:
             importlib.import_module(name)

@@ -783,9 +783,12 @@ class Terminal:
         os.write(self.master, key)
 
     def wait(self) -> int:
-        """Reads to the end; the exit code."""
-        while self._read(60):
-            pass
+        """Reads to the end, which must come; the exit code."""
+        end = time.monotonic() + 120
+        while self._read(1):
+            if time.monotonic() > end:
+                os.kill(self.pid, signal.SIGKILL)
+                raise AssertionError(f"it does not end: {self.output[-2000:]!r}")
         status = os.waitpid(self.pid, 0)[1]
         os.close(self.master)
         return os.waitstatus_to_exitcode(status)

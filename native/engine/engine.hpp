@@ -89,7 +89,6 @@ private:
     void candidates(int32_t r, int64_t& low, int64_t& high) const;
     void set_active(int32_t txn, bool on);
     void dirty_initial_readers(int32_t key);
-    int32_t key_of_write(int32_t w) const { return write_key_[w]; }
 
     // --- repair.cpp: from a violation to a clause and a decision
     enum class Repair { HOLDS, DECIDED, PROPAGATED, CONFLICT };

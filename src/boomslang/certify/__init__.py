@@ -1,0 +1,1 @@
+"""Certificates, and the two programs that believe nothing in them: replay (valid) and refute (invalid)."""
