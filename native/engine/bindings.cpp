@@ -60,7 +60,7 @@ nb::dict solve(int32_t txns, int32_t points, int32_t helpers, int32_t keys, In<u
     s["restarts"] = stats.restarts, s["variables"] = stats.variables, s["clauses"] = stats.clauses;
     s["learned"] = stats.learned, s["removed"] = stats.removed, s["moves"] = stats.moves;
     s["checks"] = stats.checks, s["guess_violations"] = stats.guess_violations;
-    s["hints_dropped"] = stats.hints_dropped;
+    s["hints_dropped"] = stats.hints_dropped, s["missed"] = stats.missed;
     s["derived"] = saturation ? int64_t(saturation->derived.size()) : 0;
     d["stats"] = s;
     return d;

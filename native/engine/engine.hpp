@@ -27,6 +27,7 @@ struct Stats {
     int64_t decisions = 0, conflicts = 0, propagations = 0, restarts = 0, variables = 0, clauses = 0;
     int64_t learned = 0, removed = 0, moves = 0, guess_violations = 0, checks = 0;
     int64_t hints_dropped = 0;
+    int64_t missed = 0;  // violations that only the last replay found; a bug in the bookkeeping, not in the answer
 };
 
 struct Answer {

@@ -76,7 +76,12 @@ Answer Engine::solve() {
         limits_.step();
         bool fine = propagate();
         if (fine) {
-            if (queue_.empty()) break;
+            if (queue_.empty()) {
+                // Nothing is left to look at. Replay it all once more: an answer must not rest on bookkeeping.
+                sweep();
+                if (queue_.empty()) break;
+                stats.missed += int64_t(queue_.size());
+            }
             int32_t item = queue_.front();
             queue_.pop_front();
             (item & 1 ? write_queued_ : read_queued_)[size_t(item >> 1)] = 0;

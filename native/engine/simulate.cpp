@@ -45,7 +45,9 @@ bool Engine::initial_matches(int32_t key, int32_t pattern) {
     return matches(now, pattern);
 }
 
+// Replays the whole order, and lines up what is wrong.
 void Engine::sweep() {
+    queue_.clear();
     read_queued_.assign(size_t(reads_), 0);
     write_queued_.assign(p_.points == 2 ? size_t(writes_) : 0, 0);
     std::vector<int32_t> last(size_t(p_.keys), -1);
@@ -213,10 +215,10 @@ void Engine::touch_key(int32_t key, const Touched& touched, int32_t low, int32_t
     if (touched.writer < 0) return;  // then only the moved readers see something else, and they are marked
 
     int32_t writers = int32_t(p_.key_start[key]), writers_end = writers + writer_count_[size_t(key)];
-    // The last of the stretch before the sort: to the right of the window nobody moved.
+    // What those to the right of the window see is the last of the stretch that counts; nobody there moved.
     int32_t last = touched.writer + 1;
     while (last < writers_end && wpos(writers_[size_t(last)]) <= high) ++last;
-    int32_t last_before = writers_[size_t(last) - 1], first;
+    int32_t seen_before = writer_before(last, writers, -1), first;
     std::tie(first, last) = resort(writers_, writer_slot_, writers, writers_end, touched.writer, low, high, wpos);
     if (rfirst < 0) {
         int32_t& near = near_reader_[size_t(writers_[size_t(first)])];
@@ -231,7 +233,7 @@ void Engine::touch_key(int32_t key, const Touched& touched, int32_t low, int32_t
             if (active(p_.write_txn[writers_[size_t(i)]])) break;
         }
     }
-    if (last_before == writers_[size_t(last) - 1]) return;
+    if (seen_before == writer_before(last, writers, -1)) return;
     int32_t next = last;
     while (next < writers_end && !active(p_.write_txn[writers_[size_t(next)]])) ++next;
     int32_t until = next == writers_end ? INT32_MAX : wpos(writers_[size_t(next)]);
