@@ -21,11 +21,13 @@ import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from histories import Absent, Op, Txn, history
 from strategies import DEFAULT, Mix, generate
 
 from boomslang import Checker, Trace, Verdict
@@ -39,7 +41,7 @@ from boomslang.solve.brute import brute, brute_core
 from boomslang.solve.native import solve_native
 from boomslang.solve.solution import Solution, witness
 from boomslang.solve.z3_solver import solve_z3
-from boomslang.trace import write_trace
+from boomslang.trace import Initial, Kind, TraceError, write_trace
 
 ONE_CLOCK, TWO_CLOCKS = ("one clock",), ("two clocks",)
 
@@ -109,6 +111,60 @@ def lose_outcomes(trace: Trace, rng: random.Random) -> Trace:
     """The trace, with half of its outcomes unknown."""
     lost = np.array([rng.random() < 0.5 for _ in range(len(trace))], bool)
     return replace(trace, txn_outcome=np.where(lost, 2, trace.txn_outcome).astype(np.uint8))
+
+
+KINDS = {kind: kind.name.lower() for kind in Kind}
+
+
+def told(trace: Trace) -> list[Txn]:
+    """The transactions of a trace, to be changed and made a trace again."""
+    return [
+        Txn(
+            t.session,
+            tuple(
+                Op(
+                    KINDS[o.kind], None if o.key is Absent else o.key, o.value, o.found, o.lo, o.hi, o.items,
+                    o.iterator, o.end, o.error is not None,
+                )
+                for o in t.operations
+            ),
+            t.outcome.name.lower(), t.begin, t.end, t.clock,
+        )
+        for t in trace.transactions()
+    ]  # fmt: skip
+
+
+def again(trace: Trace, txns: Iterable[Txn], initial: dict[Any, Any] | None = None) -> Trace:
+    """These transactions, on the initial state of the trace (or another)."""
+    state: Any = dict(trace.initial()) if initial is None else initial
+    if trace.initial_mode != Initial.GIVEN:
+        state = "unknown" if trace.initial_mode == Initial.UNKNOWN else None
+    return history(*txns, initial=state)
+
+
+def reduced(trace: Trace, wrong: Callable[[Trace], bool], seconds: float = 60.0) -> Trace:
+    """A smaller trace that is still wrong: as many transactions and operations dropped as time allows."""
+    stop = time.monotonic() + seconds
+    txns = told(trace)
+
+    def still(candidate: list[Txn]) -> bool:
+        try:
+            return time.monotonic() < stop and wrong(again(trace, candidate))
+        except TraceError:
+            return False  # a next() without its iterator
+
+    smaller = True
+    while smaller:
+        smaller = False
+        for i in reversed(range(len(txns))):
+            if still(without := [*txns[:i], *txns[i + 1 :]]):
+                txns, smaller = without, True
+        for i in range(len(txns)):
+            for j in reversed(range(len(txns[i].ops))):
+                ops = (*txns[i].ops[:j], *txns[i].ops[j + 1 :])
+                if still(without := [*txns[:i], replace(txns[i], ops=ops), *txns[i + 1 :]]):
+                    txns, smaller = without, True
+    return again(trace, txns)
 
 
 def examine(
@@ -222,6 +278,14 @@ def seeds(start: int | None) -> Iterator[int]:
         yield random.SystemRandom().randrange(2**40)
 
 
+def is_wrong(trace: Trace) -> bool:
+    try:
+        examine(trace, len(trace) <= SMALL)
+    except Wrong:
+        return True
+    return False
+
+
 def keep(trace: Trace, folder: Path, name: str) -> Path:
     """Writes a trace down; as a folder if it has several clocks."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -257,7 +321,9 @@ def main(arguments: list[str]) -> int:
             balance.update(examine(trace, small, by_z3=sampled, refuted_by_z3=sampled or not small).items())
         except Wrong as wrong:
             failures += 1
-            path = keep(trace, given.out, f"{mix}-{seed}")
+            keep(trace, given.out, f"{mix}-{seed}")
+            small_one = reduced(trace, is_wrong)
+            path = keep(small_one, given.out, f"{mix}-{seed}-reduced")
             print(f"seed {seed}, mix {mix}: {wrong}\n  the trace is in {path}", flush=True)
             for line in traceback.format_exception(wrong)[-6:]:
                 print(f"    {line.rstrip()}")

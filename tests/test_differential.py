@@ -9,9 +9,11 @@ who did not give it.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 
 import pytest
 from fuzz import MIXES, SMALL, Wrong, examine, random_trace
+from histories import Absent, get, history, put, txn
 from hypothesis import given, settings
 from strategies import traces
 
@@ -58,6 +60,26 @@ def test_all_opinions_agree_on_what_hypothesis_thinks_of(trace: Trace) -> None:
 @pytest.mark.parametrize("mix", MIXES)
 def test_all_opinions_agree_on_many_more(mix: str) -> None:
     run(mix, range(10_000, 10_400), every_nth_to_z3=10)
+
+
+# --- what was wrong once -------------------------------------------------------------------------------------
+
+
+def committed_for_two_reasons() -> Trace:
+    """D's reads show that B committed, one of them only because B's own read shows what l held at first: a core
+    must not use the one to show the other."""
+    return history(
+        txn("A", get("k", Absent), put("l", 3)),
+        txn("B", put("k", 7), get("l", 2), put("l", 8), outcome="unknown"),
+        txn("C", get("k", 7), put("k", 11), outcome="unknown"),
+        txn("D", get("k", 11), get("l", 8)),
+        initial="unknown",
+    )
+
+
+@pytest.mark.parametrize("trace", [committed_for_two_reasons])
+def test_what_was_wrong_once(trace: Callable[[], Trace]) -> None:
+    examine(trace())
 
 
 # --- the same answer however it is reached ------------------------------------------------------------------

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from anomalies import CASES
+from fuzz import again, told
 from histories import Absent, Op, Txn, Unbounded, end, failed, get, history, iterator, put, scan, step, txn
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -26,7 +27,7 @@ from boomslang.ir import lower
 from boomslang.levels import LEVELS, Level, find_level, implies
 from boomslang.solve.brute import brute
 from boomslang.solve.strategy import solve
-from boomslang.trace import Initial, Kind, Trace, typed
+from boomslang.trace import Trace, typed
 
 RNG = st.randoms(use_true_random=False)
 BASES = [level for level in LEVELS if not (level.needs_sessions or level.needs_times)]
@@ -43,34 +44,6 @@ def verdicts(trace: Trace) -> dict[str, bool]:
 
 
 # --- telling a trace again, with changes ------------------------------------------------------------------
-
-KINDS = {kind: kind.name.lower() for kind in Kind}
-
-
-def told(trace: Trace) -> list[Txn]:
-    """The transactions of a trace, to be changed and made a trace again."""
-    return [
-        Txn(
-            t.session,
-            tuple(
-                Op(
-                    KINDS[o.kind], None if o.key is Absent else o.key, o.value, o.found, o.lo, o.hi, o.items,
-                    o.iterator, o.end, o.error is not None,
-                )
-                for o in t.operations
-            ),
-            t.outcome.name.lower(), t.begin, t.end, t.clock,
-        )
-        for t in trace.transactions()
-    ]  # fmt: skip
-
-
-def again(trace: Trace, txns: Iterable[Txn], initial: dict[Any, Any] | None = None) -> Trace:
-    """These transactions, on the initial state of the trace (or another)."""
-    state: Any = dict(trace.initial()) if initial is None else initial
-    if trace.initial_mode != Initial.GIVEN:
-        state = "unknown" if trace.initial_mode == Initial.UNKNOWN else None
-    return history(*txns, initial=state)
 
 
 def with_ops(t: Txn, change: Callable[[Op], Iterable[Op]]) -> Txn:
