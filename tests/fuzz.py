@@ -31,10 +31,10 @@ from histories import Absent, Op, Txn, history
 from strategies import DEFAULT, Mix, generate
 
 from boomslang import Checker, Trace, Verdict
-from boomslang.certify.certificate import Witness, read_certificate
+from boomslang.certify.certificate import Core, Witness, read_certificate
 from boomslang.certify.refute import minimal, refute
 from boomslang.certify.replay import replay
-from boomslang.explain.core import first_broken
+from boomslang.explain.core import Parts, first_broken, refuted
 from boomslang.ir import lower, verify_ir
 from boomslang.levels import LEVELS, Level, implies
 from boomslang.solve.brute import brute, brute_core
@@ -268,6 +268,28 @@ def _counterexample(trace: Trace, verdict: Verdict, by_brute_force: bool, by_z3:
                 raise Wrong(f"brute force: {core} {still}")
 
 
+def examine_part(
+    trace: Trace, rng: random.Random, by_brute_force: bool = True, *, by_z3: bool = False
+) -> None:
+    """Asks the engine about a random part of the trace, as shrinking a core does: much of it is in doubt then."""
+    checker = Checker(trace)
+    asg = checker.asg
+    kept = [t for t in range(len(trace)) if rng.random() < 0.7]
+    reads = [r for r in range(len(asg.read_key)) if rng.random() < 0.8]
+    internal = [r for r in range(len(asg.internal[0])) if rng.random() < 0.8]
+    named = [(int(asg.read_op[r]), int(asg.read_key[r])) for r in reads]
+    named += [(int(asg.internal[1][r]), int(asg.internal[2][r])) for r in internal]
+    for level in LEVELS:
+        used = refuted(asg, level, Parts.of(kept, reads, internal))
+        core = Core(level.name, tuple(kept), tuple(named))
+        if by_brute_force and brute_core(trace, level.name, kept, named) != (used is None):
+            raise Wrong(f"native and brute force differ about {core}: native refutes it: {used is not None}")
+        if by_z3 and refute(trace, core) != (used is not None):
+            raise Wrong(f"native and Z3 differ about {core}: native refutes it: {used is not None}")
+        if used is not None and refuted(asg, level, used) is None:
+            raise Wrong(f"what the refutation of {core} used is not refuted on its own: {used}")
+
+
 # --- the endless run --------------------------------------------------------------------------------------
 
 
@@ -281,6 +303,8 @@ def seeds(start: int | None) -> Iterator[int]:
 def is_wrong(trace: Trace) -> bool:
     try:
         examine(trace, len(trace) <= SMALL)
+        for seed in range(5):
+            examine_part(trace, random.Random(seed), len(trace) <= SMALL, by_z3=True)
     except Wrong:
         return True
     return False
@@ -319,6 +343,8 @@ def main(arguments: list[str]) -> int:
         try:
             small = len(trace) <= SMALL
             balance.update(examine(trace, small, by_z3=sampled, refuted_by_z3=sampled or not small).items())
+            for part in range(3):
+                examine_part(trace, random.Random(seed + part), small, by_z3=sampled or not small)
         except Wrong as wrong:
             failures += 1
             keep(trace, given.out, f"{mix}-{seed}")

@@ -19,12 +19,13 @@ Links link(std::span<const uint8_t> outcome, std::span<const int64_t> read_start
     if (open_init) out.init_by.assign(init.size(), -1);
     auto fits = [](int32_t value, int32_t pattern) { return pattern == PRESENT ? value != ABSENT : value == pattern; };
 
-    // Fixing an initial value can turn reads seen earlier into known ones; repeat until nothing is fixed any more.
+    // Fixing an initial value can turn reads seen earlier into known ones; repeat until nothing is fixed any more. The
+    // first reason for each fact is the one that is kept: it rests on earlier facts only, never on the fact itself.
+    out.forced_by.assign(size_t(txns), -1);
     for (bool again = true; again;) {
         again = false;
         out.writer.assign(read_key.size(), -2);
         out.state.assign(size_t(txns), 0);
-        out.forced_by.assign(size_t(txns), -1);
         out.orphans.clear();
         std::vector<int32_t> work;
         for (int32_t t = 0; t < txns; ++t) {
@@ -62,7 +63,7 @@ Links link(std::span<const uint8_t> outcome, std::span<const int64_t> read_start
                     writer = only;
                     if (out.state[size_t(only)] == 1) {
                         out.state[size_t(only)] = 0;
-                        out.forced_by[size_t(only)] = r;
+                        if (out.forced_by[size_t(only)] < 0) out.forced_by[size_t(only)] = r;
                         work.push_back(only);
                     }
                 }

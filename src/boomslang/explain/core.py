@@ -123,26 +123,37 @@ def refuted(asg: ASG, level: Level, parts: Parts, limits: Limits | None = None) 
 def shrink(asg: ASG, level: Level, found: Parts, seconds: float | None = None) -> MinimalCore:
     """A minimal core within these parts (which must be refuted)."""
     stop = None if seconds is None else time.monotonic() + seconds
-    whole = complete(asg, found)
-    # All further questions are asked of the small ASG that holds just these parts.
-    small = asg.restrict(whole.transactions, whole.reads, whole.internal)
-    inside = np.zeros(asg.transactions, bool)
-    inside[whole.transactions] = True
-    parts = Parts(
-        np.flatnonzero(inside[np.searchsorted(asg.txn_of, small.txn_of)]),
-        np.arange(len(small.read_key)),
-        np.arange(len(small.internal[0])),
-    )
+    small, parts = _part(asg, complete(asg, found))
     if stop is not None and len(parts.transactions) > LARGE:
         # Refuting a large core again can take as long as the first time; with a limit, do not start.
         return MinimalCore(_core(small, level, parts), small, False)
     used = refuted(small, level, parts)
     if used is None:
-        raise AssertionError("the engine's core is not refuted on its own")
+        # The proof's account of itself was incomplete. The answer stands all the same; begin with everything.
+        small, parts = _part(asg, _everything(asg))
+        used = refuted(small, level, parts)
+    if used is None:
+        raise AssertionError("what the engine refuted is not refuted again")
     parts, tried_transactions = _drop(small, level, used, _transactions, _without_transactions, stop)
     parts, tried_reads = _drop(small, level, parts, _reads, _without_reads, stop)
     rest = small.restrict(parts.transactions, parts.reads, parts.internal)
     return MinimalCore(_core(small, level, parts), rest, tried_transactions and tried_reads)
+
+
+def _part(asg: ASG, whole: Parts) -> tuple[ASG, Parts]:
+    """The small ASG that holds just these parts, of which all further questions are asked, and the parts in it."""
+    small = asg.restrict(whole.transactions, whole.reads, whole.internal)
+    inside = np.zeros(asg.transactions, bool)
+    inside[whole.transactions] = True
+    return small, Parts(
+        np.flatnonzero(inside[np.searchsorted(asg.txn_of, small.txn_of)]),
+        np.arange(len(small.read_key)),
+        np.arange(len(small.internal[0])),
+    )
+
+
+def _everything(asg: ASG) -> Parts:
+    return Parts(np.arange(asg.transactions), np.arange(len(asg.read_key)), np.arange(len(asg.internal[0])))
 
 
 def _drop(
