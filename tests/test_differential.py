@@ -87,14 +87,14 @@ def test_what_was_wrong_once(trace: Callable[[], Trace]) -> None:
 
 @pytest.mark.parametrize("mix", LARGE_MIXES)
 def test_the_strategy_of_the_engine_changes_no_verdict(mix: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With next to no patience all its steps are taken: hints, real time, windows, and at last the whole."""
+    """With next to no patience all its steps are taken: real time, hints, saturation, windows, and at last the whole."""
     expected = {}
     for seed in range(100, 115):
         trace = random_trace(seed, mix)
         for level in LEVELS:
             expected[seed, level.name] = check(trace, level).status
-    monkeypatch.setattr(strategy, "FIRST_CONFLICTS", 1)
-    monkeypatch.setattr(strategy, "EAGER_CONFLICTS", 1)
+    for patience in ("EAGER", "FIRST", "BLIND", "LONG"):
+        monkeypatch.setattr(strategy, f"{patience}_CONFLICTS", 1)
     monkeypatch.setattr(strategy, "WINDOWS", (3, 5))
     ways = Counter()
     for seed in range(100, 115):
