@@ -143,8 +143,10 @@ class ASG:
         ok[ok] = session[t[previous[ok]]] == session[t[ok]]
         return t[previous[ok]], t[ok]
 
-    def time_edges(self) -> tuple[list[tuple[Int64, Int64, Int64, Int64, Int64]], int]:
-        """Real-time order with O(n) helper nodes on a time line for each clock.
+    def time_edges(
+        self, *, by_log: bool = False
+    ) -> tuple[list[tuple[Int64, Int64, Int64, Int64, Int64]], int]:
+        """Real-time order with O(n) helper nodes on a time line for each clock; or the log's, by its lines.
 
         For each clock: (sources, helper each enters, helper chain, targets, helper each leaves), helpers numbered
         from 0 over all clocks. A helper stands for "all transactions that returned before this moment"; there is
@@ -155,6 +157,10 @@ class ASG:
         ids = self.txn_of
         clock = self.trace.txn_clock[ids]
         begin, end = self.trace.txn_begin[ids], self.trace.txn_end[ids]
+        if by_log:
+            clock = self.trace.txn_file[ids]
+            lines_of = (self.trace.txn_begin_line[ids], self.trace.txn_end_line[ids])
+            begin, end = (np.where(line > 0, line.astype(np.int64), NO_TIME) for line in lines_of)
         for c in np.unique(clock):
             here = (clock == c) & self.ordered
             sources = np.flatnonzero(here & (self.outcome == Outcome.COMMITTED) & (end != NO_TIME))

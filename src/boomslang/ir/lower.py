@@ -22,13 +22,18 @@ def lower(asg: ASG, level: Level) -> IR:
             (graph.nodes_of(sources, Point.COMMIT), graph.nodes_of(targets, Point.BEGIN), Dependency.SO)
         )
     if level.has(Dependency.RT):
-        lines, graph.helpers = asg.time_edges()
-        first = graph.points * graph.transactions
-        for sources, enters, chain, targets, leaves in lines:
-            for a, b in (
-                (graph.nodes_of(sources, Point.COMMIT), enters + first),
-                (chain[:-1] + first, chain[1:] + first),
-                (leaves + first, graph.nodes_of(targets, Point.BEGIN)),
-            ):
-                graph.chunks.append((a.astype(np.int64), b.astype(np.int64), Dependency.RT))
+        add_time_order(graph, asg)
     return IR(asg, level, graph)
+
+
+def add_time_order(graph: Graph, asg: ASG, *, by_log: bool = False) -> None:
+    """Adds real-time order to the graph, or (`by_log`) what the order of the log's lines suggests."""
+    lines, graph.helpers = asg.time_edges(by_log=by_log)
+    first = graph.points * graph.transactions
+    for sources, enters, chain, targets, leaves in lines:
+        for a, b in (
+            (graph.nodes_of(sources, Point.COMMIT), enters + first),
+            (chain[:-1] + first, chain[1:] + first),
+            (leaves + first, graph.nodes_of(targets, Point.BEGIN)),
+        ):
+            graph.chunks.append((a.astype(np.int64), b.astype(np.int64), Dependency.RT))

@@ -2,6 +2,7 @@
 
 1. If the trace has times that the level does not demand, and reads with several candidates, first ask for more than
    the level does: real-time order. An order that keeps it is an order; and where values say little, times say much.
+   Without times, the order of the lines of one log says nearly as much.
 2. The problem itself, for a while.
 3. If that takes long and the trace is small enough, write down what follows from the known edges before guessing
    (native/engine/saturate.hpp). It helps when nothing suggests an order: no sessions, no times, a shuffled log. With
@@ -22,9 +23,9 @@ from dataclasses import replace
 import numpy as np
 
 from boomslang.asg.graph import OUT
-from boomslang.ir.lower import lower
+from boomslang.ir.lower import add_time_order, lower
 from boomslang.ir.model import IR, ambiguous_reads
-from boomslang.levels.level import Dependency, Point
+from boomslang.levels.level import Point
 from boomslang.solve.native import priorities, solve_native
 from boomslang.solve.solution import Limits, Solution
 
@@ -44,11 +45,13 @@ def solve(ir: IR, limits: Limits | None = None) -> Solution:
     """Decides an IR, with the strategy above."""
     clock = _Clock(limits or Limits())
     asg = ir.asg
-    if not ir.level.needs_times and asg.trace.has_times and ambiguous_reads(asg):
-        timed = lower(asg, ir.level.strong(ir.level.name, "", "", "", ()))
-        timed.graph.chunks = [*ir.graph.chunks, *(c for c in timed.graph.chunks if c[2] == Dependency.RT)]
-        if (found := solve_native(timed, clock.left(EAGER_CONFLICTS))).status == "valid":
-            return _by(found, "real-time order")
+    timed, logged = asg.trace.has_times, len(asg.trace.files) == 1
+    if not ir.level.needs_times and (timed or logged) and ambiguous_reads(asg):
+        stricter = lower(asg, ir.level)
+        add_time_order(stricter.graph, asg, by_log=not timed)
+        found = solve_native(stricter, clock.left(EAGER_CONFLICTS + asg.transactions // 50))
+        if found.status == "valid":
+            return _by(found, "real-time order" if timed else "the order of the log")
     small = ir.graph.nodes <= SATURATED_NODES
     if not small:
         patience = LONG_CONFLICTS + asg.transactions // 10
