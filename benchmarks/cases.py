@@ -33,7 +33,7 @@ class Case:
     seconds: float | None = None
     megabytes: float | None = None
     ladder: str | None = None  # cases of one ladder differ in size alone
-    timeout: float = 600
+    timeout: float = 90
     memory: float = 16_000
     may_give_up: bool = False
 
@@ -148,7 +148,7 @@ def random() -> Iterator[Case]:
 
 
 def ten_million() -> Iterator[Case]:
-    yield from blindw("10M", BOTH)
+    yield from (replace(case, timeout=900) for case in blindw("10M", BOTH))
 
 
 def corpus() -> Iterator[Case]:
