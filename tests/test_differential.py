@@ -8,11 +8,12 @@ who did not give it.
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from collections.abc import Callable
 
 import pytest
-from fuzz import MIXES, SMALL, Wrong, examine, random_trace
+from fuzz import MIXES, SMALL, Wrong, examine, examine_part, random_trace
 from histories import Absent, get, history, put, txn
 from hypothesis import given, settings
 from strategies import traces
@@ -48,6 +49,18 @@ def test_all_opinions_agree(mix: str) -> None:
 @pytest.mark.parametrize("mix", LARGE_MIXES)
 def test_all_opinions_agree_on_more_than_brute_force_can_take(mix: str) -> None:
     run(mix, range(12), every_nth_to_z3=4)
+
+
+@pytest.mark.parametrize("mix", MIXES)
+def test_all_opinions_agree_on_parts_of_a_trace(mix: str) -> None:
+    """Whether a part is refuted is what shrinking a core asks, and nobody replays the answers."""
+    for seed in range(25 if mix in SMALL_MIXES else 8):
+        trace = random_trace(seed, mix)
+        small = len(trace) <= SMALL
+        try:
+            examine_part(trace, random.Random(seed), small, by_z3=not small)
+        except Wrong as wrong:
+            pytest.fail(f"a part of random_trace({seed}, {mix!r}): {wrong}")
 
 
 @settings(max_examples=60)
@@ -87,7 +100,7 @@ def test_what_was_wrong_once(trace: Callable[[], Trace]) -> None:
 
 @pytest.mark.parametrize("mix", LARGE_MIXES)
 def test_the_strategy_of_the_engine_changes_no_verdict(mix: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With next to no patience all its steps are taken: real time, hints, saturation, windows, and at last the whole."""
+    """With next to no patience all its steps are taken: real time, hints, saturation, windows, the whole."""
     expected = {}
     for seed in range(100, 115):
         trace = random_trace(seed, mix)
