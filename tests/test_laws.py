@@ -21,10 +21,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import DEFAULT, Mix, generate, traces
 
+from boomslang import Checker
 from boomslang.asg import build_asg
 from boomslang.explain.core import first_broken
 from boomslang.ir import lower
-from boomslang.levels import LEVELS, Level, find_level, implies
+from boomslang.levels import LEVELS, Level, find_level, implies, maximal, minimal
 from boomslang.solve.brute import brute
 from boomslang.solve.strategy import solve
 from boomslang.trace import Trace, typed
@@ -449,3 +450,23 @@ def test_two_databases_side_by_side_are_valid_if_both_are(one: int, two: int, rn
     together = history(*both, initial=dict(left.initial()) | dict(right.initial()))
     a, b, ab = verdicts(left), verdicts(right), verdicts(together)
     assert ab == {name: a[name] and b[name] for name in a}
+
+
+# --- the strongest levels that hold -----------------------------------------------------------------------
+
+
+@settings(max_examples=100)
+@given(traces())
+def test_strongest_says_what_each_level_says(trace: Trace) -> None:
+    checker = Checker(trace)
+    found = checker.strongest()
+    for name, verdict in found.items():
+        assert verdict.status == checker.check(name).status != "unknown"
+        assert verdict.invalid or verdict.witness is not None or verdict.reason.startswith("implied by ")
+    held = [v.level for v in found.values() if v.valid]
+    broken = [v.level for v in found.values() if v.invalid]
+    for a in maximal(held):
+        assert not any(implies(b, a) for b in held if b is not a)
+    for b in minimal(broken):
+        assert not any(implies(b, a) for a in broken if a is not b)
+    assert not any(implies(a, b) for a in held for b in broken)
