@@ -117,15 +117,15 @@ def test_the_time_limit_counts_for_the_explanation_too() -> None:
 @pytest.mark.parametrize("level", ["sser", "strong-si"])
 def test_the_time_limit_counts_for_the_argument_too(level: str) -> None:
     """A stale read that had very many candidates, each of which is ruled out by time: one core, a long story."""
-    txns = [txn(None, put("x", 1), time=(10 * i, 10 * i + 5)) for i in range(280)]
+    txns = [txn(None, put("x", 1), time=(10 * i, 10 * i + 5)) for i in range(250)]
     txns.append(txn(None, put("x", 2), time=(5_000, 5_005)))
     txns.append(txn(None, get("x", 1), time=(5_010, 5_015)))
     trace = history(*txns)
 
     def late() -> float:
         start = time.monotonic()
-        assert check(trace, level, timeout=1.0).invalid
-        return time.monotonic() - start - 1.0
+        assert check(trace, level, timeout=2.0).invalid
+        return time.monotonic() - start - 2.0
 
     assert best_of_three(late) <= PATIENCE
 
