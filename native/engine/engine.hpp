@@ -220,6 +220,8 @@ private:
     std::vector<Lit> conflict_;
     int32_t conflict_log_ = -1;
     int32_t hint_var_ = -1;
+    static constexpr int MOST_HINT_FAILURES = 60;
+    int hint_failures_ = 0;
     std::vector<Lit> learnt_, clause_scratch_;
     std::vector<uint8_t> seen_;
     std::vector<int32_t> to_clear_, antecedents_;

@@ -64,8 +64,25 @@ Answer Engine::solve() {
         order_.hints = tries < 20 && drop_cyclic_hints(stuck);
         stuck.clear();
     }
-    if (order_.hints) take_hints();
     sweep();
+    if (order_.hints && int64_t(queue_.size()) * 20 > reads_) {
+        // So much is wrong that the hints may be to blame: would it be better without them?
+        std::vector<int32_t> with = order_.at;
+        size_t wrong = queue_.size();
+        auto forget_choices = [&] { std::fill(chosen_init_.begin(), chosen_init_.end(), NO_VALUE); };
+        order_.hints = false;
+        forget_choices();
+        guess(stuck);
+        sweep();
+        if (queue_.size() * 2 > wrong) {
+            order_.hints = true;
+            order_.at.swap(with);
+            for (int32_t i = 0; i < order_.nodes(); ++i) order_.pos[size_t(order_.at[size_t(i)])] = i;
+            forget_choices();
+            sweep();
+        }
+    }
+    if (order_.hints) take_hints();
     stats.guess_violations = int64_t(queue_.size());
     if (queue_.empty()) {
         finish(answer);
@@ -300,7 +317,8 @@ bool Engine::resolve_conflict() {
         }
         final_log_ = log(LEARNED, used);
         if (!tainted) return false;
-        drop_hints(used_hints());
+        // Hints that fail again and again are no hints.
+        drop_hints(++hint_failures_ < MOST_HINT_FAILURES ? used_hints() : std::vector<int32_t>{});
         return true;
     }
     needs_hints_ = false;
