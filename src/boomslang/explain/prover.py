@@ -155,6 +155,8 @@ class _Prover:
 
     def path(self, state: _State, a: int, b: int) -> tuple[Step, ...] | None:
         """A shortest path from a to b, as steps."""
+        if time.monotonic() > self.stop:
+            raise _OutOfPatience
         if a == b:
             return ()
         parent: dict[int, tuple[int, Step]] = {}
