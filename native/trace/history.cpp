@@ -122,7 +122,7 @@ void History::check_time(const Record& r, std::int32_t session) {
   if (session < 0) return;
   Session& s = session_[session];
   const std::int64_t first = r.invoke != no_time ? r.invoke : r.ret;
-  if (s.clock == clock_ && first < s.time) [[unlikely]]
+  if (s.clock == clock_ && first < s.time && !times_may_run_back) [[unlikely]]
     fault((r.invoke != no_time ? "invoke " : "return ") + std::to_string(first) + " before " +
               std::to_string(s.time) + ", a time of the previous operation of session " +
               show(sessions[session]),
@@ -322,6 +322,16 @@ void History::operation(const Record& r, std::int32_t txn, std::uint32_t line) {
       if (r.has(Field::value)) value = values.intern(r.value, r.value_hash);
       if (r.has(Field::end)) flags |= flag_end;
       break;
+    case Op::append:
+      lists_ = true;
+      if (r.has(Field::key)) key = keys.intern(r.key, r.key_hash);
+      if (r.has(Field::value)) value = values.intern(r.value, r.value_hash);
+      break;
+    case Op::list:
+      lists_ = true;
+      if (r.has(Field::key)) key = keys.intern(r.key, r.key_hash);
+      if (r.has(Field::elements)) list_elements(r, key, range);
+      break;
     default: break;  // begin, commit and abort that failed
   }
   const std::size_t row = op_kind.size();
@@ -447,6 +457,85 @@ void History::next(const Record& r, std::int32_t txn, std::int32_t& key, std::in
         "keys in increasing order",
         "record a reverse iteration as a scan; use a binary collation (strings order by their UTF-8 bytes)");
   it->last = key;
+}
+
+// --- lists ---
+
+// A list that was read takes a range's place, with one item for each element.
+void History::list_elements(const Record& r, std::int32_t key, std::int32_t& range) {
+  range = static_cast<std::int32_t>(range_lo.size());
+  range_lo.push(none);
+  range_hi.push(none);
+  for (const Scalar& element : r.elements) {
+    item_key.push(key);
+    item_value.push(values.intern(element));
+  }
+  range_items.push(static_cast<std::int64_t>(item_key.size()));
+}
+
+// A key holds a list or a register, lists start empty, and an element is appended to a key once: only then does
+// a list that was read tell which appends it holds.
+void History::check_lists() const {
+  const auto at = [&](std::size_t row, std::string found, std::string expected, std::string fix) {
+    const auto txn = static_cast<std::size_t>(op_txn_[row]);
+    throw Fault{std::move(found), std::move(expected), std::move(fix),
+                files[txn_file[txn]].empty() ? std::string() : files[txn_file[txn]], op_line[row]};
+  };
+  std::vector<bool> is_list(keys.size());
+  for (std::size_t row = 0; row < op_kind.size(); ++row)
+    if (const auto op = static_cast<Op>(op_kind[row]);
+        op_key[row] != none && (op == Op::append || op == Op::list) && !(op_flags[row] & flag_error))
+      is_list[op_key[row]] = true;
+  const auto both = [&](std::size_t row, std::int32_t key) {
+    at(row, "a register operation on the key " + show(keys[key]) + ", which holds a list",
+       "append and list operations only", "give lists and registers keys of their own");
+  };
+  struct Append {
+    std::int32_t key, value;
+    std::uint32_t row;
+  };
+  std::vector<Append> appends;
+  for (std::size_t row = 0; row < op_kind.size(); ++row) {
+    if (op_flags[row] & flag_error) continue;
+    const std::int32_t key = op_key[row];
+    switch (static_cast<Op>(op_kind[row])) {
+      case Op::get:
+        if (op_value[row] != absent && is_list[key]) both(row, key);
+        break;
+      case Op::put:
+      case Op::del:
+      case Op::next:
+        if (key != none && is_list[key]) both(row, key);
+        break;
+      case Op::scan:
+        for (std::int64_t i = range_items[op_range[row]]; i < range_items[op_range[row] + 1]; ++i)
+          if (is_list[item_key[i]]) both(row, item_key[i]);
+        break;
+      case Op::append:
+        if (txn_outcome[op_txn_[row]] != aborted)
+          appends.push_back({key, op_value[row], static_cast<std::uint32_t>(row)});
+        break;
+      default: break;
+    }
+  }
+  std::sort(appends.begin(), appends.end(), [](const Append& a, const Append& b) {
+    return a.key != b.key ? a.key < b.key : a.value != b.value ? a.value < b.value : a.row < b.row;
+  });
+  for (std::size_t i = 1; i < appends.size(); ++i) {
+    const Append &a = appends[i - 1], &b = appends[i];
+    if (a.key == b.key && a.value == b.value)
+      at(b.row,
+         "a second append of " + show(values[b.value]) + " to the key " + show(keys[b.key]) +
+             "; the first is at " + place(txn_file[op_txn_[a.row]], op_line[a.row]),
+         "each element to be appended to a key once", "let the workload number the elements of a key");
+  }
+  if (initial_mode == initial_unknown)
+    throw Fault{"lists in a trace whose initial state is unknown", "lists that start empty",
+                "write \"initial\": \"empty\" in the header if they did", files[0], 1};
+  for (std::size_t i = 0; i < initial_key.size(); ++i)
+    if (is_list[initial_key[i]])
+      throw Fault{"an initial value of the key " + show(keys[initial_key[i]]) + ", which holds a list",
+                  "lists that start empty", "append the elements in a transaction of their own", files[0], 1};
 }
 
 // --- the initial state ---
@@ -580,6 +669,7 @@ bool History::finish_step() {
   switch (step_++) {
     case 0:
       check_loads();
+      if (lists_) check_lists();
       for (Interner* table : {&keys, &values, &names, &texts, &sessions, &clocks}) table->drop_index();
       txn_slots_.discard();
       txn_state_.discard();

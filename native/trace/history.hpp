@@ -36,6 +36,10 @@ class History {
   // look for an interrupt between them.
   bool finish_step();
 
+  // Some formats have a database's time stamps, which a broken database may hand out in any order: then time
+  // that runs backwards in a session is a finding, and no mistake of the recorder.
+  bool times_may_run_back = false;
+
   Interner keys, values, names, texts, sessions, clocks;
   std::vector<std::string> files, warnings;
   Column<std::int64_t> key_rank;
@@ -96,6 +100,8 @@ class History {
   std::int32_t text_of(std::string_view text);
   void add_ctx(std::int32_t txn, std::string_view ctx);
   void check_loads() const;
+  void list_elements(const Record& record, std::int32_t key, std::int32_t& range);
+  void check_lists() const;
   void group();
 
   std::int32_t find_txn(std::int32_t session, std::int32_t name) const;
@@ -120,6 +126,7 @@ class History {
   Column<std::uint32_t> op_txn_;
   std::uint32_t last_op_txn_ = 0;
   bool interleaved_ = false;
+  bool lists_ = false;  // some key holds a list
   Column<std::uint32_t> seen_in_;  // key -> the last scan that returned it, plus one
   Column<std::int32_t>
       initial_owner_;  // key -> who gave its initial value: the header (0) or a load (1 + index)

@@ -9,6 +9,7 @@
 #include <optional>
 #include <system_error>
 
+#include "trace/formats/format.hpp"
 #include "trace/reader.hpp"
 
 namespace nb = nanobind;
@@ -48,8 +49,45 @@ nb::list strings(const Interner& interner) {
   return list;
 }
 
-nb::dict columns(Reader& reader) {
-  History& h = reader.history;
+// Others' formats, file by file, into one history.
+class FormatReader {
+ public:
+  FormatReader(const std::string& format, const std::string& option)
+      : format_(make_format(format, option)), emit_(history) {
+    if (!format_) throw std::invalid_argument("no native format " + format);
+  }
+  void begin_file(const std::string& name, const std::string* session, const char* data, std::size_t size) {
+    emit_.begin_file(name, session);
+    data_.clear();
+    data_.append(data, size);
+    data_.pad(size + Format::slack, '\0');
+    guard([&] { format_->start({data_.data(), size}, emit_); });
+  }
+  bool step() {
+    bool more = false;
+    guard([&] { more = format_->step(emit_); });
+    return more;
+  }
+
+  History history;
+
+ private:
+  template <class F>
+  void guard(F&& work) {
+    try {
+      work();
+    } catch (Fault& f) {
+      if (f.file.empty()) f.file = emit_.file();
+      throw;
+    }
+  }
+
+  std::unique_ptr<Format> format_;
+  Emit emit_;
+  Column<char> data_;
+};
+
+nb::dict columns(History& h) {
   nb::dict d;
   d["keys"] = table(h.keys);
   d["values"] = table(h.values);
@@ -135,5 +173,21 @@ NB_MODULE(_reader, m) {
              return !r.empty;
            })
       .def("finish_step", &Reader::finish_step, nb::call_guard<nb::gil_scoped_release>())
-      .def("columns", &columns);
+      .def("columns", [](Reader& r) { return columns(r.history); });
+  nb::class_<FormatReader>(m, "FormatReader")
+      .def(nb::init<const std::string&, const std::string&>(), "format"_a, "option"_a = "")
+      .def(
+          "begin_file",
+          [](FormatReader& r, const std::string& name, std::optional<std::string> session, nb::bytes data) {
+            nb::gil_scoped_release release;
+            r.begin_file(name, session ? &*session : nullptr, static_cast<const char*>(data.data()),
+                         data.size());
+          },
+          "name"_a, "session"_a.none(), "data"_a)
+      .def("step", &FormatReader::step, nb::call_guard<nb::gil_scoped_release>())
+      .def("finish_step", [](FormatReader& r) {
+        nb::gil_scoped_release release;
+        return r.history.finish_step();
+      })
+      .def("columns", [](FormatReader& r) { return columns(r.history); });
 }

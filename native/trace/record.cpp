@@ -7,11 +7,12 @@
 namespace boomslang {
 namespace {
 
-constexpr const char* op_names[op_count] = {"put",  "get",   "delete", "scan", "iterator",
-                                            "next", "begin", "commit", "abort"};
+constexpr const char* op_names[op_count] = {"put",  "get",   "delete", "scan",   "iterator",
+                                            "next", "begin", "commit", "abort", "append", "list"};
 constexpr const char* field_names[field_count] = {
     "session", "txn", "op",     "key",    "value", "absent", "found",   "from",      "to",   "items",
-    "id",      "end", "invoke", "return", "ctx",   "error",  "initial", "boomslang", "clock"};
+    "id",      "end", "invoke", "return", "ctx",   "error",  "initial", "boomslang", "clock",
+    "elements"};
 
 constexpr std::uint32_t any_op = bit(Field::session) | bit(Field::txn) | bit(Field::op) | bit(Field::invoke) |
                                  bit(Field::ret) | bit(Field::ctx) | bit(Field::error);
@@ -26,7 +27,9 @@ constexpr std::uint32_t allowed[op_count] = {
     any_op | bit(Field::id) | bit(Field::key) | bit(Field::value) | bit(Field::end),  // next
     any_op | bit(Field::initial),
     any_op,
-    any_op};  // begin, commit, abort
+    any_op,                                                // begin, commit, abort
+    any_op | bit(Field::key) | bit(Field::value),          // append
+    any_op | bit(Field::key) | bit(Field::elements)};      // list
 
 // What must be there unless the operation failed; either/or results are checked apart.
 constexpr std::uint32_t required[op_count] = {bit(Field::key) | bit(Field::value),
@@ -37,7 +40,9 @@ constexpr std::uint32_t required[op_count] = {bit(Field::key) | bit(Field::value
                                               bit(Field::id),
                                               0,
                                               0,
-                                              0};
+                                              0,
+                                              bit(Field::key) | bit(Field::value),
+                                              bit(Field::key) | bit(Field::elements)};
 
 std::string_view text(const Scalar& s) { return {s.data, s.size}; }
 
@@ -74,6 +79,7 @@ int find_field(std::string_view name) {
         default: return is(Field::absent, "absent");
       }
     case 7: return name[0] == 's' ? is(Field::session, "session") : is(Field::initial, "initial");
+    case 8: return is(Field::elements, "elements");
     case 9: return is(Field::boomslang, "boomslang");
     default: return -1;
   }
@@ -144,6 +150,17 @@ void Record::read_items(Json& json) {
     items.emplace_back(k, v);
   } while (json.accept(','));
   json.expect(']', "',' or ']' after the item");
+}
+
+void Record::read_elements(Json& json) {
+  elements.clear();
+  if (json.peek() != '[')
+    wrong(json, Field::elements, "a list of values", "write \"elements\": [1, 2, ...], the list as it was read");
+  ++json.p;
+  if (json.accept(']')) return;
+  do elements.push_back(json.scalar());
+  while (json.accept(','));
+  json.expect(']', "',' or ']' after the element");
 }
 
 void Record::read_initial(Json& json) {
@@ -223,6 +240,7 @@ void Record::read_field(Json& json, Field field) {
       return;
     }
     case Field::items: read_items(json); return;
+    case Field::elements: read_elements(json); return;
     case Field::invoke: invoke = read_time(json, field); return;
     case Field::ret: ret = read_time(json, field); return;
     case Field::ctx:

@@ -13,8 +13,8 @@
 namespace boomslang {
 
 // The order is that of the columns' Kind (see model.py).
-enum class Op : std::uint8_t { put, get, del, scan, iterator, next, begin, commit, abort };
-constexpr int op_count = 9;
+enum class Op : std::uint8_t { put, get, del, scan, iterator, next, begin, commit, abort, append, list };
+constexpr int op_count = 11;
 const char* op_name(Op op);
 
 enum class Field : std::uint8_t {
@@ -36,9 +36,10 @@ enum class Field : std::uint8_t {
   error,
   initial,
   boomslang,
-  clock
+  clock,
+  elements
 };
-constexpr int field_count = 19;
+constexpr int field_count = 20;
 constexpr std::uint32_t bit(Field field) { return 1u << static_cast<int>(field); }
 const char* field_name(Field field);
 // "a, b, c" of a set of fields.
@@ -61,6 +62,7 @@ struct Record {
   std::int64_t invoke, ret;
   std::uint32_t key_hash, value_hash;  // see Interner::fetch_slot
   Items items;
+  std::vector<Scalar> elements;  // what a list read returned
 
   bool has(Field field) const { return fields & bit(field); }
   bool is_header() const { return has(Field::boomslang); }
@@ -71,6 +73,7 @@ struct Record {
  private:
   void read_field(Json& json, Field field);
   void read_items(Json& json);
+  void read_elements(Json& json);
   void read_initial(Json& json);
   void check_header() const;
   void check_operation() const;

@@ -143,6 +143,15 @@ class TransactionBuilder:
             "delete", key=scalar_text(key), found=None if found is None else scalar_text(bool(found)), **extra
         )
 
+    def append(self, key: Scalar, element: Scalar, **extra: Any) -> None:
+        """Appended `element` to the list at `key`."""
+        self._record("append", key=scalar_text(key), value=scalar_text(element), **extra)
+
+    def list(self, key: Scalar, elements: Iterable[Scalar], **extra: Any) -> None:
+        """Read the list at `key`; one that was never appended to is empty."""
+        text = ", ".join(map(scalar_text, elements))
+        self._record("list", key=scalar_text(key), elements=f"[{text}]", **extra)
+
     def scan(self, lo: object, hi: object, items: Iterable[tuple[Scalar, Scalar]], **extra: Any) -> None:
         """Read all keys in [lo, hi); the bounds may be `Unbounded` (or None)."""
         self._record("scan", **_bounds(lo, hi), items=pairs_text(items), **extra)
@@ -163,6 +172,8 @@ class TransactionBuilder:
                 known["from" if name == "lo" else "to"] = scalar_text(value)
             elif name == "items":
                 known[name] = pairs_text(value)
+            elif name == "elements":
+                known[name] = "[" + ", ".join(map(scalar_text, value)) + "]"
             elif name in ("found", "end", "absent"):
                 known[name] = scalar_text(bool(value))
             elif name in ("invoke", "return_", "ctx"):

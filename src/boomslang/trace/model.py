@@ -71,6 +71,8 @@ class Kind(IntEnum):
     BEGIN = 6
     COMMIT = 7
     ABORT = 8
+    APPEND = 9
+    LIST = 10
 
 
 class Flag(IntFlag):
@@ -111,6 +113,8 @@ class Operation:
     lo: Scalar | UnboundedType
     hi: Scalar | UnboundedType
     items: tuple[tuple[Scalar, Scalar], ...]
+    elements: tuple[Scalar, ...]
+    """What a list read returned."""
     iterator: int
     """The row of its range: an ITERATOR and its NEXTs share it. -1 where there is none."""
     end: bool
@@ -185,6 +189,7 @@ class Trace:
     range_lo: Int32
     range_hi: Int32
     range_items: Int64
+    """Of each range where its items start: what a scan returned; of a list read, the elements."""
     item_key: Int32
     item_value: Int32
 
@@ -262,11 +267,9 @@ class Trace:
         key, value, r = int(self.op_key[row]), int(self.op_value[row]), int(self.op_range[row])
         lo, hi = (int(self.range_lo[r]), int(self.range_hi[r])) if r >= 0 else (-1, -1)
         kind = Kind(int(self.op_kind[row]))
-        items = (
-            range(int(self.range_items[r]), int(self.range_items[r + 1]))
-            if kind == Kind.SCAN and r >= 0
-            else ()
-        )
+        held = range(int(self.range_items[r]), int(self.range_items[r + 1])) if r >= 0 else range(0)
+        items = held if kind == Kind.SCAN else ()
+        elements = held if kind == Kind.LIST else ()
         error = self.op_error
         return Operation(
             index=row,
@@ -279,6 +282,7 @@ class Trace:
             items=tuple(
                 (self.keys[int(self.item_key[i])], self.values[int(self.item_value[i])]) for i in items
             ),
+            elements=tuple(self.values[int(self.item_value[i])] for i in elements),
             iterator=r,
             end=bool(flags & Flag.END),
             error=self.texts.text(int(error[row])) if error is not None and error[row] >= 0 else None,

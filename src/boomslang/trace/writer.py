@@ -162,6 +162,9 @@ class _Writer:
                     for i in items
                 )
                 text += f', "items": [{", ".join(pairs)}]'
+        if kind == Kind.LIST and r >= 0:
+            held = trace.item_value[trace.range_items[r] : trace.range_items[r + 1]].tolist()
+            text += f', "elements": [{", ".join(map(self.values.__getitem__, held))}]'
         if flags & Flag.ERROR and trace.op_error is not None:
             text += f', "error": {json.dumps(trace.texts.text(int(trace.op_error[row])), ensure_ascii=False)}'
         text += _time("invoke", trace.op_invoke, row) + _time("return", trace.op_return, row)
