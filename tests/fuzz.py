@@ -87,6 +87,22 @@ MIXES: dict[str, Mix] = {
         operations=(1, 3),
         planted=(0, 0, 1),
     ),
+    "lists": replace(DEFAULT, lists=1.0, ranges=False, operations=(1, 4)),
+    "lists-and-registers": replace(DEFAULT, lists=0.5, ranges=False, keys=(2, 4), values=("two", "unique")),
+    "lists-in-doubt": replace(
+        DEFAULT, lists=0.5, ranges=False, keys=(2, 3), values=("two",), initial=("unknown",), operations=(1, 4)
+    ),
+    "crowd-with-lists": replace(
+        DEFAULT,
+        lists=0.8,
+        ranges=False,
+        stores=("reordered", "snapshot", "stale", "loose"),
+        values=("two", "three"),
+        transactions=(8, 16),
+        sessions=(2, 6),
+        operations=(1, 3),
+        planted=(0, 0, 1),
+    ),
     "tiny": replace(DEFAULT, transactions=(1, 3), keys=(1, 2), operations=(1, 3), planted=(0, 1, 2, 3)),
 }
 """Where to look: each mix makes much of one thing."""
@@ -124,7 +140,7 @@ def told(trace: Trace) -> list[Txn]:
             tuple(
                 Op(
                     KINDS[o.kind], None if o.key is Absent else o.key, o.value, o.found, o.lo, o.hi, o.items,
-                    o.iterator, o.end, o.error is not None,
+                    o.iterator, o.end, o.error is not None, o.elements,
                 )
                 for o in t.operations
             ),

@@ -12,6 +12,7 @@ can tell: a trace keeps the program order inside each transaction, and the times
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,8 +21,8 @@ import numpy as np
 from boomslang.trace import Absent, Trace, TraceBuilder, Unbounded
 
 __all__ = [
-    "Absent", "Op", "Txn", "Unbounded", "delete", "end", "failed", "get", "history", "iterator", "put",
-    "scan", "step", "txn",
+    "Absent", "Op", "Txn", "Unbounded", "append", "delete", "end", "failed", "get", "history", "iterator",
+    "list_", "put", "scan", "step", "txn",
 ]  # fmt: skip
 
 
@@ -37,6 +38,7 @@ class Op:
     iterator: int = 0
     end: bool = False
     failed: bool = False
+    elements: tuple[Any, ...] = ()  # of a list that was read
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,15 @@ def get(key: Any, value: Any) -> Op:
 
 def delete(key: Any, found: bool | None = None) -> Op:
     return Op("delete", key, found=found)
+
+
+def append(key: Any, element: Any) -> Op:
+    return Op("append", key, element)
+
+
+def list_(key: Any, elements: Iterable[Any]) -> Op:
+    """A read of a list."""
+    return Op("list", key, elements=tuple(elements))
 
 
 def scan(low: Any, high: Any, items: dict[Any, Any]) -> Op:
@@ -125,6 +136,10 @@ def _add(builder: TraceBuilder, t: Txn) -> None:
                 b.get(op.key, op.value)
             elif op.kind == "delete":
                 b.delete(op.key, op.found)
+            elif op.kind == "append":
+                b.append(op.key, op.value)
+            elif op.kind == "list":
+                b.list(op.key, op.elements)
             elif op.kind == "scan":
                 b.scan(op.low, op.high, op.items)
             elif op.kind == "iterator":

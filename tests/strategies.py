@@ -14,7 +14,7 @@ sessions run against a simulated store, which gives every trace a level it shoul
 
 Then, sometimes, an anomaly is planted: one result or outcome is changed to another plausible one. Values are
 few, so that most reads have several candidate writers; outcomes may be lost; deletes may or may not tell
-what they found.
+what they found. Some keys may hold lists, to which transactions append.
 
 `generate(random.Random(seed))` makes one trace fast; `traces()` is the Hypothesis strategy over it, which
 shrinks.
@@ -61,6 +61,7 @@ class Mix:
     operations: tuple[int, int] = (1, 5)  # of one transaction; an iterator and its steps count as one
     ranges: bool = True  # scans and iterators
     deletes: bool = True
+    lists: float = 0.0  # the share of keys that hold lists; not together with ranges
     errors: bool = True  # operations that failed
     unknown: bool = True  # transactions without a known end
     initial: tuple[str, ...] = ("empty", "empty", "given", "given", "unknown")
@@ -107,7 +108,7 @@ def _world(rng: random.Random, mix: Mix) -> World:
 
 @dataclass
 class Op:
-    """kind: put get delete scan iterator next. A scan's result is {key: value}, a next's (key, value) or None
+    """kind: put get delete append list scan iterator next. A list's result is a tuple, a scan's result is {key: value}, a next's (key, value) or None
     (the end), a delete's True (found), False (nothing) or None (not told)."""
 
     kind: str
@@ -144,6 +145,10 @@ class World:
     txns: list[Txn]  # in order of begin
 
 
+LIST_KINDS = {"get": "list", "put": "append", "delete": "append"}
+"""What an operation on a register is on a list."""
+
+
 def _simulate(rng: random.Random, mix: Mix) -> World:
     n_keys = max(rng.randint(*mix.keys), rng.randint(*mix.keys))
     keys = list(rng.choice(["abcd", [1, 2, 10, 20], ["k", "k1", "k10", "k2"], [1, 2, "a", "b"]]))[:n_keys]
@@ -154,13 +159,22 @@ def _simulate(rng: random.Random, mix: Mix) -> World:
         return next(fresh) if fresh else rng.choice(values)
 
     initial = rng.choice(mix.initial)
+    lists = {k for k in range(n_keys) if mix.lists and rng.random() < mix.lists}
+    if lists:
+        initial = "empty" if initial == "unknown" else initial
     before = {} if initial == "empty" else {k: value() for k in range(n_keys) if rng.random() < 0.6}
+    before = {k: v for k, v in before.items() if k not in lists}
+    elements = iter(range(1, 1000))
     sessions = max(rng.randint(*mix.sessions), rng.randint(*mix.sessions))
     store = rng.choice(mix.stores)
     todo: list[list[Txn]] = [[] for _ in range(sessions)]
     for i, shape in enumerate(_shapes(rng, mix, n_keys)):
         session = rng.choice([i % sessions, rng.randrange(sessions)])
-        todo[session].append(_transaction(rng, mix, session, keys, shape, value))
+        shape = [(LIST_KINDS.get(kind, kind) if key in lists else kind, key) for kind, key in shape]
+        txn = _transaction(rng, mix, session, keys, shape, value)
+        for op in txn.plan:
+            op.value = next(elements) if op.kind == "append" else op.value
+        todo[session].append(txn)
     world = World(keys, initial, before, rng.choice(mix.times), [])
     _run(rng, world, todo, store, values)
     return world
@@ -270,12 +284,13 @@ def _run(rng: random.Random, world: World, todo: list[list[Txn]], store: Store, 
             if store == "serial":
                 _alone(rng, txn, run, history)
             continue
-        if store in ("snapshot", "stale") and any(run.own.keys() & keys for keys in wrote[txn.base + 1 :]):
+        written = {*run.own, *run.appended}
+        if store in ("snapshot", "stale") and any(written & keys for keys in wrote[txn.base + 1 :]):
             txn.happened = False  # the first committer wins
             txn.outcome = "unknown" if txn.outcome == "unknown" else "aborted"
         if txn.happened:
             _commit(history, run)
-            wrote.append(set(run.own))
+            wrote.append(written)
     if store in ("reordered", "phantom"):
         for txn in rng.sample(world.txns, len(world.txns)):
             _alone(rng, txn, _Running(txn), history, store == "phantom")
@@ -296,6 +311,7 @@ def _alone(
 
 def _commit(history: list[dict[int, Any]], run: _Running) -> None:
     state = history[-1] | run.own
+    state |= {k: state.get(k, ()) + tuple(added) for k, added in run.appended.items()}
     history.append({k: v for k, v in state.items() if v is not ABSENT})
 
 
@@ -305,6 +321,7 @@ class _Running:
     def __init__(self, txn: Txn) -> None:
         self.txn = txn
         self.own: dict[int, Any] = {}
+        self.appended: dict[int, list[Any]] = {}
         self.cursors: dict[int, list[Any]] = {}  # -> [next key, bound, own writes it sees (None: all), ended]
 
     def step(self, rng: random.Random, op: Op, state: dict[int, Any]) -> None:
@@ -313,6 +330,10 @@ class _Running:
             pass
         elif op.kind == "put":
             self.own[op.key] = op.value
+        elif op.kind == "append":
+            self.appended.setdefault(op.key, []).append(op.value)
+        elif op.kind == "list":
+            op.result = (*view.get(op.key, ()), *self.appended.get(op.key, ()))
         elif op.kind == "get":
             op.result = view.get(op.key, ABSENT)
         elif op.kind == "delete":
@@ -350,11 +371,13 @@ def _scramble(rng: random.Random, ops: list[Op], values: list[Any]) -> None:
         op.result = rng.choice([*values[:3], ABSENT])
     elif op.kind == "delete" and op.result is not None:
         op.result = not op.result
+    elif op.kind == "list" and op.result:
+        op.result = tuple(rng.sample(op.result, rng.randint(0, len(op.result))))
 
 
 def _plant(rng: random.Random, world: World) -> None:
     """Change one result to another plausible one, or one transaction's outcome, session or time."""
-    kinds = ("get", "delete", "scan", "next")
+    kinds = ("get", "delete", "scan", "next", "list")
     reads = [(t, op) for t in world.txns for op in t.ops if op.kind in kinds and not op.failed]
     if reads and rng.random() < 0.8:
         txn, op = rng.choice(reads)
@@ -380,6 +403,8 @@ def _plant_read(rng: random.Random, world: World, op: Op) -> None:
 
     if op.kind == "get":
         op.result = rng.choice([another(op.key), another(op.key), ABSENT])
+    elif op.kind == "list":
+        _plant_list(rng, world, op)
     elif op.kind == "delete" and op.result is not None:
         op.result = not op.result
     elif op.kind == "next" and op.result is not None:
@@ -390,6 +415,31 @@ def _plant_read(rng: random.Random, world: World, op: Op) -> None:
             del op.result[key]
         else:
             op.result[key] = another(key)
+
+
+def _plant_list(rng: random.Random, world: World, op: Op) -> None:
+    """A shorter list, another's, one more element, two of them swapped, one twice, one missing."""
+    seen = list(op.result)
+    others = [list(o.result) for t in world.txns for o in t.ops if o.kind == "list" and o.key == op.key and not o.failed]
+    added = [o.value for t in world.txns for o in t.ops if o.kind == "append" and o.key == op.key]
+    at = rng.randint(0, len(seen))
+    what = rng.choice(["shorter", "shorter", "another", "another", "more", "more", "swap", "twice", "less", "nowhere"])
+    if what == "shorter":
+        seen = seen[:at]
+    elif what == "another":
+        seen = rng.choice(others)
+    elif what == "more":
+        seen = [*seen, *rng.sample(added, min(1, len(added)))]
+    elif what == "swap" and len(seen) > 1:
+        i, j = rng.sample(range(len(seen)), 2)
+        seen[i], seen[j] = seen[j], seen[i]
+    elif what == "twice" and seen:
+        seen.insert(at, rng.choice(seen))
+    elif what == "less":
+        seen = seen[:at] + seen[at + 1 :]
+    elif what == "nowhere":
+        seen.insert(at, 5000)
+    op.result = tuple(seen)
 
 
 # --- building ---------------------------------------------------------------------------------------------
@@ -407,6 +457,10 @@ def _build(world: World) -> Trace:
             built = histories.get(key, op.result)
         elif op.kind == "delete":
             built = histories.delete(key, op.result)
+        elif op.kind == "append":
+            built = histories.append(key, op.value)
+        elif op.kind == "list":
+            built = histories.list_(key, op.result or ())
         elif op.kind == "scan":
             found = sorted((op.result or {}).items())
             built = histories.scan(bound(op.low), bound(op.high), {world.keys[k]: v for k, v in found})

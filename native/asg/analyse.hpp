@@ -13,8 +13,8 @@
 
 namespace boomslang {
 
-constexpr int32_t ABSENT = -1, PRESENT = -2, UNKNOWN_INIT = -3;
-enum Kind : uint8_t { PUT, GET, DELETE, SCAN, ITERATOR, NEXT };
+constexpr int32_t ABSENT = -1, PRESENT = -2, UNKNOWN_INIT = -3, IMPOSSIBLE = -4;
+enum Kind : uint8_t { PUT, GET, DELETE, SCAN, ITERATOR, NEXT, BEGIN, COMMIT, ABORT, APPEND, LIST };
 enum Flag : uint8_t { FOUND = 1, NOTHING = 2, ERROR = 4, END = 8 };
 enum Outcome : uint8_t { COMMITTED, ABORTED, UNKNOWN };
 enum ReadKind : uint8_t { ITEM, PREDICATE };
@@ -50,13 +50,39 @@ struct Internal {  // reads that contradict the transaction's own writes
     std::vector<int32_t> op;
 };
 
+// What list reads say about the order of appends (lists.cpp). A list that was read is a row of whole transactions, its
+// *blocks*; most reads of a key see the same list, some less of it, so a read is a reference to a list and a length.
+struct Lists {
+    std::vector<int32_t> of, length;  // of each read: its list, or -1; and how many blocks of it. Empty if there are none
+    std::vector<int32_t> key;         // of each list
+    std::vector<int64_t> start;       // lists + 1
+    std::vector<int32_t> txn;         // the blocks
+};
+
+struct ListRead {
+    int64_t read;   // its number among the reads
+    int32_t op;
+    int32_t count;  // elements, without the transaction's own
+};
+
 struct Extracted {
     Writes final, intermediate;
     Reads reads;
     Internal internal;
+    Lists lists;
 };
 
 Extracted extract(const Columns& columns, Limits& limits);
+// Fills out.lists; a read of a list that no order of whole transactions makes gets the pattern IMPOSSIBLE.
+void find_lists(const Columns& columns, const std::vector<ListRead>& found, Extracted& out, Limits& limits);
+
+constexpr uint8_t ASSUMED = 3;  // in place of an outcome: unknown, but let us suppose that it committed
+
+struct ListView {
+    std::span<const int32_t> of, length, key;
+    std::span<const int64_t> start;
+    std::span<const int32_t> txn;
+};
 
 struct Links {
     std::vector<int32_t> writer;      // of each read: its only candidate, -1 the initial state, -2 several, -3 none
@@ -64,11 +90,17 @@ struct Links {
     std::vector<int32_t> init;        // initial values, where the reads fix them
     std::vector<int64_t> orphans;     // reads of transactions that are in, without any candidate
     std::vector<int64_t> forced_by;   // of each transaction of unknown outcome that is in: the read that took its value, or -1
+    std::vector<int32_t> list_from, list_to;  // the order of appends, as far as the list reads of transactions that are in show it
+    std::vector<int64_t> list_read;           // of each of these edges: the read that shows it
+    std::vector<int32_t> doubtful;            // transactions that may be in, and whose list reads would then say more
     std::vector<int64_t> init_by;     // of each key with unknown initial value: the read that fixed it, or -1 (empty if none unknown)
 };
 
 Links link(std::span<const uint8_t> outcome, std::span<const int64_t> read_start, std::span<const int32_t> read_key,
            std::span<const int32_t> read_value, std::span<const int64_t> key_start, std::span<const int32_t> write_txn,
-           std::span<const int32_t> write_value, std::span<const int32_t> init, Limits& limits);
+           std::span<const int32_t> write_value, std::span<const int32_t> init, const ListView& lists, Limits& limits);
+// The rest of link's work, where there are lists.
+void order_appends(std::span<const int64_t> read_start, std::span<const int64_t> key_start,
+                   std::span<const int32_t> write_txn, const ListView& lists, Links& out, Limits& limits);
 
 }  // namespace boomslang

@@ -37,6 +37,9 @@ NB_MODULE(_analyse, m) {
             d["internal"] = nb::make_tuple(out(std::move(e.internal.txn)), out(std::move(e.internal.op)),
                                            out(std::move(e.internal.key)), out(std::move(e.internal.seen)),
                                            out(std::move(e.internal.own)));
+            Lists& l = e.lists;
+            d["lists"] = nb::make_tuple(out(std::move(l.of)), out(std::move(l.length)), out(std::move(l.key)),
+                                        out(std::move(l.start)), out(std::move(l.txn)));
             return d;
         },
         nb::arg("keys"), nb::arg("txn_ops"), nb::arg("txn_outcome"), nb::arg("op_kind"), nb::arg("op_flags"),
@@ -46,21 +49,26 @@ NB_MODULE(_analyse, m) {
     m.def(
         "link",
         [](In<uint8_t> outcome, In<int64_t> read_start, In<int32_t> read_key, In<int32_t> read_value,
-           In<int64_t> key_start, In<int32_t> write_txn, In<int32_t> write_value, In<int32_t> init, double seconds,
+           In<int64_t> key_start, In<int32_t> write_txn, In<int32_t> write_value, In<int32_t> init, In<int32_t> list_of,
+           In<int32_t> list_length, In<int32_t> list_key, In<int64_t> list_start, In<int32_t> list_txn, double seconds,
            double megabytes) {
             Limits limits(seconds, megabytes);
+            ListView lists{view(list_of), view(list_length), view(list_key), view(list_start), view(list_txn)};
             Links l;
             nb::dict d;
             auto work = [&] {
                 l = link(view(outcome), view(read_start), view(read_key), view(read_value), view(key_start),
-                         view(write_txn), view(write_value), view(init), limits);
+                         view(write_txn), view(write_value), view(init), lists, limits);
             };
             d["stopped"] = guarded(limits, work, [] {});
             d["writer"] = out(std::move(l.writer)), d["state"] = out(std::move(l.state));
             d["init"] = out(std::move(l.init)), d["orphans"] = out(std::move(l.orphans));
             d["forced_by"] = out(std::move(l.forced_by)), d["init_by"] = out(std::move(l.init_by));
+            d["list_from"] = out(std::move(l.list_from)), d["list_to"] = out(std::move(l.list_to));
+            d["list_read"] = out(std::move(l.list_read)), d["doubtful"] = out(std::move(l.doubtful));
             return d;
         },
         nb::arg("outcome"), nb::arg("read_start"), nb::arg("read_key"), nb::arg("read_value"), nb::arg("key_start"),
-        nb::arg("write_txn"), nb::arg("write_value"), nb::arg("init"), nb::arg("seconds"), nb::arg("megabytes"));
+        nb::arg("write_txn"), nb::arg("write_value"), nb::arg("init"), nb::arg("list_of"), nb::arg("list_length"),
+        nb::arg("list_key"), nb::arg("list_start"), nb::arg("list_txn"), nb::arg("seconds"), nb::arg("megabytes"));
 }

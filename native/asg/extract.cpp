@@ -129,6 +129,24 @@ struct Walk {
         });
     }
 
+    // Own appends end the list; what comes before them was read from others.
+    std::vector<ListRead> lists;
+    void list(int32_t op) {
+        int32_t key = c.op_key[op], range = c.op_range[op];
+        int64_t first = c.range_items[range], last = c.range_items[range + 1];
+        limits.step(uint32_t(last - first) / 8 + 1);
+        if (own_txn[size_t(key)] == txn) {
+            for (int64_t o = op; o-- > c.txn_ops[txn];) {
+                if (c.op_kind[o] != APPEND || c.op_key[o] != key || c.op_flags[o] & ERROR) continue;
+                if (last == first || c.item_value[last - 1] != c.op_value[o])
+                    return broken(key, last == first ? ABSENT : c.item_value[last - 1], own_value[size_t(key)], op);
+                --last;
+            }
+        }
+        lists.push_back({int64_t(out.reads.key.size()), op, int32_t(last - first)});
+        external(key, last == first ? ABSENT : c.item_value[last - 1], ITEM, op);
+    }
+
     void advance(int32_t op) {
         auto found = iterators.find(c.op_range[op]);
         if (found == iterators.end()) return;  // its open failed: nothing is known
@@ -144,6 +162,7 @@ struct Walk {
         if (c.op_flags[o] & ERROR) return;
         switch (c.op_kind[o]) {
             case PUT:
+            case APPEND:
                 return write(c.op_key[o], c.op_value[o], o);
             case GET:
                 return observe(c.op_key[o], c.op_value[o], ITEM, o);
@@ -161,6 +180,8 @@ struct Walk {
             }
             case NEXT:
                 return observing ? advance(o) : void();
+            case LIST:
+                return observing ? list(o) : void();
             default:
                 return;
         }
@@ -181,6 +202,7 @@ struct Walk {
         }
         sort(out.final);
         sort(out.intermediate);
+        if (!lists.empty()) find_lists(c, lists, out, limits);
     }
 
     // By key (a counting sort, which keeps the order of transactions), then by value within the key.

@@ -11,7 +11,7 @@ namespace boomslang {
 
 Links link(std::span<const uint8_t> outcome, std::span<const int64_t> read_start, std::span<const int32_t> read_key,
            std::span<const int32_t> read_value, std::span<const int64_t> key_start, std::span<const int32_t> write_txn,
-           std::span<const int32_t> write_value, std::span<const int32_t> init, Limits& limits) {
+           std::span<const int32_t> write_value, std::span<const int32_t> init, const ListView& lists, Limits& limits) {
     const int32_t txns = int32_t(outcome.size());
     Links out;
     out.init.assign(init.begin(), init.end());
@@ -29,9 +29,18 @@ Links link(std::span<const uint8_t> outcome, std::span<const int64_t> read_start
         out.orphans.clear();
         std::vector<int32_t> work;
         for (int32_t t = 0; t < txns; ++t) {
-            out.state[size_t(t)] = outcome[t] == COMMITTED ? 0 : outcome[t] == UNKNOWN ? 1 : 2;
-            if (outcome[t] == COMMITTED) work.push_back(t);
+            bool in = outcome[t] == COMMITTED || outcome[t] == ASSUMED;
+            out.state[size_t(t)] = in ? 0 : outcome[t] == UNKNOWN ? 1 : 2;
+            if (in) work.push_back(t);
         }
+        std::vector<int64_t> shown(lists.key.begin(), lists.key.end());  // of each list, where its unseen part starts
+        for (size_t l = 0; l < shown.size(); ++l) shown[l] = lists.start[l];
+        auto force = [&](int32_t w, int64_t r) {
+            if (out.state[size_t(w)] != 1) return;
+            out.state[size_t(w)] = 0;
+            if (out.forced_by[size_t(w)] < 0) out.forced_by[size_t(w)] = r;
+            work.push_back(w);
+        };
         for (size_t i = 0; i < work.size(); ++i) {
             int32_t t = work[i];
             for (int64_t r = read_start[t]; r < read_start[t + 1]; ++r) {
@@ -61,16 +70,26 @@ Links link(std::span<const uint8_t> outcome, std::span<const int64_t> read_start
                     if (!from_init) out.orphans.push_back(r);
                 } else if (found == 1 && !from_init) {
                     writer = only;
-                    if (out.state[size_t(only)] == 1) {
-                        out.state[size_t(only)] = 0;
-                        if (out.forced_by[size_t(only)] < 0) out.forced_by[size_t(only)] = r;
-                        work.push_back(only);
+                    force(only, r);
+                }
+                if (lists.of.empty() || lists.of[r] < 0 || writer == -3) continue;
+                // A list shows every transaction in it. (If one of them cannot be in, that is found here once, and
+                // once is enough.)
+                int64_t& at = shown[size_t(lists.of[r])];
+                for (int64_t end = lists.start[lists.of[r]] + lists.length[r]; at < end; ++at) {
+                    int32_t w = lists.txn[at];
+                    if (out.state[size_t(w)] == 2) {
+                        writer = -3;
+                        out.orphans.push_back(r);
+                        break;
                     }
+                    force(w, r);
                 }
             }
         }
     }
     std::sort(out.orphans.begin(), out.orphans.end());
+    if (!lists.of.empty()) order_appends(read_start, key_start, write_txn, lists, out, limits);
     return out;
 }
 

@@ -52,8 +52,9 @@ Answer Engine::available() {
         for (size_t i = 0; i < p_.edge_from.size(); ++i) edge_to[size_t(at[size_t(p_.edge_from[i])]++)] = p_.edge_to[i];
     }
     std::vector<int32_t> queue;
+    auto out = [&](int32_t node) { return order_.txn_of(node) >= 0 && p_.state[order_.txn_of(node)] == OUT; };
     auto arrive = [&](int32_t node) {
-        if (--missing[size_t(node)] == 0) queue.push_back(node);
+        if (--missing[size_t(node)] == 0 && !out(node)) queue.push_back(node);
     };
     auto satisfy = [&](int32_t& list, int32_t by) {
         for (int32_t r = list; r >= 0; r = next[size_t(r)]) {
@@ -64,7 +65,7 @@ Answer Engine::available() {
         list = -1;
     };
     for (int32_t v = 0; v < order_.nodes(); ++v)
-        if (missing[size_t(v)] == 0 && (order_.txn_of(v) < 0 || p_.state[order_.txn_of(v)] != OUT)) queue.push_back(v);
+        if (missing[size_t(v)] == 0 && !out(v)) queue.push_back(v);
     for (size_t i = 0; i < queue.size(); ++i) {
         limits_.step(16);
         int32_t node = queue[i], t = order_.txn_of(node);

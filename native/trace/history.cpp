@@ -512,8 +512,7 @@ void History::check_lists() const {
           if (is_list[item_key[i]]) both(row, item_key[i]);
         break;
       case Op::append:
-        if (txn_outcome[op_txn_[row]] != aborted)
-          appends.push_back({key, op_value[row], static_cast<std::uint32_t>(row)});
+        appends.push_back({key, op_value[row], static_cast<std::uint32_t>(row)});
         break;
       default: break;
     }

@@ -5,7 +5,8 @@ Three parts (section 4.2 of the paper, and its appendix):
 - the *write history*: for each key, who finally wrote what (`write_*`, sorted by key, value, transaction);
 - the *read lineage*: for each read of somebody else's value, who may have written it (`read_*`, grouped by
   transaction; `read_writer` is the only candidate, INITIAL, SEVERAL or NONE);
-- the *known graph*: the edges of reads with one candidate, session order and real-time order.
+- the *known graph*: the edges of reads with one candidate, session order and real-time order, and the order of
+  appends that list reads show.
 
 A transaction's *state* is what we know of it: IN the history (it committed, or a read shows that it did), MAYBE
 (outcome unknown) or OUT (aborted). Everything is arrays; the pass over the operations is native code.
@@ -14,7 +15,7 @@ A transaction's *state* is what we know of it: IN the history (it committed, or 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,8 @@ PRESENT = -2
 """A read's pattern: any value, but not absent (a delete that found something)."""
 UNKNOWN_INITIAL = -3
 """The initial value of a key that the trace leaves open."""
+IMPOSSIBLE = -4
+"""A read's pattern: a list that no order of whole transactions makes."""
 
 INITIAL, SEVERAL, NONE = -1, -2, -3
 """`read_writer`, where it is not a transaction."""
@@ -45,6 +48,45 @@ ITEM, PREDICATE = 0, 1
 
 
 Internal = tuple[Int32, Int32, Int32, Int32, Int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Lists:
+    """The lists that were read (native/asg/lists.cpp): rows of transactions, each with all its appends to the key.
+
+    Most reads of a key see the same list, some less of it; so a read is a reference to a list and a length.
+    """
+
+    of: Int32
+    """Of each read: its list; -1 if it is no list read, or read the empty list. Empty if there are no lists at all."""
+    length: Int32
+    """Of each read: how many transactions of the list it saw."""
+    key: Int32
+    start: Int64
+    txn: Int32
+    """The transactions of list l: `start[l]` up to `start[l + 1]`."""
+
+    def blocks(self, read: int) -> Int32:
+        """The transactions in the list that this read saw, in order. None, if it is no list read."""
+        if not len(self.of) or self.of[read] < 0:
+            return self.txn[:0]
+        first = int(self.start[self.of[read]])
+        return self.txn[first : first + int(self.length[read])]
+
+    def restrict(self, reads: Int64, new: Int32, key_new: Int32) -> Lists:
+        """Those of these reads, with transactions and keys numbered anew."""
+        if not len(self.of):
+            return self
+        of, length = self.of[reads], self.length[reads]
+        used = np.unique(of[of >= 0])
+        longest = np.zeros(len(self.key), np.int64)
+        np.maximum.at(longest, of[of >= 0], length[of >= 0])
+        rows = [self.txn[self.start[u] : self.start[u] + longest[u]] for u in used.tolist()]
+        renumbered = np.full(len(self.key) + 1, -1, np.int32)
+        renumbered[used] = np.arange(len(used), dtype=np.int32)
+        start = np.concatenate(([0], np.cumsum(longest[used]))).astype(np.int64)
+        txn = new[np.concatenate(rows)] if rows else self.txn[:0]
+        return Lists(renumbered[of], length, key_new[self.key[used]], start, txn)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,8 +129,18 @@ class ASG:
     intermediate: tuple[Int32, Int32, Int32, Int32]
     """Writes that their own transaction overwrote: transaction, key, value, operation; sorted like the writes."""
 
+    lists: Lists
+    list_from: Int32
+    list_to: Int32
+    list_read: Int64
+    """The order of appends, as edges between transactions, and of each edge a read that shows it."""
+    doubtful: Int32
+    """Transactions of unknown outcome whose list reads would say more about that order if they committed."""
+
     ordered: NDArray[np.bool_]
     """Has the transaction session and time edges? (In a part, only those that were kept.)"""
+    supposed: dict[int, int] = field(default_factory=dict)
+    """See `suppose`."""
     key_of: Int64 | None = None
     """The trace's number of each key here; None: the same."""
 
@@ -192,6 +244,7 @@ class ASG:
         needed = keep.copy()
         for r in reads.tolist():
             needed[self.write_txn[self.writes_of(int(self.read_key[r]), int(self.read_value[r]))]] = True
+            needed[self.lists.blocks(r)] = True
         old = np.flatnonzero(needed)
         new = np.full(self.transactions, -1, np.int32)
         new[old] = np.arange(len(old), dtype=np.int32)
@@ -225,6 +278,7 @@ class ASG:
             read_op=self.read_op[reads],
             read_kind=self.read_kind[reads],
             initial=initial[used],
+            lists=self.lists.restrict(reads, new, key_new),
             internal=self._internal_part(internal, keep, new, key_new),
             intermediate=_EMPTY4,
             ordered=(self.ordered & keep)[old],
@@ -252,17 +306,30 @@ class ASG:
 
 
 _EMPTY = np.zeros(0, np.int32)
+_EMPTY64 = np.zeros(0, np.int64)
 _EMPTY4 = (_EMPTY,) * 4
 _EMPTY5 = (_EMPTY,) * 5
+
+
+_SUPPOSED_IN = 3
+"""In place of an outcome: unknown, but suppose that it committed."""
+
+
+def suppose(asg: ASG, transactions: list[int], *, committed: bool) -> ASG:
+    """The ASG if these transactions of unknown outcome committed, or if they did not."""
+    outcome = _SUPPOSED_IN if committed else int(Outcome.ABORTED)
+    return _linked(replace(asg, supposed={**asg.supposed, **dict.fromkeys(transactions, outcome)}))
 
 
 def _linked(part: ASG, seconds: float = 0.0, megabytes: float = 0.0) -> ASG:
     # A transaction that contradicts itself cannot have committed, if we do not know that it did.
     outcome = part.outcome
     impossible = part.internal[0][outcome[part.internal[0]] == Outcome.UNKNOWN]
-    if len(impossible):
+    if len(impossible) or part.supposed:
         outcome = outcome.copy()
+        outcome[list(part.supposed)] = list(part.supposed.values())
         outcome[impossible] = Outcome.ABORTED
+    lists = part.lists
     links: dict[str, Any] = _analyse.link(
         outcome,
         part.read_start,
@@ -272,6 +339,11 @@ def _linked(part: ASG, seconds: float = 0.0, megabytes: float = 0.0) -> ASG:
         part.write_txn,
         part.write_value,
         part.initial,
+        lists.of,
+        lists.length,
+        lists.key,
+        lists.start,
+        lists.txn,
         seconds,
         megabytes,
     )
@@ -285,6 +357,10 @@ def _linked(part: ASG, seconds: float = 0.0, megabytes: float = 0.0) -> ASG:
         orphans=links["orphans"],
         forced_by=links["forced_by"],
         initial_by=links["init_by"],
+        list_from=links["list_from"],
+        list_to=links["list_to"],
+        list_read=links["list_read"],
+        doubtful=links["doubtful"],
     )
 
 
@@ -339,9 +415,14 @@ def build_asg(trace: Trace, *, seconds: float | None = None, megabytes: float | 
         read_kind=read_kind,
         read_writer=_EMPTY,
         initial=initial,
-        orphans=np.zeros(0, np.int64),
-        forced_by=np.zeros(0, np.int64),
-        initial_by=np.zeros(0, np.int64),
+        orphans=_EMPTY64,
+        forced_by=_EMPTY64,
+        initial_by=_EMPTY64,
+        lists=Lists(*found["lists"]),
+        list_from=_EMPTY,
+        list_to=_EMPTY,
+        list_read=_EMPTY64,
+        doubtful=_EMPTY,
         internal=found["internal"],
         intermediate=found["intermediate"],
         ordered=np.ones(len(trace), bool),

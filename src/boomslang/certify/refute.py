@@ -11,13 +11,14 @@ Adya's dependencies (thesis, 1999, chapter 4) are put as places on a line, after
 constraints of Papadimitriou (The serializability of concurrent database updates, JACM 1979): for a read
 that takes w's version of x, every other writer of x is placed before w or after the reader. A transaction
 outside the core that no kept read could have read from need not commit, and is left out; the others are
-few. Nothing here is shared with the solver that found the core.
+few. A list read takes the version of the last transaction in the list, and says that those in it appended in
+that order and nobody else before its last. Nothing here is shared with the solver that found the core.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -74,6 +75,7 @@ class _Seen(NamedTuple):
     value: int
     item: bool
     since: int  # own writes from this operation on may or may not show
+    elements: tuple[int, ...] | None = None  # of a list read
 
 
 def _seen(trace: Trace, row: int, key: int) -> _Seen | None:
@@ -84,6 +86,9 @@ def _seen(trace: Trace, row: int, key: int) -> _Seen | None:
     here = int(trace.op_key[row]) == key
     if kind == Kind.GET and here:
         return _Seen(int(trace.op_value[row]), True, row)
+    if kind == Kind.LIST and here:
+        elements = trace.item_value[trace.range_items[r] : trace.range_items[r + 1]]
+        return _Seen(ABSENT, True, row, tuple(elements.tolist()))
     if kind == Kind.DELETE and here and flags & (Flag.FOUND | Flag.NOTHING):
         return _Seen(SOME_VALUE if flags & Flag.FOUND else ABSENT, True, row)
     if kind not in (Kind.SCAN, Kind.NEXT):
@@ -122,7 +127,7 @@ def _written(trace: Trace, rows: Iterable[int]) -> list[tuple[int, int, int]]:
     for row in rows:
         kind, flags = int(trace.op_kind[row]), int(trace.op_flags[row])
         if not flags & Flag.ERROR:
-            if kind == Kind.PUT:
+            if kind in (Kind.PUT, Kind.APPEND):
                 writes.append((row, int(trace.op_key[row]), int(trace.op_value[row])))
             elif kind == Kind.DELETE and not flags & Flag.NOTHING:
                 writes.append((row, int(trace.op_key[row]), ABSENT))
@@ -135,7 +140,7 @@ def _fits(seen: int, value: int) -> bool:
 
 def _all_writers(trace: Trace, keys: set[int]) -> dict[int, dict[int, int]]:
     """key -> {transaction: what it left there}, over the whole trace."""
-    writing = (trace.op_kind == Kind.PUT) | (trace.op_kind == Kind.DELETE)
+    writing = np.isin(trace.op_kind, (Kind.PUT, Kind.DELETE, Kind.APPEND))
     rows = np.flatnonzero(writing & np.isin(trace.op_key, np.array(sorted(keys), dtype=np.int64)))
     txns = np.searchsorted(trace.txn_ops, rows, side="right") - 1
     left: dict[int, dict[int, int]] = {key: {} for key in keys}
@@ -143,6 +148,25 @@ def _all_writers(trace: Trace, keys: set[int]) -> dict[int, dict[int, int]]:
         for _, key, value in _written(trace, [row]):
             left[key][t] = value
     return left
+
+
+def _blocks(trace: Trace, reader: int, key: int, elements: tuple[int, ...]) -> list[int] | None:
+    """The transactions whose appends to the key, one after the other, make this list. None: no such row."""
+    rows = np.flatnonzero((trace.op_kind == Kind.APPEND) & (trace.op_key == key))
+    rows = rows[trace.op_flags[rows] & Flag.ERROR == 0]
+    appended: dict[int, list[int]] = {}
+    for row, t in zip(rows.tolist(), (np.searchsorted(trace.txn_ops, rows, side="right") - 1).tolist(), strict=True):
+        appended.setdefault(t, []).append(int(trace.op_value[row]))
+    by_first = {block[0]: t for t, block in appended.items()}
+    row_of: list[int] = []
+    at = 0
+    while at < len(elements):
+        t = by_first.get(elements[at], reader)
+        if t == reader or t in row_of or list(elements[at : at + len(appended[t])]) != appended[t]:
+            return None
+        row_of.append(t)
+        at += len(appended[t])
+    return row_of
 
 
 # --- the encoding -----------------------------------------------------------------------------------------
@@ -161,13 +185,22 @@ def _unsatisfiable(trace: Trace, level: str, kept: set[int], reads: set[tuple[in
     timed = strict or (level.startswith("strong-") and not session)
 
     internal, external = _binding_reads(trace, kept, reads)
-    left = _all_writers(trace, {key for _, key, _ in external})
+    lists: list[tuple[int, int, list[int]]] = []
+    for t, key, seen in external:
+        if seen.elements is not None:
+            row = _blocks(trace, t, key, seen.elements)
+            if row is None:
+                internal.add(t)
+            else:
+                lists.append((t, key, row))
+    external = [read for read in external if read[2].elements is None]
+    left = _all_writers(trace, {key for _, key, _ in external} | {key for _, key, _ in lists})
     aborted = {t for t in kept if trace.txn_outcome[t] == Outcome.ABORTED}
     sources = [
         [w for w, value in left[key].items() if w != t and w not in aborted and _fits(seen.value, value)]
         for t, key, seen in external
     ]
-    actors = sorted((kept - aborted).union(*sources))
+    actors = sorted((kept - aborted).union(*sources, *(set(row) - aborted for _, _, row in lists)))
     finals = {t: {k: v for _, k, v in _written(trace, _rows(trace, t))} for t in actors}
 
     solver = z3.Solver()
@@ -214,6 +247,19 @@ def _unsatisfiable(trace: Trace, level: str, kept: set[int], reads: set[tuple[in
                     option.append(z3.Or(z3.Not(committed[p]), begin[t] < commit[p], *overwritten))
             options.append(z3.And(*option))
         solver.add(z3.Implies(committed[t], z3.Or(*options)))
+    for t, key, row in lists:
+        if aborted & set(row):
+            solver.add(z3.Not(committed[t]))
+            continue
+        says = [committed[w] for w in row] + [commit[a] < begin[b] for a, b in pairwise(row)]
+        says += [commit[w] < begin[t] for w in row[-1:]]
+        for p in actors:
+            if key in finals[p] and p not in row:
+                after = [commit[w] < begin[p] for w in row[-1:]]
+                if p != t and item_rw:
+                    after.append(begin[t] < commit[p])
+                says.append(z3.Implies(committed[p], z3.And(*after)))
+        solver.add(z3.Implies(committed[t], z3.And(*says)))
     return bool(solver.check() == z3.unsat)
 
 
@@ -234,6 +280,13 @@ def _binding_reads(
         if t not in kept or trace.txn_outcome[t] == Outcome.ABORTED:
             continue
         own = [(at, value) for at, k, value in _written(trace, range(int(trace.txn_ops[t]), row)) if k == key]
+        if seen.elements is not None:  # own appends are at the list's end
+            mine, cut = tuple(v for _, v in own), len(seen.elements) - len(own)
+            if cut < 0 or seen.elements[cut:] != mine:
+                internal.add(t)
+            else:
+                external.append((t, key, seen._replace(elements=seen.elements[:cut])))
+            continue
         before = [value for at, value in own if at < seen.since]
         if any(_fits(seen.value, value) for value in before[-1:] + [v for at, v in own if at > seen.since]):
             continue

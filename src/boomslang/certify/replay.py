@@ -10,15 +10,17 @@ code with the solver, trusts nothing in the witness, and knows only what levels 
     read committed         a read sees some version before its transaction
 
 A version is the last write of a key by an ordered transaction. strong-session- keeps the order of sessions,
-strict and strong- the order in time of transactions that do not overlap.
+strict and strong- the order in time of transactions that do not overlap. (Lists: see replay_lists.py.)
 """
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from boomslang.certify.certificate import Witness
+from boomslang.certify.replay_lists import replay_lists
 from boomslang.trace import ABSENT, NO_TIME, Flag, Initial, Kind, Outcome, Trace
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -72,6 +74,9 @@ def _replay(trace: Trace, witness: Witness) -> None:
     reads = _Reads(trace, witness, base, begin, commit)
     for observed in _observations(trace, reads.counts):
         reads.explain(*observed)
+    told, latest = (reads.told if reads.named else None), base == "repeatable-read"
+    refuse = partial(_refuse, trace, op=True)
+    reads.used += replay_lists(trace, begin, commit, reads.counts, told, latest, refuse)
     if reads.named and reads.used != len(reads.read) - 1:
         raise ReplayError("a writer is named twice, or for no read of an ordered transaction from others")
 
@@ -126,7 +131,7 @@ class _Reads:
         self.initial[keys] = _ints("initial", [value for _, value in witness.initial], ABSENT, unnamed + 1)
         # All writes by (key, row), then the versions by (key, position); each list opens with a sentinel.
         deletes = (trace.op_kind == Kind.DELETE) & (trace.op_flags & Flag.NOTHING == 0)
-        row = np.flatnonzero(((trace.op_kind == Kind.PUT) | deletes) & self.counts)
+        row = np.flatnonzero((np.isin(trace.op_kind, (Kind.PUT, Kind.APPEND)) | deletes) & self.counts)
         self.write = np.append(-1, np.sort(trace.op_key[row] * np.int64(self.rows) + row))
         key, row = np.divmod(self.write[1:], self.rows)
         txn, wrote = self.txn[row], np.where(deletes[row], ABSENT, trace.op_value[row])
@@ -138,7 +143,7 @@ class _Reads:
         if base == "snapshot-isolation":
             overlap = (key[1:] == key[:-1]) & (commit[txn[:-1]] > begin[txn[1:]])
             _refuse(trace, txn[1:][overlap], "writes a key that another, overlapping one writes")
-        self.named = base in LEVELS[:2]  # the witness names each read's writer, and the version orders
+        self.used, self.named = 0, base in LEVELS[:2]  # the witness names each read's writer, and the version orders
         if self.named:
             row = _ints("read_op", witness.read_op, 0, self.rows - 1)
             code = _ints("read_key", witness.read_key, 0, len(self.initial)) * self.rows + row
@@ -146,13 +151,19 @@ class _Reads:
             if not len(row) == len(code) == len(source) == len(witness.read_key):
                 raise ReplayError("read_op, read_key and read_writer differ in length")
             by = np.argsort(code)
-            self.read, self.source, self.used = np.append(-1, code[by]), np.append(-1, source[by]), 0
+            self.read, self.source = np.append(-1, code[by]), np.append(-1, source[by])
             keys = _ints("version_order", sorted(witness.version_order), 0, len(self.initial))
             orders = [_ints("version_order", witness.version_order[k], 0, len(trace)) for k in keys.tolist()]
             told = np.repeat(keys, [*map(len, orders)]) * self.places + commit[np.hstack([keys[:0], *orders])]
             several = key[1:][key[1:] == key[:-1]] if base == "repeatable-read" else keys
             if not np.array_equal(told, self.version[1:][np.isin(key, np.append(keys, several))]):
                 raise ReplayError("the version orders are not those of the keys' writers in the order")
+
+    def told(self, row: Array, key: Array | None = None) -> Array:
+        code = (self.trace.op_key[row] if key is None else key) * np.int64(self.rows) + row
+        at = np.searchsorted(self.read, code, side="right") - 1
+        _refuse(self.trace, row[self.read[at] != code], "has a read without a writer", op=True)
+        return self.source[at]
 
     def explain(self, row: Array, key: Array, value: Array, item: Array, since: Array) -> None:
         by = np.argsort(code := key * self.rows + row)  # neighbours in memory: searching is then quick
@@ -171,9 +182,7 @@ class _Reads:
         at = last = np.searchsorted(self.version, base + start) - 1
         last[self.version[last] < base] = 0  # the initial state
         if self.named:
-            told = np.searchsorted(self.read, code, side="right") - 1
-            _refuse(self.trace, row[self.read[told] != code], "has a read without a writer", op=True)
-            self.used, source = self.used + len(row), self.source[told]
+            self.used, source = self.used + len(row), self.told(row, key)
             ended = np.where(source < 0, -1, self.commit[source])
             wanted = np.where(source < 0, -1, np.where(ended < 0, -2, base + ended))
             at = np.searchsorted(self.version, wanted, side="right") - 1

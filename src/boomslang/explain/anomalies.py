@@ -38,6 +38,12 @@ FUTURE = Anomaly(
 )
 INTERNAL = Anomaly("internal", "own write not seen", "a transaction did not see its own write")
 
+INTERLEAVED = Anomaly("G0", "dirty write", "appends of two transactions to one list are interleaved")
+OUT_OF_ORDER = Anomaly(
+    "incompatible-order", "appends out of order", "a list has a transaction's appends in another order than it made"
+)
+TWICE = Anomaly("duplicate-elements", "element twice", "a list holds an element twice that was appended once")
+
 _MEANING = {
     "G0": "a cycle of overwrites",
     "G1c": "a cycle of reads from one another and overwrites",
@@ -102,7 +108,8 @@ def _lost_update(level: Level, edges: list[Edge]) -> bool:
     """Two writers of one key, of which neither read the other's version."""
     txns = {e.source // level.points for e in edges} | {e.target // level.points for e in edges}
     kinds = {e.kind for e in edges}
-    return len(txns) == 2 and len({e.key for e in edges}) == 1 and kinds <= {Dependency.RW, Dependency.WW}
+    both = {Dependency.RW, Dependency.WW}
+    return len(txns) == 2 and len({e.key for e in edges}) == 1 and kinds <= both and Dependency.RW in kinds
 
 
 def _inside(level: Level, edge: Edge) -> bool:

@@ -94,7 +94,8 @@ def complete(asg: ASG, parts: Parts) -> Parts:
             if len(asg.initial_by):
                 take(int(asg.initial_by[key]))
             writers = asg.write_txn[asg.writes_of(key, pattern)]
-            needed = {int(read_txn[r]), *writers[asg.state[writers] == OUT].tolist()}
+            seen = np.concatenate([writers, asg.lists.blocks(r)])
+            needed = {int(read_txn[r]), *seen[asg.state[seen] == OUT].tolist()}
             for t in sorted(needed - transactions):
                 transactions.add(t)
                 work.append(t)

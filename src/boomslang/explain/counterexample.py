@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from boomslang.asg.graph import ASG, OUT
+from boomslang.asg.graph import ASG, IMPOSSIBLE, OUT
 from boomslang.certify.certificate import Core
 from boomslang.explain.anomalies import FUTURE, G1A, G1B, INTERNAL, THIN_AIR, Anomaly, name_anomaly
 from boomslang.explain.argument import Argument, Contradiction
 from boomslang.explain.core import MinimalCore, Parts, shrink
-from boomslang.explain.names import Names, short
+from boomslang.explain.lists import impossible
+from boomslang.explain.names import Names, listed, short
 from boomslang.explain.prover import argue
 from boomslang.levels.level import Level
 from boomslang.trace.model import Kind, Operation, Outcome, Trace
@@ -102,8 +103,12 @@ def _describe(trace: Trace, o: Operation, core: Core, keys: set[int]) -> str:
     if o.kind == Kind.DELETE and touches:
         found = "" if o.found is None else " -> found" if o.found else " -> nothing"
         return f"delete {short(o.key)}{found}"
+    if o.kind == Kind.APPEND and touches:
+        return f"append {value} to {short(o.key)}"
     if not mine:
         return ""
+    if o.kind == Kind.LIST:
+        return f"list {short(o.key)} -> {listed(o.elements)}"
     if o.kind == Kind.GET:
         return f"get {short(o.key)} -> {value}"
     what = "scan" if o.kind == Kind.SCAN else "next"
@@ -137,7 +142,11 @@ def _direct(whole: ASG, made: MinimalCore) -> tuple[Argument, Anomaly] | None:
     asg = made.asg
     names = Names(asg)
     if len(asg.broken):
-        txn, _, key, seen, own = (int(column[asg.broken[0]]) for column in asg.internal)
+        txn, op, key, seen, own = (int(column[asg.broken[0]]) for column in asg.internal)
+        if asg.trace.op_kind[op] == Kind.LIST:
+            saw = listed(asg.trace.operation(op).elements)
+            text = f"{names.txn(txn)} read {names.key(key)} = {saw}, which does not end with its own appends"
+            return Argument((), Contradiction(text)), INTERNAL
         text = (
             f"{names.txn(txn)} read {names.key(key)} = {names.value(seen)}, "
             f"though its own latest write of it was {names.value(own)}"
@@ -148,10 +157,13 @@ def _direct(whole: ASG, made: MinimalCore) -> tuple[Argument, Anomaly] | None:
     r = int(asg.orphans[0])
     reader = int(np.searchsorted(asg.read_start, r, side="right")) - 1
     key, pattern = int(asg.read_key[r]), int(asg.read_value[r])
-    seen_text = f"{names.txn(reader)} read {names.key(key)} = {names.value(pattern)}"
+    seen_text = f"{names.txn(reader)} read {names.key(key)} = {names.seen(r)}"
+    if pattern == IMPOSSIBLE:
+        why, anomaly = impossible(asg.trace, int(asg.read_op[r]))
+        return Argument((), Contradiction(f"{seen_text}, {why}")), anomaly
     old_reader, old_key = int(asg.txn_of[reader]), asg.trace_key(key)
     writers = [int(w) for w in asg.write_txn[asg.writes_of(key, pattern)] if w != reader]
-    out = [w for w in writers if asg.state[w] == OUT]
+    out = [w for w in (*writers, *asg.lists.blocks(r).tolist()) if asg.state[w] == OUT]
     if out:
         w = out[0]
         why = (
@@ -159,8 +171,9 @@ def _direct(whole: ASG, made: MinimalCore) -> tuple[Argument, Anomaly] | None:
             if asg.outcome[w] == Outcome.ABORTED
             else "contradicts itself and so cannot have committed"
         )
+        by = "part of which" if asg.trace.op_kind[int(asg.read_op[r])] == Kind.LIST else "which only"
         return Argument(
-            (), Contradiction(f"{seen_text}, which only {names.txn(w)} wrote, and {names.txn(w)} {why}")
+            (), Contradiction(f"{seen_text}, {by} {names.txn(w)} wrote, and {names.txn(w)} {why}")
         ), G1A
     if reader in asg.write_txn[asg.writes_of(key, pattern)].tolist():
         return Argument(

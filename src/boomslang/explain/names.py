@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from boomslang.asg.graph import ASG, PRESENT
-from boomslang.trace.model import ABSENT
+from boomslang.trace.model import ABSENT, Kind
 from boomslang.trace.scalars import int_to_text
 
 LONGEST = 60
@@ -13,6 +15,15 @@ def short(x: object) -> str:
     """repr, shortened with its length."""
     text = int_to_text(x) if isinstance(x, int) and not isinstance(x, bool) else repr(x)
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 20]}... ({len(text)} characters)"
+
+
+def listed(elements: Sequence[object]) -> str:
+    """A list; of a long one the end, where what matters usually is."""
+    shown = [short(e) for e in elements]
+    while len(shown) > 1 and sum(map(len, shown)) + 2 * len(shown) > LONGEST:
+        shown = shown[1:]
+    gone = len(elements) - len(shown)
+    return "[" + ", ".join([f"{gone} more", *shown] if gone else shown) + "]"
 
 
 class Names:
@@ -35,3 +46,10 @@ class Names:
         if value == ABSENT:
             return "absent"
         return "some value" if value == PRESENT else short(self.asg.trace.values[int(value)])
+
+    def seen(self, read: int) -> str:
+        """What a read saw: a value, or a list."""
+        row = int(self.asg.read_op[read])
+        if self.asg.trace.op_kind[row] == Kind.LIST:
+            return listed(self.asg.trace.operation(row).elements)
+        return self.value(int(self.asg.read_value[read]))

@@ -5,6 +5,7 @@ person would find it: write down the edges that must hold, derive what follows, 
 
     - r read x from w, and p wrote x too: p is before w, or after r. If one would close a cycle, the other holds.
     - A candidate that would close a cycle is none; a read with one candidate left took it; with none left, we are done.
+    - A list shows who appended before whom, and who had not appended yet.
     - With begin and commit points: of two writers of a key, one commits before the other begins.
 
 If nothing follows any more, split into cases, choosing the split most of whose cases end at once.
@@ -16,6 +17,7 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from boomslang.asg.graph import ASG, IN, OUT
 from boomslang.explain.argument import Argument, Contradiction, Step
@@ -66,6 +68,8 @@ class _State:
     ruled_out: dict[tuple[int, int], Step] = field(default_factory=dict)
     committed: dict[int, Step] = field(default_factory=dict)
     """Transactions of unknown outcome that must have committed."""
+    told: set[tuple[int, int]] = field(default_factory=set)
+    """List reads and writers that have been put in order."""
 
     def copy(self) -> _State:
         return _State(
@@ -74,6 +78,7 @@ class _State:
             dict(self.taken),
             dict(self.ruled_out),
             dict(self.committed),
+            set(self.told),
         )
 
 
@@ -219,10 +224,40 @@ class _Prover:
             changed = False
             for r in self.reads:
                 if self.counts(state, r.txn):
+                    changed |= self._listed(state, r)
                     changed |= self._candidates(state, r)
                     changed |= self._passed(state, r)
             if self.ir.graph.points == 2:
                 changed |= self._overlaps(state)
+
+    def _listed(self, state: _State, r: ReadFrom) -> bool:
+        """What a list says about the order of appends."""
+        row = self.asg.lists.blocks(r.read).tolist()
+        if not row:
+            return False
+        seen, changed = self._seen(r), False
+        for w in row:
+            if not self.counts(state, w):
+                text = f"{seen}: {self.names.txn(w)}, whose outcome is unknown, must have committed"
+                state.committed[w] = self._step(text, ())
+                changed = True
+
+        def order(a: int, b: int, text: str) -> bool:
+            edge = self.ir.ww(a, b, r.key)
+            return self.add(state, edge, self._step(f"{seen}, {text}", (), edge))
+
+        if (r.read, -1) not in state.told:
+            state.told.add((r.read, -1))
+            # Those that the core is about directly, so that cycles are short; the others in between.
+            about = [w for w in row if self.asg.ordered[w]]
+            for a, b in (*pairwise(about), *pairwise(row)):
+                changed |= order(a, b, f"in which {self.names.txn(a)}'s append comes before {self.names.txn(b)}'s")
+        for f in self.writers[r.key]:
+            if f not in row and self.counts(state, f) and (r.read, f) not in state.told:
+                state.told.add((r.read, f))
+                one, two = self.names.txn(row[-1]), self.names.txn(f)
+                changed |= order(row[-1], f, f"without {two}'s append: {two} appended after {one}")
+        return changed
 
     def _candidates(self, state: _State, r: ReadFrom) -> bool:
         if r.read in state.taken:
@@ -251,8 +286,7 @@ class _Prover:
         return True
 
     def _seen(self, r: ReadFrom) -> str:
-        value = self.names.value(int(self.asg.read_value[r.read]))
-        return f"{self.names.txn(r.txn)} read {self.names.key(r.key)} = {value}"
+        return f"{self.names.txn(r.txn)} read {self.names.key(r.key)} = {self.names.seen(r.read)}"
 
     def take(
         self, state: _State, r: ReadFrom, w: int, because: tuple[Step, ...], seen: str, only: str
@@ -355,6 +389,7 @@ class _Prover:
                 changed |= self.add(state, after, self._step(text, (took, how), after))
                 continue
             known = before.target in state.out.get(before.source, {})
+            known = known or self.impossible(state, self.ir.ww(w, p, r.key)) is not None
             if not known and (path := self.impossible(state, after)) is not None:
                 mine = f"{reader} read {self.names.txn(w)}'s {key} and not {name}'s"
                 text = f"{mine}, though {name} is before {reader}: {name} is before {self.names.txn(w)}"

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from boomslang.asg.graph import ASG, IN, INITIAL, ITEM, MAYBE, OUT, PRESENT, SEVERAL, UNKNOWN_INITIAL
+from boomslang.asg.graph import ASG, IMPOSSIBLE, IN, INITIAL, ITEM, MAYBE, OUT, PRESENT, SEVERAL, UNKNOWN_INITIAL
 from boomslang.ir.expression import (
     START,
     TRUE,
@@ -203,9 +203,17 @@ class IR:
             if self.is_known(read) and read.candidates != (START,):
                 yield self.wr(read.candidates[0], read)
 
+    def list_order(self) -> tuple[Int64, Int64]:
+        """The nodes between which the order of appends is known, because lists were read."""
+        source, target = self.level.edges[Dependency.WW]
+        sources, targets = self.asg.list_from.astype(np.int64), self.asg.list_to.astype(np.int64)
+        return self.graph.nodes_of(sources, source), self.graph.nodes_of(targets, target)
+
     def known_edges(self) -> Iterator[Edge]:
-        """All known edges but B -> C: reads with one candidate, then the rest of the graph."""
+        """All known edges but B -> C: reads with one candidate, the order of appends, then the rest of the graph."""
         yield from self.known_reads()
+        for a, b, read in zip(*(x.tolist() for x in self.list_order()), self.asg.list_read.tolist(), strict=True):
+            yield Edge(a, b, Dependency.WW, int(self.asg.read_key[read]))
         for sources, targets, kind in self.graph.chunks:
             for a, b in zip(sources.tolist(), targets.tolist(), strict=True):
                 yield Edge(a, b, kind)
@@ -217,8 +225,28 @@ class IR:
         for read in self.read_froms():
             yield from read.expand(self)
         yield from self._initial_axioms()
+        for txn in self.asg.doubtful.tolist():
+            yield from self._shown_by(txn)
         yield from self.superpositions
         yield from self.expressions
+
+    def _shown_by(self, txn: int) -> Iterator[Expression]:
+        """What the list reads of a transaction of unknown outcome say, if it committed."""
+        for read in range(int(self.asg.read_start[txn]), int(self.asg.read_start[txn + 1])):
+            blocks, key = self.asg.lists.blocks(read).tolist(), int(self.asg.read_key[read])
+            if not blocks:
+                continue
+            for w in blocks:
+                if self.asg.state[w] == OUT:
+                    yield Not(self.committed(txn))
+                elif self.committed(w) != TRUE:
+                    yield Implies(self.committed(txn), self.committed(w))
+            for a, b in pairwise(blocks):
+                yield Implies(self.committed(txn), self.ww(a, b, key))
+            for f in self.writers(key):
+                if f not in blocks:
+                    both = all_of(self.committed(txn), self.committed(f))
+                    yield Implies(both, self.ww(blocks[-1], f, key))
 
     def _initial_axioms(self) -> Iterator[Expression]:
         """A key has one initial value."""
@@ -240,6 +268,8 @@ class IR:
     def value_name(self, value: int) -> str:
         if value == ABSENT:
             return "absent"
+        if value == IMPOSSIBLE:
+            return "an impossible list"
         return "some value" if value == PRESENT else repr(self.asg.trace.values[value])
 
     def read_name(self, read: int) -> str:

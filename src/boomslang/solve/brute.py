@@ -15,7 +15,8 @@ was not yet committed when one began (B -> C). Session order and real time are t
 "strong" forms of Daudjee and Salem (VLDB 2006) and of Herlihy and Wing's linearizability.
 
 A `get` is an item read whatever it returns; a scan or iterator is an item read of each key it returned
-and a predicate read of absent of every other key it covered.
+and a predicate read of absent of every other key it covered. A version of a list is all that its writer and those
+before it in the key's order appended; a list read is an item read of the version that is just that.
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ class Read(NamedTuple):
     value: int
     item: bool
     internal: bool
+    elements: tuple[int, ...] | None = None
+    """Of a list read: what it saw of others."""
 
 
 def brute(trace: Trace, level: str) -> bool:
@@ -101,8 +104,13 @@ def reads_of(trace: Trace, t: int) -> list[Read]:
         key, value, r = int(trace.op_key[row]), int(trace.op_value[row]), int(trace.op_range[row])
         if flags & Flag.ERROR:
             continue
-        if kind == Kind.PUT:
+        if kind in (Kind.PUT, Kind.APPEND):
             own.setdefault(key, []).append((row, value))
+        elif kind == Kind.LIST:
+            elements = tuple(trace.item_value[trace.range_items[r] : trace.range_items[r + 1]].tolist())
+            mine = tuple(v for _, v in own.get(key, ()))
+            others = elements[: max(0, len(elements) - len(mine))]
+            reads.append(Read(t, row, key, value, True, others + mine != elements, others))
         elif kind == Kind.GET:
             see(row, key, value, item=True)
         elif kind == Kind.DELETE:
@@ -137,11 +145,18 @@ def finals_of(trace: Trace, t: int) -> dict[int, int]:
         kind, flags = int(trace.op_kind[row]), int(trace.op_flags[row])
         if flags & Flag.ERROR:
             continue
-        if kind == Kind.PUT:
+        if kind in (Kind.PUT, Kind.APPEND):
             finals[int(trace.op_key[row])] = int(trace.op_value[row])
         if kind == Kind.DELETE and not flags & Flag.NOTHING:
             finals[int(trace.op_key[row])] = ABSENT
     return finals
+
+
+def appended(trace: Trace, t: int, key: int) -> tuple[int, ...]:
+    """What t appended to the list."""
+    rows = range(int(trace.txn_ops[t]), int(trace.txn_ops[t + 1]))
+    mine = [r for r in rows if trace.op_kind[r] == Kind.APPEND and trace.op_key[r] == key]
+    return tuple(int(trace.op_value[r]) for r in mine if not trace.op_flags[r] & Flag.ERROR)
 
 
 def _matches(seen: int, written: int) -> bool:
@@ -194,7 +209,7 @@ def _acyclic(
         values = {INITIAL: ABSENT} | {t: finals[t][keys[i]] for t in writers}
         for start in _initial_values(trace, keys[i], mine):
             values[INITIAL] = start
-            for after in _choices(graph, closure, writers, values, mine):
+            for after in _choices(trace, graph, closure, writers, values, mine):
                 if search(i + 1, after):
                     return True
         dead.add((i, closure))
@@ -212,7 +227,12 @@ def _initial_values(trace: Trace, key: int, reads: list[Read]) -> set[int]:
 
 
 def _choices(
-    graph: _Graph, closure: _Closure, writers: list[int], values: dict[int, int], reads: list[Read]
+    trace: Trace,
+    graph: _Graph,
+    closure: _Closure,
+    writers: list[int],
+    values: dict[int, int],
+    reads: list[Read],
 ) -> Iterator[_Closure]:
     """Order one key's writers and give each of its reads a writer, in every way without a cycle."""
     for order in permutations(writers):
@@ -223,12 +243,16 @@ def _choices(
         if ordered is None:
             continue
         found = {ordered}
+        held: list[tuple[int, ...]] = [()]
+        for w in order if any(r.elements is not None for r in reads) else ():
+            held.append(held[-1] + appended(trace, w, reads[0].key))
         for r in reads:
             found = {
                 after
                 for before in found
                 for i, writer in enumerate(versions)
-                if writer != r.txn and _matches(r.value, values[writer])
+                if writer != r.txn
+                if (_matches(r.value, values[writer]) if r.elements is None else r.elements == held[i])
                 for after in [_read(graph, before, r, writer, versions[i + 1 :])]
                 if after is not None
             }

@@ -8,15 +8,17 @@ when they fail. *Priorities* say where the trace suggests a transaction belongs:
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
-from boomslang.asg.graph import ASG, ITEM
+from boomslang.asg.graph import ASG, ITEM, suppose
 from boomslang.errors import UsageError
 from boomslang.ir.model import IR
 from boomslang.levels.level import Dependency, Point
 from boomslang.solve.solution import Limits, Solution
-from boomslang.trace.model import NO_TIME, Outcome
+from boomslang.trace.model import NO_TIME, Kind, Outcome
 
 try:
     from boomslang.solve import _engine
@@ -25,23 +27,76 @@ except ImportError as problem:  # pragma: no cover
         "the native engine is missing; did you forget to compile? Run `make` in the repository"
     ) from problem
 
+Int64 = NDArray[np.int64]
+
 HINT_CONFLICTS = 20_000
 """Give the hints up after so many conflicts, and one for each ten transactions: they may make an easy problem hard."""
 
 
+MOST_DOUBTS = 8
+"""Transactions of unknown outcome with list reads of their own that are supposed in and out, one after the other."""
+
+
 def solve_native(
-    ir: IR, limits: Limits | None = None, *, hints: bool = True, saturate: bool = False
+    ir: IR,
+    limits: Limits | None = None,
+    *,
+    hints: bool = True,
+    saturate: bool = False,
+    doubts: int = MOST_DOUBTS,
 ) -> Solution:
-    """Decides an IR with the native engine; with `saturate`, after writing down what follows from the known edges."""
-    limits = limits or Limits()
+    """Decides an IR with the native engine; with `saturate`, after writing down what follows from the known edges.
+
+    The order of appends that a list read shows is a known edge for the engine. Whether it is known can depend on
+    whether the reader committed: then both are tried, without it first.
+    """
+    doubt = _doubt(ir.asg)
+    if doubt is None:
+        if len(ir.asg.doubtful):  # nothing needs these: leave them out
+            ir = replace(ir, asg=suppose(ir.asg, ir.asg.doubtful.tolist(), committed=False))
+        return _solve(ir, limits or Limits(), hints, saturate)
+    if doubts == 0:
+        return Solution("unknown", reason="too many unknown outcomes of transactions that read lists")
+    cores: list[Solution] = []
+    for committed in (False, True):
+        supposed = replace(ir, asg=suppose(ir.asg, [doubt], committed=committed))
+        if len(supposed.asg.orphans):
+            orphan = supposed.asg.orphans[:1]
+            reader = np.searchsorted(supposed.asg.read_start, orphan, side="right") - 1
+            found = Solution("invalid", core_transactions=reader, core_reads=orphan)
+        else:
+            found = solve_native(supposed, limits, hints=hints, saturate=saturate, doubts=doubts - 1)
+        if found.status != "invalid":
+            return found
+        cores.append(found)
+    mine = np.arange(ir.asg.read_start[doubt], ir.asg.read_start[doubt + 1])
+    transactions = [x.core_transactions for x in cores if x.core_transactions is not None]
+    reads = [x.core_reads for x in cores if x.core_reads is not None]
+    return replace(
+        cores[-1],
+        core_transactions=np.unique(np.concatenate([np.array([doubt]), *transactions])),
+        core_reads=np.unique(np.concatenate([mine, *reads])),
+    )
+
+
+def _doubt(asg: ASG) -> int | None:
+    """A transaction of unknown outcome whose list reads say more, and that something other than a list may need."""
+    for t in asg.doubtful.tolist():
+        if (asg.trace.op_kind[asg.write_op[asg.write_txn == t]] != Kind.APPEND).any():
+            return int(t)
+    return None
+
+
+def _solve(ir: IR, limits: Limits, hints: bool, saturate: bool) -> Solution:
     if ir.superpositions or ir.expressions:
         raise UsageError(
             "the native engine takes no superpositions or expressions added by hand yet; use solver='z3'"
         )
     asg, level = ir.asg, ir.level
     strong = np.where(asg.read_kind == ITEM, level.items_see_last, level.predicates_see_last).astype(np.uint8)
-    sources = [a for a, _, _ in ir.graph.chunks]
-    targets = [b for _, b, _ in ir.graph.chunks]
+    before, after = ir.list_order()
+    sources = [before, *(a for a, _, _ in ir.graph.chunks)]
+    targets = [after, *(b for _, b, _ in ir.graph.chunks)]
     found = _engine.solve(
         asg.transactions,
         ir.graph.points,
@@ -57,8 +112,8 @@ def solve_native(
         asg.write_txn,
         asg.write_value,
         asg.initial,
-        np.concatenate(sources).astype(np.int32) if sources else np.zeros(0, np.int32),
-        np.concatenate(targets).astype(np.int32) if targets else np.zeros(0, np.int32),
+        np.concatenate(sources).astype(np.int32),
+        np.concatenate(targets).astype(np.int32),
         _hinted_successors(ir) if hints else np.zeros(0, np.int32),
         priorities(asg),
         limits.seconds or 0.0,
@@ -71,11 +126,9 @@ def solve_native(
     if found["status"] == "unknown":
         return Solution("unknown", reason=found["reason"], stats=found["stats"])
     if found["status"] == "invalid":
+        transactions, reads = _with_lists(asg, found["core_txns"].astype(np.int64), found["core_reads"])
         return Solution(
-            "invalid",
-            core_transactions=found["core_txns"].astype(np.int64),
-            core_reads=found["core_reads"].astype(np.int64),
-            stats=found["stats"],
+            "invalid", core_transactions=transactions, core_reads=reads, stats=found["stats"]
         )
     return Solution(
         "valid",
@@ -84,6 +137,15 @@ def solve_native(
         initial=found["initial"].astype(np.int64),
         stats=found["stats"],
     )
+
+
+def _with_lists(asg: ASG, transactions: Int64, reads: NDArray[np.int32]) -> tuple[Int64, Int64]:
+    """A core, and the list reads that show the order of appends in it: to the engine that order is just there."""
+    inside = np.zeros(asg.transactions, bool)
+    inside[transactions] = True
+    shown = np.unique(asg.list_read[inside[asg.list_from] & inside[asg.list_to]])
+    readers = np.searchsorted(asg.read_start, shown, side="right") - 1
+    return np.union1d(transactions, readers), np.union1d(reads.astype(np.int64), shown)
 
 
 def _hinted_successors(ir: IR) -> NDArray[np.int32]:
