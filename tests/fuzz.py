@@ -90,7 +90,13 @@ MIXES: dict[str, Mix] = {
     "lists": replace(DEFAULT, lists=1.0, ranges=False, operations=(1, 4)),
     "lists-and-registers": replace(DEFAULT, lists=0.5, ranges=False, keys=(2, 4), values=("two", "unique")),
     "lists-in-doubt": replace(
-        DEFAULT, lists=0.5, ranges=False, keys=(2, 3), values=("two",), initial=("unknown",), operations=(1, 4)
+        DEFAULT,
+        lists=0.5,
+        ranges=False,
+        keys=(2, 3),
+        values=("two",),
+        initial=("unknown",),
+        operations=(1, 4),
     ),
     "crowd-with-lists": replace(
         DEFAULT,

@@ -108,8 +108,8 @@ def _world(rng: random.Random, mix: Mix) -> World:
 
 @dataclass
 class Op:
-    """kind: put get delete append list scan iterator next. A list's result is a tuple, a scan's result is {key: value}, a next's (key, value) or None
-    (the end), a delete's True (found), False (nothing) or None (not told)."""
+    """kind: put get delete append list scan iterator next. A list's result is a tuple, a scan's {key: value}, a
+    next's (key, value) or None (the end), a delete's True (found), False (nothing) or None (not told)."""
 
     kind: str
     key: int = 0
@@ -420,10 +420,17 @@ def _plant_read(rng: random.Random, world: World, op: Op) -> None:
 def _plant_list(rng: random.Random, world: World, op: Op) -> None:
     """A shorter list, another's, one more element, two of them swapped, one twice, one missing."""
     seen = list(op.result)
-    others = [list(o.result) for t in world.txns for o in t.ops if o.kind == "list" and o.key == op.key and not o.failed]
+    others = [
+        list(o.result)
+        for t in world.txns
+        for o in t.ops
+        if o.kind == "list" and o.key == op.key and not o.failed
+    ]
     added = [o.value for t in world.txns for o in t.ops if o.kind == "append" and o.key == op.key]
     at = rng.randint(0, len(seen))
-    what = rng.choice(["shorter", "shorter", "another", "another", "more", "more", "swap", "twice", "less", "nowhere"])
+    what = rng.choice(
+        ["shorter", "shorter", "another", "another", "more", "more", "swap", "twice", "less", "nowhere"]
+    )
     if what == "shorter":
         seen = seen[:at]
     elif what == "another":

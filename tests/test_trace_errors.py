@@ -64,7 +64,49 @@ CASES: dict[str, tuple[list[str], int, str]] = {
         [B, op('"op":"comit"')],
         2,
         'found the unknown op "comit"; expected one of put, get, delete, scan, iterator, next, begin, '
-        "commit, abort; fix",
+        "commit, abort, append, list; fix",
+    ),
+    "an element twice": (
+        [
+            B,
+            op('"op":"append","key":1,"value":7'),
+            op('"op":"append","key":2,"value":7'),
+            op('"op":"append","key":1,"value":7'),
+        ],
+        4,
+        "a second append of 7 to the key 1; the first is at line 2; expected each element to be appended to a",
+    ),
+    "a register and a list": (
+        [B, op('"op":"append","key":1,"value":7'), op('"op":"put","key":1,"value":7')],
+        3,
+        "a register operation on the key 1, which holds a list; expected append and list operations only",
+    ),
+    "a get of a list": (
+        [B, op('"op":"get","key":"x","value":7'), op('"op":"list","key":"x","elements":[7]')],
+        2,
+        'a register operation on the key "x", which holds a list',
+    ),
+    "a scan returns a list": (
+        [B, op('"op":"scan","items":[[1,2]]'), op('"op":"append","key":1,"value":7')],
+        2,
+        "a register operation on the key 1, which holds a list",
+    ),
+    "elements that are no list": (
+        [B, op('"op":"list","key":1,"elements":{"a":1}')],
+        2,
+        'as "elements"; expected a list of values; fix: write "elements": [1, 2, ...]',
+    ),
+    "a list in a list": ([B, op('"op":"list","key":1,"elements":[[1]]')], 2, "expected"),
+    "no elements": ([B, op('"op":"list","key":1')], 2, 'no field elements in "list"'),
+    "lists and an unknown state": (
+        ['{"boomslang":1,"initial":"unknown"}', B, op('"op":"append","key":1,"value":7')],
+        1,
+        "lists in a trace whose initial state is unknown; expected lists that start empty",
+    ),
+    "a list with an initial value": (
+        ['{"boomslang":1,"initial":{"items":[[1,2]]}}', B, op('"op":"append","key":1,"value":7')],
+        1,
+        "an initial value of the key 1, which holds a list; expected lists that start empty",
     ),
     "no op": ([B, '{"session":"a","txn":1}'], 2, 'no field "op"'),
     "unknown field": (

@@ -32,6 +32,11 @@ def link(
     write_txn: NDArray[np.int32],
     write_value: NDArray[np.int32],
     init: NDArray[np.int32],
+    list_of: NDArray[np.int32],
+    list_length: NDArray[np.int32],
+    list_key: NDArray[np.int32],
+    list_start: NDArray[np.int64],
+    list_txn: NDArray[np.int32],
     seconds: float,
     megabytes: float,
 ) -> dict[str, Any]: ...

@@ -155,7 +155,9 @@ def _blocks(trace: Trace, reader: int, key: int, elements: tuple[int, ...]) -> l
     rows = np.flatnonzero((trace.op_kind == Kind.APPEND) & (trace.op_key == key))
     rows = rows[trace.op_flags[rows] & Flag.ERROR == 0]
     appended: dict[int, list[int]] = {}
-    for row, t in zip(rows.tolist(), (np.searchsorted(trace.txn_ops, rows, side="right") - 1).tolist(), strict=True):
+    for row, t in zip(
+        rows.tolist(), (np.searchsorted(trace.txn_ops, rows, side="right") - 1).tolist(), strict=True
+    ):
         appended.setdefault(t, []).append(int(trace.op_value[row]))
     by_first = {block[0]: t for t, block in appended.items()}
     row_of: list[int] = []

@@ -74,9 +74,10 @@ def _replay(trace: Trace, witness: Witness) -> None:
     reads = _Reads(trace, witness, base, begin, commit)
     for observed in _observations(trace, reads.counts):
         reads.explain(*observed)
-    told, latest = (reads.told if reads.named else None), base == "repeatable-read"
-    refuse = partial(_refuse, trace, op=True)
-    reads.used += replay_lists(trace, begin, commit, reads.counts, told, latest, refuse)
+    told, last = (reads.told if reads.named else None), base == "repeatable-read"
+    reads.used += replay_lists(
+        trace, begin, commit, reads.counts, told, last, partial(_refuse, trace, op=True)
+    )
     if reads.named and reads.used != len(reads.read) - 1:
         raise ReplayError("a writer is named twice, or for no read of an ordered transaction from others")
 
@@ -143,7 +144,10 @@ class _Reads:
         if base == "snapshot-isolation":
             overlap = (key[1:] == key[:-1]) & (commit[txn[:-1]] > begin[txn[1:]])
             _refuse(trace, txn[1:][overlap], "writes a key that another, overlapping one writes")
-        self.used, self.named = 0, base in LEVELS[:2]  # the witness names each read's writer, and the version orders
+        self.used, self.named = (
+            0,
+            base in LEVELS[:2],
+        )  # the witness names each read's writer, and the version orders
         if self.named:
             row = _ints("read_op", witness.read_op, 0, self.rows - 1)
             code = _ints("read_key", witness.read_key, 0, len(self.initial)) * self.rows + row
@@ -163,7 +167,8 @@ class _Reads:
         code = (self.trace.op_key[row] if key is None else key) * np.int64(self.rows) + row
         at = np.searchsorted(self.read, code, side="right") - 1
         _refuse(self.trace, row[self.read[at] != code], "has a read without a writer", op=True)
-        return self.source[at]
+        source: Array = self.source[at]
+        return source
 
     def explain(self, row: Array, key: Array, value: Array, item: Array, since: Array) -> None:
         by = np.argsort(code := key * self.rows + row)  # neighbours in memory: searching is then quick

@@ -40,7 +40,9 @@ INTERNAL = Anomaly("internal", "own write not seen", "a transaction did not see 
 
 INTERLEAVED = Anomaly("G0", "dirty write", "appends of two transactions to one list are interleaved")
 OUT_OF_ORDER = Anomaly(
-    "incompatible-order", "appends out of order", "a list has a transaction's appends in another order than it made"
+    "incompatible-order",
+    "appends out of order",
+    "a list has a transaction's appends in another order than it made",
 )
 TWICE = Anomaly("duplicate-elements", "element twice", "a list holds an element twice that was appended once")
 

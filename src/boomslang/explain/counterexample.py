@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -134,6 +135,10 @@ def explain(asg: ASG, level: Level, found: Parts, seconds: float | None = None) 
     left = None if seconds is None else max(0.1, seconds - (time.monotonic() - begin))
     reasoning = argue(made.asg, level, left)
     anomaly = name_anomaly(level, reasoning)
+    if reasoning is not None and len(made.asg.lists.key):
+        # A list may hold hundreds of transactions, and the argument speak of two.
+        spoken = {int(number) for number in re.findall(r"\bT(\d+)", "\n".join(reasoning.lines()))}
+        candidates = tuple(t for t in candidates if t in spoken)
     return Counterexample(asg.trace, made.core, reasoning, anomaly, made.minimal, candidates)
 
 

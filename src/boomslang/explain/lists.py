@@ -24,7 +24,9 @@ def impossible(trace: Trace, row: int) -> tuple[str, Anomaly]:
     reader, key = trace.owner(row), int(trace.op_key[row])
     rows = np.flatnonzero((trace.op_kind == Kind.APPEND) & (trace.op_key == key))
     rows = rows[trace.op_flags[rows] & Flag.ERROR == 0]
-    owner = dict(zip(rows.tolist(), (np.searchsorted(trace.txn_ops, rows, side="right") - 1).tolist(), strict=True))
+    owner = dict(
+        zip(rows.tolist(), (np.searchsorted(trace.txn_ops, rows, side="right") - 1).tolist(), strict=True)
+    )
     appended: dict[int, list[int]] = {}
     for r, t in owner.items():
         appended.setdefault(t, []).append(int(trace.op_value[r]))

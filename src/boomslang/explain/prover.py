@@ -251,7 +251,9 @@ class _Prover:
             # Those that the core is about directly, so that cycles are short; the others in between.
             about = [w for w in row if self.asg.ordered[w]]
             for a, b in (*pairwise(about), *pairwise(row)):
-                changed |= order(a, b, f"in which {self.names.txn(a)}'s append comes before {self.names.txn(b)}'s")
+                changed |= order(
+                    a, b, f"in which {self.names.txn(a)}'s append comes before {self.names.txn(b)}'s"
+                )
         for f in self.writers[r.key]:
             if f not in row and self.counts(state, f) and (r.read, f) not in state.told:
                 state.told.add((r.read, f))

@@ -18,7 +18,18 @@ from itertools import combinations, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from boomslang.asg.graph import ASG, IMPOSSIBLE, IN, INITIAL, ITEM, MAYBE, OUT, PRESENT, SEVERAL, UNKNOWN_INITIAL
+from boomslang.asg.graph import (
+    ASG,
+    IMPOSSIBLE,
+    IN,
+    INITIAL,
+    ITEM,
+    MAYBE,
+    OUT,
+    PRESENT,
+    SEVERAL,
+    UNKNOWN_INITIAL,
+)
 from boomslang.ir.expression import (
     START,
     TRUE,
@@ -212,7 +223,9 @@ class IR:
     def known_edges(self) -> Iterator[Edge]:
         """All known edges but B -> C: reads with one candidate, the order of appends, then the rest of the graph."""
         yield from self.known_reads()
-        for a, b, read in zip(*(x.tolist() for x in self.list_order()), self.asg.list_read.tolist(), strict=True):
+        for a, b, read in zip(
+            *(x.tolist() for x in self.list_order()), self.asg.list_read.tolist(), strict=True
+        ):
             yield Edge(a, b, Dependency.WW, int(self.asg.read_key[read]))
         for sources, targets, kind in self.graph.chunks:
             for a, b in zip(sources.tolist(), targets.tolist(), strict=True):

@@ -127,9 +127,7 @@ def _solve(ir: IR, limits: Limits, hints: bool, saturate: bool) -> Solution:
         return Solution("unknown", reason=found["reason"], stats=found["stats"])
     if found["status"] == "invalid":
         transactions, reads = _with_lists(asg, found["core_txns"].astype(np.int64), found["core_reads"])
-        return Solution(
-            "invalid", core_transactions=transactions, core_reads=reads, stats=found["stats"]
-        )
+        return Solution("invalid", core_transactions=transactions, core_reads=reads, stats=found["stats"])
     return Solution(
         "valid",
         order=found["order"].astype(np.int64),

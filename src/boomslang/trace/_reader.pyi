@@ -16,3 +16,16 @@ class Reader:
         """After the last file: call until it says False."""
     def columns(self) -> dict[str, Any]:
         """The columns of `Trace`. Tables are triples (type, offset, data). Only once."""
+
+class FormatReader:
+    """Others' formats, into the same columns."""
+
+    def __init__(self, format: str, option: str = "") -> None: ...
+    def begin_file(self, name: str, session: str | None, data: bytes) -> None:
+        """A whole file; all of it belongs to `session`, if there is one."""
+    def step(self) -> bool:
+        """Read about a megabyte. False at the end of the file."""
+    def finish_step(self) -> bool:
+        """After the last file: call until it says False."""
+    def columns(self) -> dict[str, Any]:
+        """As `Reader.columns`."""
