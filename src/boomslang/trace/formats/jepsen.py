@@ -93,7 +93,7 @@ def plan(trace: Trace, where: str) -> Plan:
     times = _times(s, timed and not exact, invoked)
     if "nemesis" in trace.sessions:
         s.losses.append(Loss('the session "nemesis": no transaction of that process is read', fatal=True))
-    return Plan(s, events, _processes(trace, timed), times)
+    return Plan(s, events, _processes(trace, events), times)
 
 
 def _lose_reads(s: Survey) -> None:
@@ -153,20 +153,45 @@ def _order(s: Survey, timed: bool, invoked: Any) -> tuple[list[_Event], bool]:
         order = [_Event(t, False, t) for t in range(len(trace))]
         named = _increasing_names(trace)
         return ([replace(e, index=named[e.txn]) for e in order] if named else order), False
+    places = _places(s)
+    exact = [trace.clocks[c] for c in np.unique(trace.txn_clock)] == [CLOCK]
+    indices = _own_indices(places) if exact else None
+    numbers = indices or list(range(len(places)))
+    events = [_Event(p.txn, p.invokes, i) for p, i in zip(places, numbers, strict=True)]
+    return sorted(events, key=lambda e: e.index), indices is not None
+
+
+Moment = tuple[int, int, int]
+"""A time, the round at that time, and 0 for invocations or 1 for completions."""
+LAST: Moment = (1 << 64, 0, 0)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where an event belongs; `after` and `before` bound the index of one that has no time of its own."""
+
+    moment: Moment
+    txn: int
+    invokes: bool
+    has_time: bool
+    after: int = -1
+    before: int = LAST[0]
+
+
+def _places(s: Survey) -> list[_Place]:
+    trace = s.trace
     by_session: dict[object, list[int]] = {}
     for t, session in enumerate(trace.txn_session.tolist()):
         by_session.setdefault(session if session >= 0 else ("alone", t), []).append(t)
     begin, end = trace.txn_begin.tolist(), trace.txn_end.tolist()
-    last = (1 << 64, 0, 0)
-    keys: list[
-        tuple[tuple[int, int, int], int, bool, bool]
-    ] = []  # place, txn, invokes, has a time of its own
+    places: list[_Place] = []
     squeezed = 0
     for txns in by_session.values():
-        own: list[tuple[tuple[int, int, int] | None, tuple[int, int, int] | None]] = []
+        own: list[tuple[Moment | None, Moment | None, int]] = []
         time, turn, ended = NO_TIME, 0, False
         for t in txns:
-            first = final = None
+            first: Moment | None = None
+            final: Moment | None = None
             if begin[t] != NO_TIME:
                 later = ended and begin[t] == time
                 squeezed += later
@@ -179,32 +204,52 @@ def _order(s: Survey, timed: bool, invoked: Any) -> tuple[list[_Event], bool]:
                 final = (time, turn, 1)
             elif first is not None:
                 ended = True
-            own.append((first, final))
-        following = last
-        for t, (first, final) in zip(reversed(txns), reversed(own), strict=True):
-            keys.append((final or following, t, False, final is not None))
+            own.append((first, final, -1 if time == NO_TIME else time))
+        following = LAST
+        for t, (first, final, since) in zip(reversed(txns), reversed(own), strict=True):
+            if final is not None:
+                places.append(_Place(final, t, False, True))
+            else:
+                places.append(_Place(following, t, False, False, since, following[0]))
             if first is not None:
-                keys.append((first, t, True, True))
+                places.append(_Place(first, t, True, True))
             following = first or final or following
     s.lose(
         squeezed,
         "transaction that begins at the time at which another of its session ends: it would be later",
         "transactions that begin at the time at which another of their session ends: they would be later",
     )
-    # At one place a session's transactions keep their order, and each its invocation before its completion.
-    keys.sort(key=lambda k: (k[0], k[1], not k[2]))
-    exact = [trace.clocks[c] for c in np.unique(trace.txn_clock)] == [CLOCK]
-    indices = _own_indices(keys) if exact else None
-    numbers = indices or list(range(len(keys)))
-    return [_Event(k[1], k[2], i) for k, i in zip(keys, numbers, strict=True)], indices is not None
+    # At one moment a session's transactions keep their order, and each its invocation before its completion.
+    return sorted(places, key=lambda p: (p.moment, p.txn, not p.invokes))
 
 
-def _own_indices(keys: list[tuple[tuple[int, int, int], int, bool, bool]]) -> list[int] | None:
-    """The times as indices, if no two are the same and there is room for events without a time."""
+def _own_indices(places: list[_Place]) -> list[int] | None:
+    """The times as indices, if no two are the same and events without a time find a free one between their bounds."""
+    timed = [p.moment[0] for p in places if p.has_time]
+    skip = {index: index + 1 for index in timed}  # a way past the taken ones
+    if len(skip) < len(timed):
+        return None
+    top = max(timed)
+
+    def free(index: int) -> int:
+        passed = []
+        while index in skip:
+            passed.append(index)
+            index = skip[index]
+        for taken in passed:
+            skip[taken] = index
+        return index
+
     indices: list[int] = []
-    for (time, _, _), _, _, own in keys:
-        index = time if own else indices[-1] + 1 if indices else 0
-        if (indices and index <= indices[-1]) or index > LARGEST:
+    for p in places:
+        if p.has_time:
+            index = p.moment[0]
+        elif p.before == LAST[0]:
+            index = top = top + 1
+        else:
+            index = free(p.after + 1)
+            skip[index] = index + 1
+        if index >= p.before or index > LARGEST:
             return None
         indices.append(index)
     return indices
@@ -254,19 +299,24 @@ def _time_hint(hints: dict[str, Any], invoked: bool) -> tuple[int | None, int | 
     return pair[0], pair[1] if len(pair) == 2 else None
 
 
-def _processes(trace: Trace, timed: bool) -> list[str | None]:
-    """Sessions, as numbers where they are; a transaction without one needs a process of its own to overlap others."""
+def _processes(trace: Trace, events: list[_Event]) -> list[str | None]:
+    """Sessions, as numbers where they are. Transactions without one need processes of their own if they overlap."""
     numbers = [number_of(name) for name in trace.sessions]
     spelt = [
         json.dumps(name, ensure_ascii=False) if number is None else name
         for name, number in zip(trace.sessions, numbers, strict=True)
     ]
     fresh = max((number for number in numbers if number is not None), default=-1)
+    overlap, running = False, -1
+    for event in events:
+        if trace.txn_session[event.txn] < 0:
+            overlap |= running >= 0 and running != event.txn
+            running = event.txn if event.invokes else -1
     processes: list[str | None] = []
     for session in trace.txn_session.tolist():
         if session >= 0:
             processes.append(spelt[session])
-        elif timed:
+        elif overlap:
             fresh += 1
             processes.append(str(fresh))
         else:

@@ -81,6 +81,8 @@ def survey(trace: Trace, kinds: tuple[Kind, ...], outcomes: tuple[Outcome, ...])
         fatal=True,
     )
     result.lose(int((~txns & (trace.txn_outcome == Outcome.ABORTED)).sum()), "aborted transaction")
+    if not txns.any():
+        losses.append(Loss("everything: no transaction is left", fatal=True))
     failed = (trace.op_flags & Flag.ERROR) != 0
     result.lose(int(failed.sum()), "failed operation")
     for kind, word in WORDS.items():
