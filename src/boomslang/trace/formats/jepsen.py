@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -53,13 +53,13 @@ def read(name: str, path: Path, check: Callable[[], None]) -> Trace:
 # --- writing: the order of the operations ---
 
 
-@dataclass(frozen=True)
-class _Event:
+class _Event(NamedTuple):
     """An invocation or a completion, on its way to a line."""
 
     txn: int
     invokes: bool
-    index: int
+    number: int
+    """Its index."""
 
 
 @dataclass(frozen=True)
@@ -85,10 +85,10 @@ def plan(trace: Trace, where: str) -> Plan:
     _lose_reads(s)
     timed = _is_timed(s)
     invoked = (trace.txn_begin != NO_TIME) & timed
-    events, exact = _order(s, timed, invoked)
+    events, exact = _order(s, timed)
     read_as: dict[int, int] = {}
     for event in events:
-        read_as.setdefault(event.txn, event.index)
+        read_as.setdefault(event.txn, event.number)
     lose_names(s, read_as)
     times = _times(s, timed and not exact, invoked)
     if "nemesis" in trace.sessions:
@@ -141,7 +141,7 @@ def _is_timed(s: Survey) -> bool:
     return True
 
 
-def _order(s: Survey, timed: bool, invoked: Any) -> tuple[list[_Event], bool]:
+def _order(s: Survey, timed: bool) -> tuple[list[_Event], bool]:
     """The events in the order of the file, and whether their indices are the trace's own times.
 
     At one time all invocations come before all completions: what meets there is concurrent. Only where a session
@@ -150,15 +150,14 @@ def _order(s: Survey, timed: bool, invoked: Any) -> tuple[list[_Event], bool]:
     """
     trace = s.trace
     if not timed:
-        order = [_Event(t, False, t) for t in range(len(trace))]
-        named = _increasing_names(trace)
-        return ([replace(e, index=named[e.txn]) for e in order] if named else order), False
+        numbers = _increasing_names(trace) or list(range(len(trace)))
+        return [_Event(t, False, number) for t, number in enumerate(numbers)], False
     places = _places(s)
     exact = [trace.clocks[c] for c in np.unique(trace.txn_clock)] == [CLOCK]
     indices = _own_indices(places) if exact else None
     numbers = indices or list(range(len(places)))
     events = [_Event(p.txn, p.invokes, i) for p, i in zip(places, numbers, strict=True)]
-    return sorted(events, key=lambda e: e.index), indices is not None
+    return sorted(events, key=lambda e: e.number), indices is not None
 
 
 Moment = tuple[int, int, int]
@@ -166,8 +165,7 @@ Moment = tuple[int, int, int]
 LAST: Moment = (1 << 64, 0, 0)
 
 
-@dataclass(frozen=True)
-class _Place:
+class _Place(NamedTuple):
     """Where an event belongs; `after` and `before` bound the index of one that has no time of its own."""
 
     moment: Moment
@@ -307,13 +305,13 @@ def _processes(trace: Trace, events: list[_Event]) -> list[str | None]:
         for name, number in zip(trace.sessions, numbers, strict=True)
     ]
     fresh = max((number for number in numbers if number is not None), default=-1)
-    overlap, running = False, -1
+    overlap, running, sessions = False, -1, trace.txn_session.tolist()
     for event in events:
-        if trace.txn_session[event.txn] < 0:
+        if sessions[event.txn] < 0:
             overlap |= running >= 0 and running != event.txn
             running = event.txn if event.invokes else -1
     processes: list[str | None] = []
-    for session in trace.txn_session.tolist():
+    for session in sessions:
         if session >= 0:
             processes.append(spelt[session])
         elif overlap:
@@ -386,4 +384,4 @@ def lines(p: Plan, spelling: Spelling, line: Callable[..., str]) -> Iterator[str
         t = event.txn
         kind = "invoke" if event.invokes else TYPES[Outcome(outcomes[t])]
         time = p.times[t][0 if event.invokes else 1]
-        yield line(event.index, kind, p.processes[t], time, value(t, event.invokes))
+        yield line(event.number, kind, p.processes[t], time, value(t, event.invokes))
