@@ -62,7 +62,8 @@ class DbcopJson : public Format {
   }
 
   void once(bool& seen) {
-    if (seen) doc_.fail("the field \"" + std::string(doc_.name()) + "\" twice in one object", "each field once", fix);
+    if (seen)
+      doc_.fail("the field \"" + std::string(doc_.name()) + "\" twice in one object", "each field once", fix);
     seen = true;
     doc_.next();
   }

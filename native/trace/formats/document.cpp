@@ -110,7 +110,7 @@ void Document::forget() {
 Scalar Document::slice(Type type, const char* from, const char* to) const {
   const auto size = static_cast<std::size_t>(to - from);
   if (size > 0x7fffffff)
-    throw Fault{"a token of more than 2 GB", "shorter ones", "check that the file is what it should be", {}, line_};
+    throw Fault{"a token of more than 2 GB", "shorter ones", "check that the file is a history", {}, line_};
   return {type, static_cast<std::uint32_t>(size), from};
 }
 

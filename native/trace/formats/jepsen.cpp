@@ -3,7 +3,8 @@
 // A history is a sequence of operations, as maps: a process invokes a transaction, and later the same process's
 // next operation says how it ended: ok (committed), fail (aborted) or info (unknown). So an invocation waits,
 // with the place of its value in the document, until its completion comes, and the transaction is made then.
-// An operation's place in the history is its index: the recorder saw one after the other, so indices are the times.
+// An operation's place in the history is its index: the recorder saw one after the other, so indices are the
+// times.
 #include <algorithm>
 #include <charconv>
 
@@ -303,7 +304,8 @@ class Jepsen : public Format {
 
   std::string who(std::int32_t process) const {
     const Scalar name = processes_[process];
-    return name.type == Type::null ? "operations without a process" : "process " + std::string(name.data, name.size);
+    if (name.type == Type::null) return "operations without a process";
+    return "process " + std::string(name.data, name.size);
   }
 
   std::int64_t index_of(const Operation& op) {

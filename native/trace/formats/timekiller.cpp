@@ -1,4 +1,5 @@
-// TimeKiller's histories: a JSON array of committed transactions, each with the timestamps that the database gave it.
+// TimeKiller's histories: a JSON array of committed transactions, each with the timestamps that the database gave
+// it.
 //
 // A timestamp is a pair (p, l) of a hybrid logical clock, compared part by part. Where every l is 0, the times of
 // the trace are the p themselves; else they are the places of the pairs in their order.
@@ -51,7 +52,8 @@ class TimeKiller : public Format {
   void expect(Token token, const char* expected) {
     if (doc_.token() != token)
       doc_.fail(doc_.found(), expected,
-                "write {\"tid\": 1, \"sid\": 1, \"sts\": {\"p\": 1, \"l\": 0}, \"cts\": {\"p\": 2, \"l\": 0}, \"ops\": [...]}");
+                "write {\"tid\": 1, \"sid\": 1, \"sts\": {\"p\": 1, \"l\": 0}, \"cts\": {\"p\": 2, \"l\": 0}, "
+                "\"ops\": [...]}");
   }
 
   // The fields of the object that has just opened: `read` reads the value of a known one, and says which it was
@@ -66,8 +68,8 @@ class TimeKiller : public Format {
       const unsigned bit = read(name);
       if (!bit) doc_.skip();
       if (seen & bit)
-        throw Fault{"the field \"" + name + "\" twice in one object", "each field once", "remove one of the two", {},
-                    line};
+        throw Fault{"the field \"" + name + "\" twice in one object", "each field once",
+                    "remove one of the two", {}, line};
       seen |= bit;
     }
     return seen;
@@ -120,7 +122,8 @@ class TimeKiller : public Format {
       if (name == "l") return stamp.l = number(), 2u;
       return 0u;
     });
-    if (!(seen & 1)) throw Fault{"a timestamp without \"p\"", "its physical part", "write both \"p\" and \"l\"", {}, line};
+    if (!(seen & 1))
+      throw Fault{"a timestamp without \"p\"", "its physical part", "write both \"p\" and \"l\"", {}, line};
     return stamp;
   }
 
@@ -145,7 +148,8 @@ class TimeKiller : public Format {
     expect(Token::object, "an operation such as {\"t\": \"w\", \"k\": 1, \"v\": 2}");
     const std::uint32_t line = doc_.line();
     const auto fail = [&](std::string found, const char* expected) {
-      throw Fault{std::move(found), expected, "write {\"t\": \"r\", \"w\" or \"a\", \"k\": key, \"v\": value}", {}, line};
+      throw Fault{std::move(found), expected, "write {\"t\": \"r\", \"w\" or \"a\", \"k\": key, \"v\": value}", {},
+                  line};
     };
     Mop kind = Mop::absent;
     Scalar key, value;
@@ -187,7 +191,8 @@ class TimeKiller : public Format {
     if (name == "r" || name == "read") return Mop::get;
     if (name == "w" || name == "write") return Mop::put;
     if (name == "a" || name == "append") return Mop::append;
-    doc_.fail(doc_.found() + " as \"t\"", "r, w or a (or read, write, append)", "write what kind of operation it was");
+    doc_.fail(doc_.found() + " as \"t\"", "r, w or a (or read, write, append)",
+              "write what kind of operation it was");
   }
 
   void finish(History& history) {
