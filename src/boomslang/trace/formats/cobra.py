@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boomslang.trace.errors import TraceError
+from boomslang.trace.formats.format import Format, Loss, Sample, logs_in
 from boomslang.trace.model import ABSENT, NO_TIME, Initial, Kind, Outcome, Trace
 from boomslang.trace.scalars import INT, Scalars
 
@@ -35,16 +36,11 @@ LOADED, MISSING_ROW, DELETED, UNIVERSAL = 0xBEBEEBEE, 0xDEADBEEF, 0xABCDEFAB, 0x
 Int64 = NDArray[np.int64]
 
 
-def recognise(folder: Path) -> bool:
-    """Is this a folder of Cobra logs? Every log begins with the start of a transaction."""
-    logs = [f for f in folder.glob("*.log") if f.is_file()]
-    heads = []
-    for log in logs:
-        with log.open("rb") as file:
-            heads.append(file.read(10))
-    filled = [head for head in heads if head]
-    return bool(filled) and all(
-        len(h) >= 9 and h[0] == START and (len(h) < 10 or h[9] in SIZES) for h in filled
+def recognise(sample: Sample) -> bool:
+    """Every log begins with the start of a transaction."""
+    heads = sample.heads(".log")
+    return bool(heads) and all(
+        len(h) >= 9 and h[0] == START and (len(h) < 10 or h[9] in SIZES) for h in heads
     )
 
 
@@ -64,11 +60,8 @@ class _Log:
     line: NDArray[np.uint32]
 
 
-def read(folder: Path, *, check: Callable[[], None] = lambda: None) -> Trace:
-    """Read the folder. `check` is called between files, to stop early by raising."""
-    from boomslang.trace.reader import natural_order
-
-    paths = sorted((f for f in folder.glob("*.log") if f.is_file()), key=natural_order)
+def read(folder: Path, check: Callable[[], None]) -> Trace:
+    paths = logs_in(folder)
     logs: list[_Log] = []
     warnings: list[str] = []
     for path in paths:
@@ -237,3 +230,18 @@ def integers(numbers: Int64) -> Scalars:
     offset = np.zeros(len(numbers) + 1, np.int64)
     np.cumsum(used.sum(axis=1), out=offset[1:])
     return Scalars(np.full(len(numbers), INT, np.uint8), offset, text[used])
+
+
+def losses(trace: Trace) -> list[Loss]:
+    return []
+
+
+FORMAT = Format(
+    name="cobra",
+    title="Cobra's logs",
+    recognise=recognise,
+    read=read,
+    losses=losses,
+    folder=True,
+    sign="*.log files of binary records that begin with S",
+)
