@@ -39,6 +39,14 @@ class Emit {
     record_.ctx = ctx;
     apply(line);
   }
+  // A transaction whose puts are the initial state.
+  void begin_load(const Scalar& name, std::uint32_t line) {
+    resume(nullptr);
+    set(Op::begin, bit(Field::txn) | bit(Field::initial));
+    record_.txn = name;
+    record_.txn_initial = true;
+    apply(line);
+  }
   void resume(const Scalar* session) {
     session_ = session ? bit(Field::session) : 0;
     if (session) record_.session = *session;

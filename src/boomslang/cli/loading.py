@@ -6,6 +6,7 @@ import argparse
 import math
 
 from boomslang.cli.watch import Watch
+from boomslang.errors import UsageError
 from boomslang.trace import Trace, read_trace
 from boomslang.trace.formats import FORMATS, find
 
@@ -19,9 +20,16 @@ def add_format(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format",
         metavar="NAME",
-        type=lambda name: find(name).name,
+        type=_format,
         help=f"the trace's format, if its content does not tell: {names}",
     )
+
+
+def _format(name: str) -> str:
+    try:
+        return find(name).name
+    except UsageError as unknown:
+        raise argparse.ArgumentTypeError(str(unknown)) from None
 
 
 def load(

@@ -6,6 +6,7 @@ Any file may be packed with gzip; that shows in its first two bytes. What cannot
 
 from __future__ import annotations
 
+import gzip
 import re
 import zlib
 from collections.abc import Callable, Iterator
@@ -110,3 +111,17 @@ def read_head(path: Path, size: int) -> bytes:
                     break
             return head[:size]
         return start + (file.read(size - len(start)) or b"")
+
+
+def create(path: Path) -> BinaryIO:
+    """A new file; packed if its name says so."""
+    if path.name.endswith(".gz"):
+        return cast(BinaryIO, gzip.open(path, "wb"))
+    return path.open("wb")
+
+
+def create_folder(path: Path) -> None:
+    """A new folder, or one that is empty."""
+    path.mkdir(parents=True, exist_ok=True)
+    if any(path.iterdir()):
+        raise ValueError(f"found files in the folder {shown(path)}; expected an empty one")

@@ -11,7 +11,7 @@ from pathlib import Path
 from boomslang.errors import UsageError
 from boomslang.trace.errors import TraceError
 from boomslang.trace.files import shown
-from boomslang.trace.formats import cobra, jsonl
+from boomslang.trace.formats import awdit, cobra, dbcop_bincode, dbcop_hist, jsonl, text, viper
 from boomslang.trace.formats.format import Format, Loss, Sample
 
 __all__ = ["FORMATS", "Format", "Loss", "Sample", "find", "recognise"]
@@ -19,7 +19,13 @@ __all__ = ["FORMATS", "Format", "Loss", "Sample", "find", "recognise"]
 # In the order in which they are tried.
 FORMATS: tuple[Format, ...] = (
     jsonl.FORMAT,
+    viper.FORMAT,
     cobra.FORMAT,
+    dbcop_bincode.FORMAT,
+    dbcop_bincode.COMMITTED,
+    dbcop_hist.FORMAT,
+    text.FORMAT,
+    awdit.FORMAT,
 )
 
 
