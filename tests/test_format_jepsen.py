@@ -398,7 +398,7 @@ def test_what_was_written_is_read_back(trace: Trace, target: Format) -> None:
         if not any(word in loss.what for loss in lost for word in ("times of", "end time", "begin")):
             assert order(again)[1] == real
         # By now all is settled.
-        assert target.losses(again) == []
+        assert [loss for loss in target.losses(again) if not loss.minor] == []
         target.write(again, Path(folder) / "again")
         assert whole(target.read(Path(folder) / "again", lambda: None)) == whole(again)
 

@@ -11,7 +11,19 @@ from pathlib import Path
 from boomslang.errors import UsageError
 from boomslang.trace.errors import TraceError
 from boomslang.trace.files import shown
-from boomslang.trace.formats import awdit, cobra, dbcop_bincode, dbcop_hist, jsonl, text, viper
+from boomslang.trace.formats import (
+    awdit,
+    cobra,
+    dbcop_bincode,
+    dbcop_hist,
+    dbcop_json,
+    jepsen_edn,
+    jepsen_json,
+    jsonl,
+    text,
+    timekiller,
+    viper,
+)
 from boomslang.trace.formats.format import Format, Loss, Sample
 
 __all__ = ["FORMATS", "Format", "Loss", "Sample", "find", "recognise"]
@@ -23,6 +35,10 @@ FORMATS: tuple[Format, ...] = (
     cobra.FORMAT,
     dbcop_bincode.FORMAT,
     dbcop_bincode.COMMITTED,
+    jepsen_edn.FORMAT,
+    jepsen_json.FORMAT,
+    timekiller.FORMAT,
+    dbcop_json.FORMAT,
     dbcop_hist.FORMAT,
     text.FORMAT,
     awdit.FORMAT,

@@ -285,7 +285,7 @@ def losses(trace: Trace) -> list[Loss]:
     if number := int(told.sum()):
         lost.append(Loss(f"whether {counted(number, 'delete')} found something"))
     if not said.names_stay:
-        lost.append(Loss("the names of transactions: they are numbered"))
+        lost.append(Loss("the names of transactions: they are numbered", minor=True))
     return lost
 
 

@@ -19,9 +19,9 @@ from pathlib import Path
 import numpy as np
 
 from boomslang.trace.errors import TraceError
-from boomslang.trace.formats.files import whole_file
+from boomslang.trace.files import read_bytes
 from boomslang.trace.formats.format import Format, Loss, Sample, read_native
-from boomslang.trace.formats.initial import Mask, rows_of, zero_is_initial
+from boomslang.trace.formats.initial import Mask, rows_of
 from boomslang.trace.formats.losses import (
     Survey,
     check_spelling,
@@ -33,6 +33,7 @@ from boomslang.trace.formats.losses import (
     number_of,
     survey,
 )
+from boomslang.trace.formats.zeros import zero_is_initial
 from boomslang.trace.model import Kind, Outcome, Trace
 
 TITLE = "dbcop histories in JSON"
@@ -49,7 +50,7 @@ def recognise(sample: Sample) -> bool:
 
 
 def read(path: Path, check: Callable[[], None]) -> Trace:
-    trace = read_native("dbcop-json", [(path, None, whole_file(path, check))], check)
+    trace = read_native("dbcop-json", [(path, None, read_bytes(path, check))], check)
     for row in _repeated(trace, rows_of(trace, Kind.PUT))[:1]:
         op = trace.operation(row)
         raise TraceError(
@@ -144,4 +145,4 @@ def write(trace: Trace, path: Path) -> None:
         file.write("]\n" if before != "[" else "[]\n")
 
 
-FORMAT = Format("dbcop-json", TITLE, recognise, read, losses, write)
+FORMAT = Format("dbcop-json", TITLE, recognise, read, losses, write, sign='JSON with "events"')

@@ -67,6 +67,8 @@ class Loss:
     """Such as "the times of 12 transactions"."""
     fatal: bool = False
     """Not even with --lossy: what is left would be another history."""
+    minor: bool = False
+    """A label that says nothing about the history, such as a transaction's name: told, but no reason to refuse."""
 
 
 @dataclass(frozen=True)

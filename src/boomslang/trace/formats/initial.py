@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boomslang.trace.model import ABSENT, Flag, Kind, Trace
-from boomslang.trace.scalars import INT
 
 Mask = NDArray[np.bool_]
 
@@ -29,20 +28,6 @@ def keys_of(trace: Trace, rows: Mask) -> Mask:
     found = np.zeros(len(trace.keys), np.bool_)
     found[trace.op_key[rows]] = True
     return found
-
-
-def zero_is_initial(trace: Trace) -> Trace:
-    """A read of 0 of a key to which no transaction writes 0 is a read of the initial version."""
-    integers = np.flatnonzero(trace.values.type == INT)
-    short = integers[np.diff(trace.values.offset)[integers] == 1]
-    zeros = short[trace.values.data[trace.values.offset[short]] == ord("0")]
-    if not len(zeros):
-        return trace
-    zero = trace.op_value == zeros[0]
-    written = keys_of(trace, rows_of(trace, Kind.PUT) & zero)
-    initial = rows_of(trace, Kind.GET) & zero
-    initial[initial] &= ~written[trace.op_key[initial]]
-    return replace(trace, op_value=np.where(initial, ABSENT, trace.op_value).astype(np.int32))
 
 
 def empty_lists(trace: Trace) -> Trace:

@@ -48,4 +48,4 @@ def _line(index: int, kind: str, process: str | None, time: int | None, value: s
     return f"{{:index {index}, :type :{kind}{who}{when}, :f :txn, :value {value}}}\n"
 
 
-FORMAT = Format("jepsen-edn", TITLE, recognise, read, losses, write)
+FORMAT = Format("jepsen-edn", TITLE, recognise, read, losses, write, sign="EDN maps with :type and :value")

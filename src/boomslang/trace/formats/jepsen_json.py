@@ -56,4 +56,6 @@ def _line(index: int, kind: str, process: str | None, time: int | None, value: s
     return f'{{"index":{index},"type":"{kind}",{who}{when}"f":"txn","value":{value}}}'
 
 
-FORMAT = Format("jepsen-json", TITLE, recognise, read, losses, write)
+FORMAT = Format(
+    "jepsen-json", TITLE, recognise, read, losses, write, sign='JSON objects with "type" and "value"'
+)

@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from boomslang.trace.formats.format import Loss
-from boomslang.trace.formats.initial import Mask, keys_of, rows_of, zero_is_initial
+from boomslang.trace.formats.initial import Mask, keys_of, rows_of
+from boomslang.trace.formats.zeros import zero_is_initial
 from boomslang.trace.model import ABSENT, NO_TIME, Flag, Initial, Kind, Outcome, Trace
 from boomslang.trace.scalars import BYTES, INT, NULL, Scalars
 
@@ -44,9 +45,11 @@ class Survey:
     rows: Mask
     losses: list[Loss]
 
-    def lose(self, number: int, one: str, many: str = "", *, fatal: bool = False) -> None:
+    def lose(
+        self, number: int, one: str, many: str = "", *, fatal: bool = False, minor: bool = False
+    ) -> None:
         if number:
-            self.losses.append(Loss(counted(number, one, many), fatal))
+            self.losses.append(Loss(counted(number, one, many), fatal, minor))
 
     def values(self) -> Mask:
         """By value: is it in what is written?"""
@@ -183,7 +186,7 @@ def lose_names(s: Survey, read_as: Mapping[int, int]) -> None:
     for t, name in enumerate(trace.txn_name.tolist()):
         if t in read_as and names[name] is not None:
             lost += not (type(names[name]) is int and names[name] == read_as[t])
-    s.lose(lost, "transaction's name", "transactions' names")
+    s.lose(lost, "transaction's name", "transactions' names", minor=True)
 
 
 def number_of(session: str) -> int | None:

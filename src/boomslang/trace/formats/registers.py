@@ -240,7 +240,7 @@ class Registers:
         sessions = (s for s, _ in self.sessions())
         if all(s >= 0 and self.trace.sessions[s] == str(n) for n, s in enumerate(sessions, 1)):
             return self.name_positions()
-        return [Loss("the names of sessions: they are numbered"), *self.name_positions()]
+        return [Loss("the names of sessions: they are numbered", minor=True), *self.name_positions()]
 
     def name_positions(self) -> list[Loss]:
         """A loss if transactions have other names than their positions in their session."""
@@ -249,7 +249,7 @@ class Registers:
         names = ((trace.names[int(trace.txn_name[t])], n) for t, n in named)
         if all(type(name) is int and name == n for name, n in names):
             return []
-        return [Loss("the names of transactions: they are numbered")]
+        return [Loss("the names of transactions: they are numbered", minor=True)]
 
     def file_names(self) -> list[str]:
         """For formats with one file a session: its name, without a suffix, for each of `sessions()`."""
@@ -267,7 +267,7 @@ class Registers:
     def unnamed_files(self) -> list[Loss]:
         if self.sessions_can_name_files():
             return []
-        return [Loss("the names of sessions, which are no names of files: they are numbered")]
+        return [Loss("the names of sessions, which are no names of files: they are numbered", minor=True)]
 
 
 def are_integers(table: Scalars, ids: Int32, low: int, high: int | None) -> Mask:

@@ -79,12 +79,12 @@ def losses(trace: Trace) -> list[Loss]:
     said = _Text(trace)
     lost = [*said.losses(), *said.not_numbers(0, None), *said.zeros()]
     if not said.session_names_stay:
-        lost.append(Loss("the names of sessions: they are numbered"))
+        lost.append(Loss("the names of sessions: they are numbered", minor=True))
     if not said.names_stay:
-        lost.append(Loss("the names of transactions: they are numbered"))
+        lost.append(Loss("the names of transactions: they are numbered", minor=True))
     aborted = trace.txn_outcome == Outcome.ABORTED
     if any(trace.names[i] is not None for i in set(trace.txn_name[aborted].tolist())):
-        lost.append(Loss("the names of aborted transactions"))
+        lost.append(Loss("the names of aborted transactions", minor=True))
     joined = sum(bool(aborted[a] and aborted[b]) for _, txns in said.groups for a, b in pairwise(txns))
     if joined:
         lost.append(Loss(f"where one aborted transaction ends and the next begins ({joined:,} times)"))

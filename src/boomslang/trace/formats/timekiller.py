@@ -22,9 +22,9 @@ from typing import Any
 
 import numpy as np
 
-from boomslang.trace.formats.files import whole_file
+from boomslang.trace.files import read_bytes
 from boomslang.trace.formats.format import Format, Loss, Sample, read_native
-from boomslang.trace.formats.initial import empty_lists, zero_is_initial
+from boomslang.trace.formats.initial import empty_lists
 from boomslang.trace.formats.losses import (
     Survey,
     check_spelling,
@@ -34,6 +34,7 @@ from boomslang.trace.formats.losses import (
     number_of,
     survey,
 )
+from boomslang.trace.formats.zeros import zero_is_initial
 from boomslang.trace.model import NO_TIME, Kind, Outcome, Trace
 
 TITLE = "TimeKiller histories in JSON"
@@ -52,7 +53,7 @@ def recognise(sample: Sample) -> bool:
 
 
 def read(path: Path, check: Callable[[], None]) -> Trace:
-    trace = read_native("timekiller", [(path, None, whole_file(path, check))], check)
+    trace = read_native("timekiller", [(path, None, read_bytes(path, check))], check)
     return empty_lists(zero_is_initial(trace))
 
 
@@ -180,4 +181,6 @@ def write(trace: Trace, path: Path) -> None:
         file.write("]\n" if before != "[" else "[]\n")
 
 
-FORMAT = Format("timekiller", TITLE, recognise, read, losses, write)
+FORMAT = Format(
+    "timekiller", TITLE, recognise, read, losses, write, sign='JSON objects with "ops", "sts" and "cts"'
+)

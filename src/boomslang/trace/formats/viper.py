@@ -182,7 +182,7 @@ def losses(trace: Trace) -> list[Loss]:
     if trace.initial_mode == Initial.GIVEN and not len(said.sessions()):
         lost.append(Loss("everything: there are no transactions", fatal=True))
     if said.times and any(trace.clocks):
-        lost.append(Loss("the name of the clock"))
+        lost.append(Loss("the name of the clock", minor=True))
     if said.times and ((trace.txn_begin == -1) | (trace.txn_end == -1)).any():
         lost.append(Loss("times that are -1, which means that there is none"))
     return [*lost, *said.zeros(), *said.name_positions(), *said.unnamed_files()]
