@@ -116,7 +116,9 @@ class History:
     def name(self) -> str:
         """The path, without what all of its group have in common."""
         short = self.path.removesuffix("/history.bincode").removesuffix("/hist-00000")
-        return short.removeprefix(self.group.folder).removeprefix("/") or short
+        folder = self.group.folder
+        common = folder if short.startswith(f"{folder}/") else folder.rpartition("/")[0]
+        return short.removeprefix(f"{common}/")
 
     @property
     def twin(self) -> str | None:
@@ -191,7 +193,7 @@ def decide(history: History, limit: float = LIMIT) -> dict[str, Any]:
 
 def certificate_error(verdict: Any) -> str:
     """What is wrong with the verdict's certificate; empty if nothing is."""
-    from boomslang.certify.refute import refute
+    from boomslang.certify.refute import minimal, refute
     from boomslang.certify.replay import ReplayError, replay
 
     if verdict.witness is not None:
@@ -199,8 +201,11 @@ def certificate_error(verdict: Any) -> str:
             replay(verdict.trace, verdict.witness)
         except ReplayError as error:
             return f"the witness does not replay: {error}"
-    if verdict.counterexample is not None and not refute(verdict.trace, verdict.counterexample.core):
+    found = verdict.counterexample
+    if found is not None and not refute(verdict.trace, found.core):
         return "the core is not refuted"
+    if found is not None and found.minimal and minimal(verdict.trace, found.core):
+        return "the core is said to be minimal, and is not"
     return ""
 
 
