@@ -299,7 +299,10 @@ def standing(results: list[Result]) -> Iterator[str]:
     """What is left of table 2's violations when a partial transaction is unknown."""
     for title, part in (("CockroachDB", "roachdb"), ("Galera", "galera")):
         here = [r for r in results if part in r.history.path and "table2" in r.history.path and r.found]
-        for column, level in (("ser", "strong-session-serializable"), ("si", "strong-session-snapshot-isolation")):
+        for column, level in (
+            ("ser", "strong-session-serializable"),
+            ("si", "strong-session-snapshot-isolation"),
+        ):
             if f"/{column}/" not in (here[0].history.path if here else ""):
                 continue
             published = [r for r in here if r.history.group.format == COMMITTED]
@@ -370,7 +373,9 @@ def main(arguments: list[str]) -> int:
         return 0
     parser = argparse.ArgumentParser(prog="corpus.py", description="Decide the public histories.")
     parser.add_argument("--check", action="store_true", help=f"compare with docs/{PAGE.name}, write nothing")
-    parser.add_argument("--only", default="", metavar="TEXT", help="histories whose path holds TEXT; writes nothing")
+    parser.add_argument(
+        "--only", default="", metavar="TEXT", help="histories whose path holds TEXT; writes nothing"
+    )
     given = parser.parse_args(arguments)
     chosen = [history for history in histories() if given.only in history.path]
     if not chosen:

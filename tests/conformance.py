@@ -117,7 +117,9 @@ MEANINGS: dict[Family, dict[str, Meaning]] = {
         "ser": Meaning("serializable", _ADYA),
     },
     REAL_TIME: {
-        "strict_ser": Meaning("strict-serializable", "Elle's strict levels add the order in time, as ours do"),
+        "strict_ser": Meaning(
+            "strict-serializable", "Elle's strict levels add the order in time, as ours do"
+        ),
     },
 }
 # Elle's strong-session levels: like its plain ones, but with process order. Only its `rc` differs from the others'.
@@ -125,7 +127,8 @@ ELLE_SESSIONS = "sessions, by Elle"
 MEANINGS[ELLE_SESSIONS] = {
     **MEANINGS[SESSIONS],
     "rc": Meaning(
-        "strong-session-read-committed", "Elle's strong-session read committed is Adya's PL-2 with process order"
+        "strong-session-read-committed",
+        "Elle's strong-session read committed is Adya's PL-2 with process order",
     ),
 }
 
