@@ -29,11 +29,11 @@ written by `python tests/conformance_page.py`.
 ## Agreement
 
 *Documented* counts the verdicts that the source itself states, one for each history and level. *Agree* are those
-whose level Boomslang has and where it says the same, *differ* where it does not (the reasons are below); *not yet*
-are those whose level it does not have yet. *Follow*
-counts verdicts at our other levels that follow from the documented ones (what a weak level rejects, a stronger one
-rejects): all of them are tested as well. *Computed* counts verdicts that no source documents, but that an independent
-checker of Biswas and Enea's definitions gave for the same histories; *as computed* is where we say the same.
+whose level Boomslang has and where it says the same, *differ* where it does not (the reasons are below), and *not
+yet* are those whose level it does not have yet. *Follow* counts verdicts at our other levels that follow from the
+documented ones (what a weak level rejects, a stronger one rejects): they all agree, or the tests would fail.
+*Computed* counts verdicts that no source documents, but that an independent checker of Biswas and Enea's definitions
+gave for the same histories; *as computed* is where we say the same.
 """
 
 THEIR_WORDS = """\

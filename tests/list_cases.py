@@ -105,6 +105,7 @@ case(
     txn(append("x", 3)),
     txn(read("x", 1, 3, 2)),
     accepted=NONE,
+    anomaly="G0",
     why="3 comes after 1 and before 2, which are of one transaction: A -ww-> B -ww-> A.",
 )
 case(
@@ -122,6 +123,7 @@ case(
     txn(read("x", 1, 2)),
     txn(read("x", 2, 1)),
     accepted=NONE,
+    anomaly="G0",
     why="1 was appended before 2, and 2 before 1: no order of x's versions has both.",
 )
 case(
@@ -132,6 +134,7 @@ case(
     txn(read("x", 1, 2)),
     txn(read("x", 1, 3)),
     accepted=NONE,
+    anomaly="G0",
     why="Each read holds all appends up to its last: 2 comes right after 1, and so does 3.",
 )
 case(
@@ -140,6 +143,7 @@ case(
     txn(read("x", 1), append("x", 2)),
     txn(read("x", 2)),
     accepted=NONE,
+    anomaly="G0",
     why="One read says that 1 is the first element, another that 2 is.",
 )
 case(
@@ -242,6 +246,7 @@ case(
     txn(append("x", 2)),
     txn(read("x", 1, 2, 1)),
     accepted=NONE,
+    anomaly="duplicate-elements",
     why="1 was appended once.",
 )
 case(
@@ -383,8 +388,8 @@ case(
     txn(append("x", 1)),
     txn(read("x"), append("x", 2), read("x", 1, 2)),
     accepted=ONLY_RC,
-    anomaly="G-single",
-    why="B's own append is where it should be, but the part before it has changed: a non-repeatable read.",
+    anomaly="lost-update",
+    why="B saw the empty list, and yet its own append comes after A's: A -ww-> B, B -rw-> A.",
 )
 case(
     "own append not seen",
