@@ -170,18 +170,19 @@ def decide(history: History, limit: float = LIMIT) -> dict[str, Any]:
         verdict = checker.check(level)
         seconds = time.perf_counter() - start
         found = verdict.counterexample
+        lacks_times = level.needs_times and not trace.has_times
+        lacks_sessions = level.needs_sessions and not trace.has_sessions
         levels[level.short] = {
             "name": level.name,
             "status": verdict.status,
-            # Without times or sessions such a level adds nothing, and is no level that holds.
-            "lacking": verdict.reason.startswith("no "),
+            "lacking": lacks_times or lacks_sessions,  # then it is no level of its own
             "seconds": seconds,
             "anomaly": None if found is None or found.anomaly is None else found.anomaly.code,
             "wrong": certificate_error(verdict),
         }
     outcomes = [int(np.count_nonzero(trace.txn_outcome == o)) for o in (Outcome.ABORTED, Outcome.UNKNOWN)]
     return {
-        "sessions": len(np.unique(trace.txn_session)),
+        "sessions": len(np.unique(trace.txn_session[trace.txn_session >= 0])),
         "transactions": len(trace),
         "aborted": outcomes[0],
         "unknown": outcomes[1],
@@ -267,8 +268,8 @@ Written by `python benchmarks/corpus.py`: every history of the corpus at every l
 A `valid` was replayed and an `invalid` refuted by a second solver. *seconds* is the time for loading and for deciding
 all levels, without that second look, *slowest* the time for the slowest level.
 
-In the tables **no** means that the level is violated and - that the history has no times, without which such a
-level is no level of its own. A column `s-...` is the strong-session level. *What is wrong* names the anomaly at the
+In the tables **no** means that the level is violated, and - that the history has no sessions or no times, without
+which such a level is no level of its own. A column `s-...` is the strong-session level. *What is wrong* names the anomaly at the
 weakest level that is violated, and at stronger ones where it is another.
 """
 
@@ -286,10 +287,10 @@ def summary(results: list[Result]) -> Iterator[str]:
     files = {result.history.path for result in results}
     told = [(r, level, status) for r in results for level, status in r.history.documented.items()]
     same = sum(bool(r.found) and r.status(level) == status for r, level, status in told)
-    decided = [v for r in results if r.found for v in r.found["levels"].values()]
-    open_ = sum(v["status"] == "unknown" and not v["lacking"] for v in decided)
+    asked = [v for r in results if r.found for v in r.found["levels"].values() if not v["lacking"]]
+    open_ = sum(v["status"] == "unknown" for v in asked)
     twins = sum(r.history.twin is not None for r in results)
-    yield f"- {len(files)} histories, {len(results)} readings, {len(decided)} verdicts; {open_} undecided."
+    yield f"- {len(files)} histories, {len(results)} readings, {len(asked):,} verdicts; {open_} undecided."
     yield f"- {same} of the {len(told)} verdicts that are documented for these levels are reproduced."
     yield f"- {twins} runs are here in two formats; they differ in {len(list(twins_that_differ(results)))} verdicts."
     yield from standing(results)
@@ -346,10 +347,10 @@ def word(verdict: dict[str, Any]) -> str:
 
 
 def wrong(levels: dict[str, dict[str, Any]]) -> str:
-    """G1a; or: G-single at rr, session order broken at s-ser."""
+    """Such as: G-single at rr, G2-item-process at s-ser."""
     first: dict[str, str] = {}
     for level, v in levels.items():
-        if v["status"] == "invalid":
+        if v["status"] == "invalid" and not v["lacking"]:
             first.setdefault(v["anomaly"] or "no name", level.replace(STRONG_SESSION, "s-"))
     return ", ".join(f"{code} at {level}" for code, level in first.items())
 
