@@ -269,8 +269,8 @@ A `valid` was replayed and an `invalid` refuted by a second solver. *seconds* is
 all levels, without that second look, *slowest* the time for the slowest level.
 
 In the tables **no** means that the level is violated, and - that the history has no sessions or no times, without
-which such a level is no level of its own. A column `s-...` is the strong-session level. *What is wrong* names the anomaly at the
-weakest level that is violated, and at stronger ones where it is another.
+which such a level is no level of its own. A column `s-...` is the strong-session level. *What is wrong* names the
+anomaly at the weakest level that is violated, and at stronger ones where it is another.
 """
 
 
@@ -298,21 +298,16 @@ def summary(results: list[Result]) -> Iterator[str]:
 
 def standing(results: list[Result]) -> Iterator[str]:
     """What is left of table 2's violations when a partial transaction is unknown."""
-    for title, part in (("CockroachDB", "roachdb"), ("Galera", "galera")):
-        here = [r for r in results if part in r.history.path and "table2" in r.history.path and r.found]
-        for column, level in (
-            ("ser", "strong-session-serializable"),
-            ("si", "strong-session-snapshot-isolation"),
-        ):
-            if f"/{column}/" not in (here[0].history.path if here else ""):
-                continue
-            published = [r for r in here if r.history.group.format == COMMITTED]
-            ours = [r for r in here if r.history.group.format is None]
-            broken = [sum(r.status(level) == "invalid" for r in some) for some in (published, ours)]
-            yield (
-                f"- {title} in dbcop's runs: {broken[0]} of {len(published)} files violate `{level}` as published "
-                f"checkers read them, {broken[1]} of {len(ours)} with partial transactions unknown."
-            )
+    for title, part, column in (("CockroachDB", "table2/ser/", "ser"), ("Galera", "table2/si/", "si")):
+        level = COLUMNS[column]
+        here = [r for r in results if part in r.history.path and r.found]
+        published = [r for r in here if r.history.group.format == COMMITTED]
+        ours = [r for r in here if r.history.group.format is None]
+        broken = [sum(r.status(level) == "invalid" for r in some) for some in (published, ours)]
+        yield (
+            f"- {title} in dbcop's runs: {broken[0]} of {len(published)} files violate `{level}` as published "
+            f"checkers read them, {broken[1]} of {len(ours)} with partial transactions unknown."
+        )
 
 
 def table(rows: list[Result]) -> Iterator[str]:
