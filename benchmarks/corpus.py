@@ -166,16 +166,15 @@ def decide(history: History, limit: float = LIMIT) -> dict[str, Any]:
     checker = Checker(trace, timeout=limit)
     levels = {}
     for level in LEVELS:
+        if (level.needs_times and not trace.has_times) or (level.needs_sessions and not trace.has_sessions):
+            continue  # it is no level of its own
         start = time.perf_counter()
         verdict = checker.check(level)
         seconds = time.perf_counter() - start
         found = verdict.counterexample
-        lacks_times = level.needs_times and not trace.has_times
-        lacks_sessions = level.needs_sessions and not trace.has_sessions
         levels[level.short] = {
             "name": level.name,
             "status": verdict.status,
-            "lacking": lacks_times or lacks_sessions,  # then it is no level of its own
             "seconds": seconds,
             "anomaly": None if found is None or found.anomaly is None else found.anomaly.code,
             "wrong": certificate_error(verdict),
@@ -230,7 +229,7 @@ class Result:
         for level, v in self.found["levels"].items():
             if v["wrong"]:
                 yield f"{self.history.path}: {level}: {v['wrong']}"
-            if v["status"] == "unknown" and not v["lacking"]:
+            if v["status"] == "unknown":
                 yield f"{self.history.path}: {level}: undecided after {v['seconds']:.0f} s"
         for level, status in self.history.documented.items():
             if self.status(level) != status:
@@ -287,7 +286,7 @@ def summary(results: list[Result]) -> Iterator[str]:
     files = {result.history.path for result in results}
     told = [(r, level, status) for r in results for level, status in r.history.documented.items()]
     same = sum(bool(r.found) and r.status(level) == status for r, level, status in told)
-    asked = [v for r in results if r.found for v in r.found["levels"].values() if not v["lacking"]]
+    asked = [v for r in results if r.found for v in r.found["levels"].values()]
     open_ = sum(v["status"] == "unknown" for v in asked)
     twins = sum(r.history.twin is not None for r in results)
     yield f"- {len(files)} histories, {len(results)} readings, {len(asked):,} verdicts; {open_} undecided."
@@ -322,7 +321,7 @@ def table(rows: list[Result]) -> Iterator[str]:
             yield f"| {result.history.name} | {result.error} |"
             continue
         f = result.found
-        cells = [f"{f[name]:,}" for name in counts] + [word(f["levels"][level]) for level in levels]
+        cells = [f"{f[name]:,}" for name in counts] + [word(f["levels"].get(level)) for level in levels]
         times = [v["seconds"] for v in f["levels"].values()]
         cells += [wrong(f["levels"]), f"{f['load'] + sum(times):.2f}", f"{max(times):.2f}"]
         yield f"| {result.history.name} | {' | '.join(cells)} |"
@@ -330,13 +329,12 @@ def table(rows: list[Result]) -> Iterator[str]:
 
 def levels_of(rows: list[Result]) -> list[str]:
     """Those that some history of the group has the means to decide: plain, with sessions, with times."""
-    found = [r.found["levels"] for r in rows if r.found]
-    every = list(found[0]) if found else []
-    return [level for level in every if not all(levels[level]["lacking"] for levels in found)]
+    most = max((r.found["levels"] for r in rows if r.found), key=len, default={})
+    return list(most)
 
 
-def word(verdict: dict[str, Any]) -> str:
-    if verdict["lacking"]:
+def word(verdict: dict[str, Any] | None) -> str:
+    if verdict is None:
         return "-"
     return {"valid": "yes", "invalid": "**no**", "unknown": "?"}[verdict["status"]]
 
@@ -345,7 +343,7 @@ def wrong(levels: dict[str, dict[str, Any]]) -> str:
     """Such as: G-single at rr, G2-item-process at s-ser."""
     first: dict[str, str] = {}
     for level, v in levels.items():
-        if v["status"] == "invalid" and not v["lacking"]:
+        if v["status"] == "invalid":
             first.setdefault(v["anomaly"] or "no name", level.replace(STRONG_SESSION, "s-"))
     return ", ".join(f"{code} at {level}" for code, level in first.items())
 
@@ -380,7 +378,7 @@ def main(arguments: list[str]) -> int:
     for history in chosen:
         results.append(run(history))
         shown = results[-1].found.get("levels", {})
-        verdicts = " ".join(f"{level}={word(v)}" for level, v in shown.items() if not v["lacking"])
+        verdicts = " ".join(f"{level}={word(v)}" for level, v in shown.items())
         print(f"{history.path}: {results[-1].error or verdicts}", flush=True)
     bad = [line for result in results for line in result.complaints()] + list(twins_that_differ(results))
     if given.check and not given.only:
