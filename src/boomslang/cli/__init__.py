@@ -3,6 +3,9 @@
 main.py      the parser, and what becomes of errors
 check.py     boomslang check, with report.py (what it says) and certificates.py (what it writes)
 verify.py    boomslang verify
+stats.py     boomslang stats
+cat.py       boomslang cat
+convert.py   boomslang convert
 ir.py        boomslang ir
 levels.py    boomslang levels
 

@@ -66,6 +66,12 @@ class Screen:
         """An answer for programs: JSON in ASCII, so that it holds nothing a terminal could obey."""
         self._write(sys.stdout, json.dumps(data, indent=2) + "\n")
 
+    def json_line(self, text: str) -> None:
+        """A line of JSON Lines as it is, but in ASCII: what is not can only stand in a string, so it can be spelled
+        out."""
+        ascii_text = "".join(c if " " <= c <= "~" else json.dumps(c)[1:-1] for c in text.rstrip("\n"))
+        self._write(sys.stdout, ascii_text.replace("\x7f", "\\u007f") + "\n")
+
     def warning(self, text: str) -> None:
         self._print(sys.stderr, [("warning: ", "yellow"), text])
 

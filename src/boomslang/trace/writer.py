@@ -9,7 +9,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -42,6 +42,12 @@ def write_trace(trace: Trace, path: str | os.PathLike[str]) -> None:
     for number, chunk in enumerate(chunks):
         clock = int(trace.txn_clock[chunk[0]]) if len(chunk) else -1
         _write(target / f"{number:0{width}}.jsonl", writer.lines(chunk, clock))
+
+
+def lines_of(trace: Trace, transactions: Iterable[int]) -> Iterator[str]:
+    """Some transactions, of one clock, as the lines of a file."""
+    chosen = list(transactions)
+    return _Writer(trace).lines(chosen, int(trace.txn_clock[chosen[0]]) if chosen else -1)
 
 
 def _chunks(trace: Trace) -> list[range]:
@@ -93,7 +99,7 @@ class _Writer:
         self.names = _Texts(trace.names)
         self.sessions = [json.dumps(name, ensure_ascii=False) for name in trace.sessions]
 
-    def lines(self, transactions: range, clock: int) -> Iterator[str]:
+    def lines(self, transactions: Iterable[int], clock: int) -> Iterator[str]:
         yield self.header(clock)
         for t in transactions:
             yield from self.transaction(t)

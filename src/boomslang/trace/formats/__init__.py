@@ -12,6 +12,7 @@ from boomslang.errors import UsageError
 from boomslang.trace.errors import TraceError
 from boomslang.trace.files import shown
 from boomslang.trace.formats import (
+    arrow,
     awdit,
     cobra,
     dbcop_bincode,
@@ -20,6 +21,7 @@ from boomslang.trace.formats import (
     jepsen_edn,
     jepsen_json,
     jsonl,
+    parquet,
     text,
     timekiller,
     viper,
@@ -31,6 +33,8 @@ __all__ = ["FORMATS", "Format", "Loss", "Sample", "find", "recognise"]
 # In the order in which they are tried.
 FORMATS: tuple[Format, ...] = (
     jsonl.FORMAT,
+    arrow.FORMAT,
+    parquet.FORMAT,
     viper.FORMAT,
     cobra.FORMAT,
     dbcop_bincode.FORMAT,

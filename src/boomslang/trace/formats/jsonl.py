@@ -11,11 +11,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from boomslang.trace._reader import Reader
 from boomslang.trace.errors import TraceError
 from boomslang.trace.files import GZIP, natural_order, opened, shown, unpacked
 from boomslang.trace.formats.format import Format, Loss, Sample
-from boomslang.trace.model import Trace
+from boomslang.trace.model import NO_TIME, Trace
 from boomslang.trace.reader import Progress, trace_of
 from boomslang.trace.writer import write_trace
 
@@ -107,8 +110,37 @@ def _read_stream(
 
 
 def losses(trace: Trace) -> list[Loss]:
-    """None in a folder. A file has one clock, which `write_trace` refuses to forget."""
-    return []
+    """Times of a broken database may run backwards in a session; a recorder's may not. (A file has one clock, which
+    `write_trace` refuses to forget; a folder may have several.)"""
+    back = _runs_back(trace)
+    if not len(back):
+        return []
+    number = f"{len(back):,} transaction{'s' if len(back) > 1 else ''}"
+    what = (
+        f"the times of {number}, which run backwards in their session (first at {trace.where(int(back[0]))})"
+    )
+    return [Loss(what, fatal=True)]
+
+
+def _runs_back(trace: Trace) -> NDArray[np.int64]:
+    """Transactions with a time before one that was recorded earlier in their session, by the same clock."""
+    txns = np.arange(len(trace))
+    owner = np.repeat(txns, np.diff(trace.txn_ops))
+    rows = 2 * np.arange(len(owner))
+    events = [  # transaction, place in it, time
+        (txns, np.full(len(txns), -1), trace.txn_begin),
+        (txns, np.full(len(txns), 2 * len(owner)), trace.txn_end),
+    ]
+    for place, column in ((rows, trace.op_invoke), (rows + 1, trace.op_return)):
+        if column is not None:
+            events.append((owner, place, column))
+    txn, place, time = (np.concatenate(parts) for parts in zip(*events, strict=True))
+    timed = np.flatnonzero((time != NO_TIME) & (trace.txn_session[txn] >= 0))
+    timed = timed[np.lexsort((place[timed], txn[timed], trace.txn_session[txn[timed]]))]
+    a, b = timed[:-1], timed[1:]
+    same = trace.txn_session[txn[a]] == trace.txn_session[txn[b]]
+    same &= trace.txn_clock[txn[a]] == trace.txn_clock[txn[b]]
+    return np.unique(txn[b[same & (time[b] < time[a])]])
 
 
 FORMAT = Format(

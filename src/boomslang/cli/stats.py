@@ -1,0 +1,225 @@
+"""`boomslang stats`: what a trace is made of, and how much of it is unknown, without checking it."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import boomslang
+from boomslang.asg import build_asg
+from boomslang.cli import exits
+from boomslang.cli.loading import TRACE, add_format, load
+from boomslang.cli.screen import Screen
+from boomslang.cli.watch import Watch, watched
+from boomslang.explain.names import short
+from boomslang.statistics import Longest, Reads, Statistics
+
+if TYPE_CHECKING:
+    from boomslang.cli.main import Commands
+
+FORMAT = 1
+"""Of the JSON output (stats.schema.json); grows when a field changes its meaning or goes."""
+
+
+def add(commands: Commands) -> None:
+    parser = commands.add_parser(
+        "stats",
+        help="count what a trace is made of",
+        description="Counts what a trace is made of: sessions, transactions, operations, keys; how its keys are "
+        "contended; how many reads are ambiguous; how many superpositions a level has.",
+    )
+    parser.add_argument("trace", metavar="TRACE", help=TRACE)
+    add_format(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON (see docs/how-it-works.md)")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace, screen: Screen) -> int:
+    start = time.monotonic()
+
+    def work(watch: Watch) -> tuple[Statistics, float, dict[str, Any]]:
+        trace = load(arguments.trace, watch, format=arguments.format)
+        loaded = time.monotonic() - start
+        watch.begin("counting")
+        made = Statistics(build_asg(trace))
+        return made, loaded, to_json(made)
+
+    made, loaded, data = watched(work)
+    for warning in made.trace.warnings:
+        screen.warning(warning)
+    if arguments.json:
+        seconds = {"load": round(loaded, 3), "total": round(time.monotonic() - start, 3)}
+        head = {"boomslang": boomslang.__version__, "format": FORMAT, "path": arguments.trace}
+        screen.document({**head, **data, "warnings": made.trace.warnings, "seconds": seconds})
+    else:
+        show(arguments.trace, made, data, screen)
+    return exits.VALID
+
+
+# --- for programs
+
+
+def to_json(made: Statistics) -> dict[str, Any]:
+    trace = made.trace
+    median, most = made.writers_of_a_key
+    return {
+        "sessions": len(trace.sessions),
+        "files": len(trace.files),
+        "transactions": {
+            "total": len(trace),
+            **made.outcomes,
+            "shown_to_have_committed": made.shown_to_have_committed,
+        },
+        "operations": {
+            "total": len(trace.op_kind),
+            "by_kind": made.operations,
+            "failed": int(made.failed.sum()),
+            "failed_by_kind": made.failures,
+        },
+        "keys": made.keys,
+        "lists": made.lists,
+        "values": made.values,
+        "initial": {"state": made.initial, "keys": len(trace.initial_key)},
+        "contention": {
+            "written_keys": int((made.writers > 0).sum()),
+            "writers": {"median": median, "max": most},
+            "hottest": [
+                {
+                    "key": {"bytes": hot.key.hex()} if isinstance(hot.key, bytes) else hot.key,
+                    "operations": hot.operations,
+                    "share": round(hot.operations / len(trace.op_kind), 6),
+                    "writers": hot.writers,
+                }
+                for hot in made.hottest
+            ],
+        },
+        "reads": {
+            "items": vars(made.items),
+            "absences": vars(made.absences),
+            "contradictions": made.contradictions,
+        },
+        "superpositions": {
+            "version_order_pairs": made.version_order_pairs,
+            "read_lineages": made.read_lineages,
+            "levels": [
+                {"level": level.name, "superpositions": count, "anti_dependencies": brought}
+                for level, count, brought in made.by_level
+            ],
+        },
+        "clocks": [
+            {"clock": s.clock, "transactions": s.transactions, "first": s.first, "last": s.last}
+            for s in made.spans
+        ],
+        "longest": {"operations": _longest(made.most_operations), "time": _longest(made.longest_time)},
+    }
+
+
+def _longest(longest: Longest | None) -> dict[str, Any] | None:
+    return None if longest is None else vars(longest)
+
+
+# --- for people
+
+
+def show(path: str, made: Statistics, data: dict[str, Any], screen: Screen) -> None:
+    screen.line((path, "bold"))
+    for title, rows in (
+        ("size", _size(data)),
+        ("contention", _contention(made, data)),
+        ("reads of what others wrote", _reads(made)),
+        ("superpositions", _superpositions(made)),
+        ("time", _time(made)),
+    ):
+        shown = list(rows)
+        if not shown:
+            continue
+        screen.line()
+        screen.line((title, "bold cyan"))
+        width = max(24, *(len(name) + 2 for name, _ in shown))
+        for name, text in shown:
+            screen.line(f"{name:{width}}", text, indent=2, hang=width)
+
+
+def _size(data: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    txns, ops = data["transactions"], data["operations"]
+    yield "sessions", f"{data['sessions']:,}"
+    parts = [f"{txns[name]:,} {name}" for name in ("committed", "aborted", "unknown") if txns[name]]
+    yield "transactions", _with(txns["total"], parts)
+    if txns["shown_to_have_committed"]:
+        shown = f"{txns['shown_to_have_committed']:,} of the unknown are shown to have committed, by reads"
+        yield "", shown
+    yield "operations", _with(ops["total"], [f"{n:,} {kind}" for kind, n in ops["by_kind"].items()])
+    if ops["failed"]:
+        yield (
+            "failed operations",
+            _with(ops["failed"], [f"{n:,} {k}" for k, n in ops["failed_by_kind"].items()]),
+        )
+    yield "keys", _with(data["keys"], [f"{data['lists']:,} of them lists"] if data["lists"] else [])
+    yield "distinct values", f"{data['values']:,}"
+    initial = data["initial"]
+    yield "initial state", f"{initial['keys']:,} keys" if initial["state"] == "given" else initial["state"]
+    longest = data["longest"]["operations"]
+    if longest is not None:
+        text = f"T{longest['transaction']} with {_count(longest['length'], 'operation')} ({longest['where']})"
+        yield "longest transaction", text
+
+
+def _with(total: int, parts: list[str]) -> str:
+    return f"{total:,}" + (f" ({', '.join(parts)})" if parts else "")
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
+
+
+def _contention(made: Statistics, data: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    contention = data["contention"]
+    if contention["written_keys"]:
+        writers = contention["writers"]
+        yield "keys that were written", f"{contention['written_keys']:,}"
+        yield "writers of a key", f"{writers['median']:,g} in the median, {writers['max']:,} at most"
+    total = len(made.trace.op_kind)
+    for n, hot in enumerate(made.hottest):
+        share = f"{hot.operations / total:.1%}"
+        text = f"{short(hot.key)}: {_count(hot.operations, 'operation')} ({share}), {_count(hot.writers, 'writer')}"
+        yield "" if n else "hottest keys", text
+
+
+def _reads(made: Statistics) -> Iterator[tuple[str, str]]:
+    yield from _reads_of("reads", made.items)
+    if made.absences.total:
+        yield from _reads_of("absent keys in ranges", made.absences)
+    if made.contradictions:
+        yield "against own writes", f"{made.contradictions:,}: the trace breaks every level"
+
+
+def _reads_of(what: str, reads: Reads) -> Iterator[tuple[str, str]]:
+    yield what, f"{reads.total:,}"
+    yield "  one candidate", f"{reads.known:,}"
+    yield "  initial state", f"{reads.initial:,}"
+    yield "  several candidates", f"{reads.ambiguous:,}"
+    if reads.unexplained:
+        yield "  no candidate", f"{reads.unexplained:,}: nobody wrote what they saw"
+
+
+def _superpositions(made: Statistics) -> Iterator[tuple[str, str]]:
+    pairs, lineages = made.version_order_pairs, made.read_lineages
+    yield "in all", f"{pairs + lineages:,} ({pairs:,} pairs of writers of a key, {lineages:,} open reads)"
+    groups: dict[int, list[str]] = {}
+    for level, _, brought in made.by_level:
+        if not level.needs_sessions and not level.needs_times:
+            groups.setdefault(brought, []).append(level.short)
+    for brought, levels in groups.items():
+        yield f"at {', '.join(levels)}", f"{brought:,} implied anti-dependencies"
+
+
+def _time(made: Statistics) -> Iterator[tuple[str, str]]:
+    for span in made.spans:
+        name = f"clock {short(span.clock)}" if span.clock else "clock"
+        text = f"{span.first:,} to {span.last:,}: {span.last - span.first:,} units, {span.transactions:,} transactions"
+        yield name, text
+    longest = made.longest_time
+    if longest is not None:
+        yield "longest transaction", f"T{longest.transaction}: {longest.length:,} units ({longest.where})"

@@ -1,0 +1,341 @@
+"""What a trace is made of, counted: how large it is, how its keys are fought over, and how much of it is unknown.
+
+How hard a trace is to check hangs on what cannot be seen: the order of a key's writers, and the writer of a read that
+several could have written. Written out as superpositions (see `ir/model.py`) they are quadratic; here they are counted
+without being written out. All is array code over the trace and its Abstract Semantic Graph.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boomslang.asg.graph import (
+    ASG,
+    IN,
+    INITIAL,
+    ITEM,
+    MAYBE,
+    OUT,
+    PREDICATE,
+    PRESENT,
+    SEVERAL,
+    UNKNOWN_INITIAL,
+)
+from boomslang.levels import LEVELS, Level
+from boomslang.trace.model import ABSENT, NO_TIME, Flag, Initial, Kind, Outcome, Trace
+from boomslang.trace.scalars import Scalar
+
+Int64 = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+HOTTEST = 5
+"""Keys that are told."""
+_LOWEST = 8
+"""Values and patterns are numbers above -_LOWEST."""
+
+
+@dataclass(frozen=True)
+class Hot:
+    """A key that much is done to."""
+
+    key: Scalar
+    operations: int
+    writers: int
+
+
+@dataclass(frozen=True)
+class Reads:
+    """Reads of what others wrote, by transactions that are in the history."""
+
+    total: int
+    known: int
+    """One transaction can have written it."""
+    initial: int
+    """Only the initial state can explain it."""
+    ambiguous: int
+    """Several can have written it."""
+    unexplained: int
+    """None can."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """The times of one clock."""
+
+    clock: str
+    transactions: int
+    """With a time."""
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class Longest:
+    """A transaction, and how long it is."""
+
+    transaction: int
+    where: str
+    length: int
+
+
+class Statistics:
+    """Of a trace and its ASG. Each figure is computed when it is asked for."""
+
+    def __init__(self, asg: ASG) -> None:
+        self.asg = asg
+        self.trace: Trace = asg.trace
+
+    # --- sizes
+
+    @property
+    def outcomes(self) -> dict[str, int]:
+        counts = np.bincount(self.trace.txn_outcome, minlength=len(Outcome)).tolist()
+        return {outcome.name.lower(): counts[outcome] for outcome in Outcome}
+
+    @property
+    def shown_to_have_committed(self) -> int:
+        """Transactions of unknown outcome that a read shows to have committed."""
+        return int(np.count_nonzero((self.asg.outcome == Outcome.UNKNOWN) & (self.asg.state == IN)))
+
+    @cached_property
+    def failed(self) -> Mask:
+        failed: Mask = (self.trace.op_flags & Flag.ERROR) != 0
+        return failed
+
+    @property
+    def operations(self) -> dict[str, int]:
+        """Those that did not fail, by kind; kinds that do not occur are left out."""
+        return _by_kind(self.trace.op_kind[~self.failed])
+
+    @property
+    def failures(self) -> dict[str, int]:
+        return _by_kind(self.trace.op_kind[self.failed])
+
+    @property
+    def keys(self) -> int:
+        """Keys that something was done to; one that only bounds a range is none."""
+        return _used(len(self.trace.keys), self.trace.op_key, self.trace.item_key, self.trace.initial_key)
+
+    @property
+    def lists(self) -> int:
+        """Keys that hold a list."""
+        listed = ~self.failed & np.isin(self.trace.op_kind, (Kind.APPEND, Kind.LIST))
+        return _used(len(self.trace.keys), self.trace.op_key[listed])
+
+    @property
+    def values(self) -> int:
+        """Distinct values that were written or read."""
+        columns = self.trace.op_value, self.trace.item_value, self.trace.initial_value
+        return _used(len(self.trace.values), *columns)
+
+    @property
+    def initial(self) -> str:
+        return Initial(self.trace.initial_mode).name.lower()
+
+    # --- contention
+
+    @cached_property
+    def writers(self) -> Int64:
+        """Of each key, how many transactions wrote it that may have committed."""
+        live = self.asg.state[self.asg.write_txn] != OUT
+        return np.bincount(self.asg.write_key[live], minlength=len(self.trace.keys))
+
+    @cached_property
+    def writers_of_a_key(self) -> tuple[float, int]:
+        """Median and maximum over the keys that were written."""
+        written = self.writers[self.writers > 0]
+        return (float(np.median(written)), int(written.max())) if len(written) else (0.0, 0)
+
+    @cached_property
+    def hottest(self) -> list[Hot]:
+        """The keys that most operations are about."""
+        keyed = self.trace.op_key[self.trace.op_key >= 0]
+        counts = np.bincount(keyed, minlength=len(self.trace.keys))
+        order = np.argsort(-counts, kind="stable")[:HOTTEST]
+        return [
+            Hot(self.trace.keys[k], int(counts[k]), int(self.writers[k])) for k in order.tolist() if counts[k]
+        ]
+
+    # --- reads
+
+    @cached_property
+    def _read_txn(self) -> NDArray[np.int32]:
+        return self.asg.read_txn
+
+    def reads(self, kind: int) -> Reads:
+        """Of items (ITEM), or of keys that a range showed to be absent (PREDICATE)."""
+        writer = self.asg.read_writer
+        here = (self.asg.read_kind == kind) & (self.asg.state[self._read_txn] == IN)
+        orphans = np.zeros(len(writer), bool)
+        orphans[self.asg.orphans] = True
+        return Reads(
+            total=int(np.count_nonzero(here)),
+            known=int(np.count_nonzero(here & (writer >= 0))),
+            initial=int(np.count_nonzero(here & (writer == INITIAL))),
+            ambiguous=int(np.count_nonzero(here & (writer == SEVERAL))),
+            unexplained=int(np.count_nonzero(here & orphans)),
+        )
+
+    @cached_property
+    def items(self) -> Reads:
+        return self.reads(ITEM)
+
+    @cached_property
+    def absences(self) -> Reads:
+        return self.reads(PREDICATE)
+
+    @property
+    def contradictions(self) -> int:
+        """Reads that contradict what their own transaction had written."""
+        return len(self.asg.broken)
+
+    # --- superpositions
+
+    @cached_property
+    def version_order_pairs(self) -> int:
+        """Pairs of writers of one key: which of the two was first?"""
+        return int((self.writers * (self.writers - 1) // 2).sum())
+
+    @cached_property
+    def read_lineages(self) -> int:
+        """Reads whose writer is open: there are several candidates (or none), or the reader may not have committed."""
+        count, _, counts = self._candidates
+        maybe = self.asg.state[self._read_txn] == MAYBE
+        return int(np.count_nonzero(counts & ((count != 1) | maybe)))
+
+    @property
+    def superpositions(self) -> int:
+        return self.version_order_pairs + self.read_lineages
+
+    def anti_dependencies(self, level: Level) -> int:
+        """How many the IR of a level would imply: who read a version comes before who overwrote it."""
+        kinds = (ITEM, level.items_see_last), (PREDICATE, level.predicates_see_last)
+        return sum(self._overwriters[kind] for kind, sees_last in kinds if sees_last)
+
+    @cached_property
+    def _overwriters(self) -> dict[int, int]:
+        """Of all reads of a kind, and of each of their candidates: how many others wrote the key."""
+        count, initial, counts = self._candidates
+        found = {}
+        for kind in (ITEM, PREDICATE):
+            at = np.flatnonzero(counts & (self.asg.read_kind == kind))
+            others = self.writers[self.asg.read_key[at]] - self._overwritten[at]
+            # The candidate itself is none of them; the initial state is no writer.
+            found[kind] = int((count[at] * others - (count[at] - initial[at])).sum())
+        return found
+
+    @cached_property
+    def by_level(self) -> list[tuple[Level, int, int]]:
+        """Of each level its superpositions, and the anti-dependencies that the IR would imply."""
+        return [(level, self.superpositions, self.anti_dependencies(level)) for level in LEVELS]
+
+    @cached_property
+    def _candidates(self) -> tuple[Int64, Mask, Mask]:
+        """Of each read: how many candidates there are, whether the initial state is one, and whether it counts."""
+        asg = self.asg
+        reader = self._read_txn
+        state = asg.state[reader]
+        initial = asg.read_writer == INITIAL
+        count = (asg.read_writer >= INITIAL).astype(np.int64)
+        open_ = np.flatnonzero((state != OUT) & ((asg.read_writer == SEVERAL) | (state == MAYBE)))
+        key, pattern = asg.read_key[open_], asg.read_value[open_]
+        first, last = self._matching(key, pattern)
+        live = np.concatenate(([0], np.cumsum(asg.state[asg.write_txn] != OUT)))
+        start = asg.initial[key]
+        from_initial = (start == UNKNOWN_INITIAL) | np.where(
+            pattern == PRESENT, start != ABSENT, start == pattern
+        )
+        own = self._own_value(reader[open_], key)
+        fits = (own > -_LOWEST) & np.where(pattern == PRESENT, own != ABSENT, own == pattern)
+        count[open_] = live[last] - live[first] + from_initial - fits
+        initial[open_] = from_initial
+        return count, initial, state != OUT
+
+    def _matching(self, key: NDArray[Any], pattern: NDArray[Any]) -> tuple[Int64, Int64]:
+        """Where among the writes those start and end that reads of these keys and patterns may have seen."""
+        asg = self.asg
+        width = len(self.trace.values) + _LOWEST
+        code = asg.write_key.astype(np.int64) * width + asg.write_value + _LOWEST
+        base = key.astype(np.int64) * width + _LOWEST
+        present = pattern == PRESENT
+        first = np.searchsorted(code, np.where(present, base, base + pattern), side="left")
+        last = np.where(present, asg.key_start[key + 1], np.searchsorted(code, base + pattern, side="right"))
+        return first, last
+
+    @cached_property
+    def _writes(self) -> tuple[Int64, NDArray[np.int32]]:
+        """Codes of (transaction, key) of all final writes, sorted, and the values."""
+        code = self.asg.write_txn * np.int64(self.asg.keys) + self.asg.write_key
+        order = np.argsort(code)
+        return code[order], self.asg.write_value[order]
+
+    def _own_value(self, txn: NDArray[Any], key: NDArray[Any]) -> NDArray[np.int32]:
+        """What the transaction itself finally wrote to the key; -_LOWEST: nothing."""
+        codes, values = self._writes
+        wanted = txn * np.int64(self.asg.keys) + key
+        at = np.searchsorted(codes, wanted)
+        found = np.zeros(len(wanted), bool)
+        inside = at < len(codes)
+        found[inside] = codes[at[inside]] == wanted[inside]
+        own = np.full(len(wanted), -_LOWEST, np.int32)
+        own[found] = values[at[found]]
+        return own
+
+    @cached_property
+    def _overwritten(self) -> Mask:
+        """Of each read: did its transaction write the key too?"""
+        return self._own_value(self._read_txn, self.asg.read_key) > -_LOWEST
+
+    # --- time and length
+
+    @cached_property
+    def spans(self) -> list[Span]:
+        """Of each clock by which something was timed."""
+        t = self.trace
+        spans = []
+        for clock in range(len(t.clocks)):
+            here = t.txn_clock == clock
+            begin, end = t.txn_begin[here], t.txn_end[here]
+            times = np.concatenate((begin[begin != NO_TIME], end[end != NO_TIME]))
+            if len(times):
+                timed = int(np.count_nonzero((begin != NO_TIME) | (end != NO_TIME)))
+                spans.append(Span(t.clocks[clock], timed, int(times.min()), int(times.max())))
+        return spans
+
+    @property
+    def most_operations(self) -> Longest | None:
+        return self._longest(np.diff(self.trace.txn_ops))
+
+    @cached_property
+    def longest_time(self) -> Longest | None:
+        """By the clock; None if no transaction has both times."""
+        t = self.trace
+        both = (t.txn_begin != NO_TIME) & (t.txn_end != NO_TIME)
+        if not both.any():
+            return None
+        # As unsigned numbers: 64-bit times may lie further apart than a signed one can say.
+        length = np.where(both, t.txn_end.view(np.uint64) - t.txn_begin.view(np.uint64), np.uint64(0))
+        return self._longest(length)
+
+    def _longest(self, length: NDArray[Any]) -> Longest | None:
+        if not len(length):
+            return None
+        t = int(np.argmax(length))
+        return Longest(t, self.trace.where(t), int(length[t]))
+
+
+def _by_kind(kinds: NDArray[np.uint8]) -> dict[str, int]:
+    counts = np.bincount(kinds, minlength=len(Kind)).tolist()
+    return {kind.name.lower(): counts[kind] for kind in Kind if counts[kind]}
+
+
+def _used(size: int, *columns: NDArray[np.int32]) -> int:
+    seen = np.zeros(size + 1, bool)
+    for column in columns:
+        seen[column] = True  # -1, none, is the place beyond the last
+    return int(np.count_nonzero(seen[:-1]))
