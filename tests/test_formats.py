@@ -26,6 +26,11 @@ BINCODE = (
 FILES = {
     "jsonl": b'\n{"session":"a","txn":1,"op":"begin"}\n{"session":"a","op":"commit"}\n',
     "dbcop-bincode": BINCODE,
+    "dbcop-json": b'[[{"events": [{"Write": {"variable": 1, "version": 1}}], "committed": true}]]',
+    "jepsen-edn": b"{:index 0, :type :invoke, :process 0, :f :txn, :value [[:w 1 2]]}\n",
+    "jepsen-json": b'[{"index": 0, "type": "invoke", "process": 0, "f": "txn", "value": [["w", 1, 2]]}]\n',
+    "timekiller": b'[{"tid": 1, "sid": 1, "sts": {"p": 1, "l": 0}, "cts": {"p": 2, "l": 0}, '
+    b'"ops": [{"t": "w", "k": 1, "v": 2}]}]',
     "dbcop-hist": b"// a history\n\n[x:=1]\n",
     "text": b"\nw(1,2,3,4)\n",
     "awdit": b"=====\nw 1 2\n",

@@ -1,7 +1,7 @@
 """dbcop's text for people (`.hist`): `[x:=1 y==2 z==?]` a transaction, `---` between sessions.
 
 `z==?` read z before anybody wrote it, and so did `z==0`, unless somebody writes 0 to z. `[...]!` did not commit:
-it is aborted.
+it is aborted. Each version of a variable is written once.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from boomslang.trace.files import create
+from boomslang.trace.formats.dbcop_json import refuse_repeated, repeated
 from boomslang.trace.formats.format import Format, Loss, Sample, read_native_file
 from boomslang.trace.formats.registers import Registers, are_integers, counted, integer_texts
 from boomslang.trace.formats.zeros import zero_is_initial
-from boomslang.trace.model import Outcome, Trace
+from boomslang.trace.model import Kind, Outcome, Trace
 from boomslang.trace.scalars import STR
 
 START = re.compile(r"\s*(//[^\n]*\n\s*|-+\s*\n\s*)*\[\s*[A-Za-z_][A-Za-z0-9_]*(:=|==)")
@@ -26,7 +27,9 @@ def recognise(sample: Sample) -> bool:
 
 
 def read(path: Path, check: Callable[[], None]) -> Trace:
-    return zero_is_initial(read_native_file("dbcop-hist", path, check))
+    trace = read_native_file("dbcop-hist", path, check)
+    refuse_repeated(trace)
+    return zero_is_initial(trace)
 
 
 def losses(trace: Trace) -> list[Loss]:
@@ -40,6 +43,11 @@ def losses(trace: Trace) -> list[Loss]:
         lost.append(Loss(f"{counted(wrong, 'key')} other than names of letters, digits and _", fatal=True))
     if not_versions:
         what = f"{counted(not_versions, 'value')} other than whole numbers from 0 to {2**64 - 1}"
+        lost.append(Loss(what, fatal=True))
+    puts = said.rows & (trace.op_kind == Kind.PUT)
+    pairs = set(zip(trace.op_key[puts].tolist(), trace.op_value[puts].tolist(), strict=True))
+    if again := len(repeated(trace, puts)) + len(pairs.intersection(said.loaded)):
+        what = f"{counted(again, 'write')} of a value that its key has had before: versions differ"
         lost.append(Loss(what, fatal=True))
     # Absent is ?, so only a 0 that nobody wrote would look like something else.
     return [*lost, *said.unwritten_zeros(), *said.positions()]

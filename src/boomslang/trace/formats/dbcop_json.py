@@ -51,18 +51,23 @@ def recognise(sample: Sample) -> bool:
 
 def read(path: Path, check: Callable[[], None]) -> Trace:
     trace = read_native("dbcop-json", [(path, None, read_bytes(path, check))], check)
-    for row in _repeated(trace, rows_of(trace, Kind.PUT))[:1]:
+    refuse_repeated(trace)
+    return zero_is_initial(trace)
+
+
+def refuse_repeated(trace: Trace) -> None:
+    """dbcop's histories write each version of a variable once."""
+    for row in repeated(trace, rows_of(trace, Kind.PUT))[:1]:
         op = trace.operation(row)
         raise TraceError(
             f"found a second write of version {op.value!r} of variable {op.key!r}; expected each version to be written "
             "once; fix: let the workload count the versions of a variable",
-            str(path),
+            trace.files[0],
             int(trace.op_line[row]),
         )
-    return zero_is_initial(trace)
 
 
-def _repeated(trace: Trace, rows: Mask) -> list[int]:
+def repeated(trace: Trace, rows: Mask) -> list[int]:
     """Of these operations, those whose key and value an earlier one has too."""
     where = np.flatnonzero(rows)
     pairs = trace.op_key[where].astype(np.int64) << 32 | trace.op_value[where]
@@ -85,8 +90,8 @@ def _plan(trace: Trace) -> _Plan:
     ]
     s.lose(len(negative), f"negative value, in {TITLE}", f"negative values, in {TITLE}", fatal=True)
     lose_zeros(s)
-    repeated = _repeated(s.trace, s.rows & (s.trace.op_kind == Kind.PUT))
-    s.lose(len(repeated), "write of a value that its key has had before: versions differ",
+    again = repeated(s.trace, s.rows & (s.trace.op_kind == Kind.PUT))
+    s.lose(len(again), "write of a value that its key has had before: versions differ",
            "writes of values that their key has had before: versions differ", fatal=True)  # fmt: skip
     lose_times(s)
     lose_hints(s)
