@@ -39,7 +39,11 @@ int32_t Engine::source(int32_t r) {
         for (int32_t v = first; v < int32_t(vars_.size()); ++v) {
             const Var& x = vars_[size_t(v)];
             if (x.kind != READ_FROM || x.a != r) break;
-            if (x.value > 0) return x.b < 0 ? -1 : p_.write_txn[x.b];
+            if (x.value > 0) {
+                if (x.b >= 0) return p_.write_txn[x.b];
+                initial_matches(p_.read_key[r], p_.read_value[r]);  // the choice may have been taken back since
+                return -1;
+            }
             if (x.value < 0) undecided = false;
         }
     auto allowed = [&](int32_t txn) {

@@ -305,7 +305,9 @@ def _cursor_moved(trace: Trace, r: Read, i: int, versions: list[int]) -> bool:
 def _in_order(trace: Trace, r: Read, order: tuple[int, ...]) -> bool:
     """Do the elements of a list come in this order of their writers? (Some may come from others, who aborted.)"""
     writer = {e: t for t in order for e in appended(trace, t, r.key)}
-    places = [order.index(writer[e]) for e in r.elements or () if e in writer]
+    span = int(trace.op_range[r.row])
+    elements = trace.item_value[trace.range_items[span] : trace.range_items[span + 1]].tolist()
+    places = [order.index(writer[e]) for e in elements if e in writer]
     return places == sorted(places)
 
 
