@@ -26,13 +26,25 @@ class Emit {
     history_.begin_file(name, session);
   }
 
-  // `session` may be null: that of the file. Operations that follow belong to the session that began last;
-  // resume() goes back to another one's open transaction.
-  void begin(const Scalar* session, const Scalar& name, std::uint32_t line, std::int64_t time = no_time) {
+  // `session` may be null: that of the file. A session of type null is none; then the name must stay valid until
+  // the next begin. Operations that follow belong to the session that began last; resume() goes back to another
+  // one's open transaction. `ctx` is a JSON object, or empty.
+  void begin(const Scalar* session, const Scalar& name, std::uint32_t line, std::int64_t time = no_time,
+             std::string_view ctx = {}) {
     resume(session);
-    set(Op::begin, bit(Field::txn));
+    if (session && session->type == Type::null) session_ |= bit(Field::txn);
+    set(Op::begin, bit(Field::txn) | (ctx.empty() ? 0 : bit(Field::ctx)));
     record_.txn = name;
     record_.invoke = time;
+    record_.ctx = ctx;
+    apply(line);
+  }
+  // A transaction whose puts are the initial state.
+  void begin_load(const Scalar& name, std::uint32_t line) {
+    resume(nullptr);
+    set(Op::begin, bit(Field::txn) | bit(Field::initial));
+    record_.txn = name;
+    record_.txn_initial = true;
     apply(line);
   }
   void resume(const Scalar* session) {

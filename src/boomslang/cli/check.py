@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from boomslang.check import SOLVERS, Checker, Progress
 from boomslang.cli.certificates import Certificates
-from boomslang.cli.loading import TRACE, free_ctrl_c, load
+from boomslang.cli.loading import TRACE, add_format, free_ctrl_c, load
 from boomslang.cli.report import Answer, Report, show, to_json
 from boomslang.cli.screen import Screen
 from boomslang.cli.watch import Watch, watched
@@ -50,6 +50,7 @@ def add(commands: Commands) -> None:
         help="write what proves the answer, for `boomslang verify`; with several levels one file each, "
         "with the level's short name before the suffix: proof.json becomes proof.ser.json",
     )
+    add_format(parser)
     add_argument("--timeout", type=_positive, metavar="S", help="give up after S seconds, reading included")
     add_argument("--memory", type=_positive, metavar="MB", help="give up beyond MB megabytes of memory")
     add_argument("--solver", choices=SOLVERS, default="native", help="native (the default), or z3: slow")
@@ -111,7 +112,9 @@ def _answers(arguments: argparse.Namespace, asked: list[Level] | None, watch: Wa
     deadline = None if arguments.timeout is None else start + arguments.timeout
     report = Report(arguments.trace, strongest=asked is None)
     try:
-        report.trace = load(arguments.trace, watch, deadline=deadline, memory=arguments.memory)
+        report.trace = load(
+            arguments.trace, watch, format=arguments.format, deadline=deadline, memory=arguments.memory
+        )
         report.load_seconds = time.monotonic() - start
         watch.begin("analysing")
         checker = _WatchedChecker(report.trace, arguments, deadline, watch)

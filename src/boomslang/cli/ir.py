@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from boomslang.asg import build_asg
 from boomslang.cli import exits
-from boomslang.cli.loading import TRACE, load
+from boomslang.cli.loading import TRACE, add_format, load
 from boomslang.cli.screen import Screen
 from boomslang.cli.watch import Watch, watched
 from boomslang.ir import IR, lower, print_ir
@@ -31,6 +31,7 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "--expand", action="store_true", help="write the families out; quadratic in the writers of a key"
     )
+    add_format(parser)
     parser.set_defaults(run=run)
 
 
@@ -38,7 +39,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     level = find_level(arguments.level)
 
     def work(watch: Watch) -> tuple[IR, list[str]]:
-        trace = load(arguments.trace, watch)
+        trace = load(arguments.trace, watch, format=arguments.format)
         watch.begin("analysing")
         return lower(build_asg(trace), level), trace.warnings
 

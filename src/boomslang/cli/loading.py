@@ -2,20 +2,48 @@
 
 from __future__ import annotations
 
+import argparse
 import math
 
 from boomslang.cli.watch import Watch
+from boomslang.errors import UsageError
 from boomslang.trace import Trace, read_trace
+from boomslang.trace.formats import FORMATS, find
 
 TRACE = "a trace: a file, or a folder with one file a session"
 """What commands say of that argument."""
 
 
-def load(path: str, watch: Watch, *, deadline: float | None = None, memory: float | None = None) -> Trace:
-    """Reads the trace; `deadline` and `memory` are `read_trace`'s."""
+def add_format(parser: argparse.ArgumentParser) -> None:
+    """The option --format of a command that reads a trace."""
+    names = ", ".join(format.name for format in FORMATS)
+    parser.add_argument(
+        "--format",
+        metavar="NAME",
+        type=_format,
+        help=f"the trace's format, if its content does not tell: {names}",
+    )
+
+
+def _format(name: str) -> str:
+    try:
+        return find(name).name
+    except UsageError as unknown:
+        raise argparse.ArgumentTypeError(str(unknown)) from None
+
+
+def load(
+    path: str,
+    watch: Watch,
+    *,
+    format: str | None = None,
+    deadline: float | None = None,
+    memory: float | None = None,
+) -> Trace:
+    """Reads the trace; `format`, `deadline` and `memory` are `read_trace`'s."""
     watch.begin("reading the trace")
     limit = None if memory is None else math.ceil(memory)
-    return read_trace(path, deadline=deadline, memory=limit, progress=watch.bytes_read)
+    return read_trace(path, format=format, deadline=deadline, memory=limit, progress=watch.bytes_read)
 
 
 def free_ctrl_c() -> None:

@@ -16,7 +16,7 @@ from boomslang.certify.certificate import Core, Witness, read_certificate
 from boomslang.certify.refute import CoreError, MissingSolver, Part, minimal, refute
 from boomslang.certify.replay import ReplayError, replay
 from boomslang.cli import exits
-from boomslang.cli.loading import free_ctrl_c, load
+from boomslang.cli.loading import add_format, free_ctrl_c, load
 from boomslang.cli.screen import Screen
 from boomslang.cli.watch import Watch, watched
 from boomslang.errors import UsageError
@@ -37,6 +37,7 @@ def add(commands: Commands) -> None:
     )
     parser.add_argument("trace", metavar="TRACE", help="the trace that was checked")
     parser.add_argument("certificate", metavar="CERTIFICATE", help="what `check --certificate` wrote")
+    add_format(parser)
     parser.add_argument("--quiet", "-q", action="store_true", help="print nothing but errors and warnings")
     parser.set_defaults(run=run)
 
@@ -45,7 +46,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     path = Path(arguments.certificate)
 
     def work(watch: Watch) -> tuple[Witness | Core, str, Trace]:
-        trace = load(arguments.trace, watch)
+        trace = load(arguments.trace, watch, format=arguments.format)
         watch.begin("reading the certificate")
         certificate = read_certificate(path, trace)
         if certificate.level not in {level.name for level in LEVELS}:

@@ -1,23 +1,21 @@
 """From files to a `Trace`: what kind of input is this, and is there still time and memory to read it?
 
-The work is done by the native reader, a block at a time; between two blocks Python sees Ctrl-C, and this loop
-looks at the clock and the memory. What the input is follows from its content: gzip by its first two bytes, a
-folder of JSON Lines by the names in it, Cobra's logs by their records (see `formats`).
+The work is done natively, a block at a time; between two blocks Python sees Ctrl-C, and `Limits` looks at the
+clock and the memory. What the input is follows from its content (see `formats`).
 """
 
 from __future__ import annotations
 
 import os
-import re
 import sys
 import time
-import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from boomslang.trace.errors import LimitReached, TraceError
+from boomslang.trace.files import shown
 from boomslang.trace.model import Initial, Trace
 from boomslang.trace.scalars import Scalars
 
@@ -27,10 +25,6 @@ except ImportError as missing:  # pragma: no cover - only in a broken installati
     raise ImportError(
         f"boomslang's native reader is missing ({missing}); did you forget to compile? Run: pip install ."
     ) from missing
-
-GZIP = b"\x1f\x8b"
-GZIP_BLOCK = 1 << 18
-SUFFIXES = (".jsonl", ".jsonl.gz")
 
 Progress = Callable[[int, int], None]
 """Called now and then with the bytes read so far and in all."""
@@ -67,29 +61,31 @@ def resident_mb() -> float:
 def read_trace(
     path: str | os.PathLike[str],
     *,
+    format: str | None = None,
     deadline: float | None = None,
     memory: int | None = None,
     progress: Progress | None = None,
 ) -> Trace:
-    """Read a trace: a JSON Lines file, plain or gzip, or a folder with one such file a session.
+    """Read a trace: a file, plain or gzip, or a folder, in any of the formats that `boomslang.trace.formats` lists.
 
-    A folder of Cobra logs is read too. Raises `TraceError` if the input is no trace, and `LimitReached` if
-    the `deadline` (on `time.monotonic()`'s clock) or the limit of `memory` (MB of this process) is met first.
+    The content tells the format, unless `format` names it. Raises `TraceError` if the input is no trace, and
+    `LimitReached` if the `deadline` (on `time.monotonic()`'s clock) or the limit of `memory` (MB of this
+    process) is met first.
     """
+    from boomslang.trace.formats import find, jsonl, recognise
+
     limits = Limits(deadline, memory)
     root = Path(path)
-    if root.is_dir():
-        files = sorted((f for f in root.iterdir() if f.name.endswith(SUFFIXES)), key=natural_order)
-        if not files:
-            return _read_other_folder(root, limits)
-        return _read_files([(f, _shown(f), _stem(f)) for f in files], limits, progress)
-    return _read_files([(root, _shown(root), None)], limits, progress)
-
-
-def natural_order(path: Path) -> tuple[list[tuple[int, int, str]], str]:
-    """c2 before c10: runs of digits compare as numbers."""
-    parts = re.findall(r"([0-9]+)|([^0-9]+)", path.name)
-    return [(0, int(number[:4000]), "") if number else (1, 0, text) for number, text in parts], path.name
+    chosen = recognise(root) if format is None else find(format)
+    if chosen is jsonl.FORMAT:
+        return jsonl.read(root, limits.check, progress)
+    if root.exists() and root.is_dir() != chosen.folder:
+        found, expected = ("file", "folder") if chosen.folder else ("folder", "file")
+        raise TraceError(
+            f"found a {found}; expected {chosen.title}: a {expected}; fix: give the {expected}, or correct --format",
+            shown(root),
+        )
+    return chosen.read(root, limits.check)
 
 
 def trace_of(columns: dict[str, Any]) -> Trace:
@@ -104,117 +100,3 @@ def finish(reader: Reader, limits: Limits) -> Trace:
     while reader.finish_step():
         limits.check()
     return trace_of(reader.columns())
-
-
-def _shown(path: Path) -> str:
-    """The path for messages, without bytes that are no text."""
-    return str(path).encode(errors="surrogateescape").decode(errors="replace")
-
-
-def _stem(path: Path) -> str:
-    name = Path(_shown(path)).name
-    return next(name[: -len(suffix)] for suffix in SUFFIXES if name.endswith(suffix))
-
-
-def _read_other_folder(root: Path, limits: Limits) -> Trace:
-    from boomslang.trace.formats import cobra
-
-    if cobra.recognise(root):
-        return cobra.read(root, check=limits.check)
-    raise TraceError(
-        "found a folder without traces; expected one file a session, named *.jsonl or *.jsonl.gz, "
-        "or Cobra's *.log files; fix: give the folder that holds the files",
-        _shown(root),
-    )
-
-
-def _read_files(
-    files: list[tuple[Path, str, str | None]], limits: Limits, progress: Progress | None
-) -> Trace:
-    reader = Reader()
-    warnings: list[str] = []
-    done, total = 0, 0
-    if progress:
-        total = sum(f.stat().st_size for f, _, _ in files if f.is_file())
-    some = False
-    for path, name, session in files:
-
-        def advance(position: int, before: int = done) -> None:
-            limits.check()
-            if progress:
-                progress(before + position, total)
-
-        try:
-            with path.open("rb", buffering=0) as file:
-                reader.begin_file(name, session)
-                _read_stream(reader, file, name, warnings, advance)
-                done += file.tell() if file.seekable() else 0
-        except FileNotFoundError:
-            raise TraceError(
-                "found no such file or folder; expected a trace; fix: check the path", name
-            ) from None
-        except OSError as error:
-            problem = error.strerror or str(error)
-            raise TraceError(
-                f"found an unreadable file ({problem}); expected a trace; fix: check its permissions", name
-            ) from error
-        if reader.end_file():
-            some = True
-        elif len(files) > 1:
-            warnings.append(f"{name}: the file is empty; its session did nothing")
-    if not some:
-        name = files[0][1] if len(files) == 1 else _shown(files[0][0].parent)
-        raise TraceError(
-            "found nothing in it; expected at least one operation; fix: check that the recorder ran", name
-        )
-    trace = finish(reader, limits)
-    trace.warnings.extend(warnings)
-    return trace
-
-
-def _read_stream(
-    reader: Reader, file: Any, name: str, warnings: list[str], advance: Callable[[int], None]
-) -> None:
-    seekable = file.seekable()
-    head = file.read(2) or b""
-    if head == GZIP:
-        _read_gzip(reader, file, head, name, warnings, advance)
-        return
-    reader.feed(head)
-    while reader.read(file.fileno()):
-        advance(file.tell() if seekable else 0)
-
-
-def _read_gzip(
-    reader: Reader,
-    file: BinaryIO,
-    head: bytes,
-    name: str,
-    warnings: list[str],
-    advance: Callable[[int], None],
-) -> None:
-    stream = zlib.decompressobj(wbits=31)
-    read = 0
-    pending = head
-    fresh = False  # a member has just ended, and none has begun
-    while True:
-        try:
-            while pending:
-                if stream.eof:
-                    stream = zlib.decompressobj(wbits=31)
-                reader.feed(stream.decompress(pending, GZIP_BLOCK * 8))
-                pending = stream.unused_data if stream.eof else stream.unconsumed_tail
-                fresh = stream.eof
-                advance(read)
-        except zlib.error as error:
-            raise TraceError(
-                f"found damaged gzip data ({error}); expected a whole gzip file; fix: copy the file again",
-                name,
-            ) from None
-        pending = file.read(GZIP_BLOCK) or b""
-        if not pending:
-            break
-        read += len(pending)
-    reader.feed(stream.flush())
-    if not fresh:
-        warnings.append(f"{name}: the gzip data ends early; what was readable was used")

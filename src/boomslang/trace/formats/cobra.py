@@ -12,39 +12,42 @@ So a value is its write id. In VeriStrong's dialect of the format all write ids 
 the value is its hash; then values may repeat. Rows that the unlogged loader wrote and rows that were not
 there look alike to every checker of this format: both are read as absent, from a database that starts empty.
 
+Histories are written with values as write ids if each is written once, else in VeriStrong's dialect.
+
 Error messages count records where other formats count lines.
 """
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from boomslang.trace.errors import TraceError
-from boomslang.trace.model import ABSENT, NO_TIME, Initial, Kind, Outcome, Trace
+from boomslang.trace.files import create_folder, read_bytes, shown
+from boomslang.trace.formats.format import Format, Loss, Sample, logs_in
+from boomslang.trace.formats.registers import INITIAL, Registers, are_integers, counted, integer_texts
+from boomslang.trace.model import ABSENT, NO_TIME, Flag, Initial, Kind, Outcome, Trace
 from boomslang.trace.scalars import INT, Scalars
 
 SIZES = {ord("S"): 9, ord("W"): 25, ord("R"): 33, ord("C"): 9, ord("A"): 9}
 START, WRITE, READ, COMMIT, ABORT = SIZES
 LOADED, MISSING_ROW, DELETED, UNIVERSAL = 0xBEBEEBEE, 0xDEADBEEF, 0xABCDEFAB, 0xABDDEFEE
+LOW, HIGH = -(2**63), 2**63 - 1
 
 Int64 = NDArray[np.int64]
 
 
-def recognise(folder: Path) -> bool:
-    """Is this a folder of Cobra logs? Every log begins with the start of a transaction."""
-    logs = [f for f in folder.glob("*.log") if f.is_file()]
-    heads = []
-    for log in logs:
-        with log.open("rb") as file:
-            heads.append(file.read(10))
-    filled = [head for head in heads if head]
-    return bool(filled) and all(
-        len(h) >= 9 and h[0] == START and (len(h) < 10 or h[9] in SIZES) for h in filled
+def recognise(sample: Sample) -> bool:
+    """Every log begins with the start of a transaction."""
+    heads = sample.heads(".log")
+    return bool(heads) and all(
+        len(h) >= 9 and h[0] == START and (len(h) < 10 or h[9] in SIZES) for h in heads
     )
 
 
@@ -64,21 +67,22 @@ class _Log:
     line: NDArray[np.uint32]
 
 
-def read(folder: Path, *, check: Callable[[], None] = lambda: None) -> Trace:
-    """Read the folder. `check` is called between files, to stop early by raising."""
-    from boomslang.trace.reader import natural_order
-
-    paths = sorted((f for f in folder.glob("*.log") if f.is_file()), key=natural_order)
+def read(folder: Path, check: Callable[[], None]) -> Trace:
+    paths = logs_in(folder)
     logs: list[_Log] = []
     warnings: list[str] = []
     for path in paths:
         check()
-        logs.append(_read_log(path, warnings))
+        logs.append(_read_log(shown(path), read_bytes(path, check), warnings))
+    if not any(len(log.txn_id) for log in logs):
+        raise TraceError(
+            "found no transaction in it; expected at least one; fix: check that the recorder ran",
+            shown(folder),
+        )
     return _join(paths, logs, warnings)
 
 
-def _read_log(path: Path, warnings: list[str]) -> _Log:
-    data = path.read_bytes()
+def _read_log(path: str, data: bytes, warnings: list[str]) -> _Log:
     size_of = [SIZES.get(tag, 0) for tag in range(256)]
     starts: list[int] = []
     at, end = 0, len(data)
@@ -88,7 +92,7 @@ def _read_log(path: Path, warnings: list[str]) -> _Log:
             raise TraceError(
                 f"found byte 0x{data[at]:02x} as a record's tag; expected one of S, W, R, C, A; "
                 "fix: check that the log was written without time stamps, and copied as a binary file",
-                str(path),
+                path,
                 len(starts) + 1,
             )
         if at + size > end:
@@ -124,7 +128,7 @@ def _read_log(path: Path, warnings: list[str]) -> _Log:
         raise TraceError(
             f"found the end of transaction {int(number(ends, 0)[wrong[0]])}; expected that of transaction "
             f"{int(txn_id[txn[row]])}, which is open; fix: check that the log is whole",
-            str(path),
+            path,
             row + 1,
         )
 
@@ -149,7 +153,7 @@ def _read_log(path: Path, warnings: list[str]) -> _Log:
 
 
 def _check_edges(
-    path: Path, tag: NDArray[np.uint8], edge: Int64, txn: Int64, line: NDArray[np.uint32]
+    path: str, tag: NDArray[np.uint8], edge: Int64, txn: Int64, line: NDArray[np.uint32]
 ) -> None:
     """Transactions start, then end, one after the other; only the last may lack its end."""
     kinds = tag[edge]
@@ -169,7 +173,7 @@ def _check_edges(
             else (f"record {chr(tag[row])} outside a transaction", "the start of a transaction first")
         )
         raise TraceError(
-            f"found {found}; expected {expected}; fix: check that the log is whole", str(path), row + 1
+            f"found {found}; expected {expected}; fix: check that the log is whole", path, row + 1
         )
 
 
@@ -194,8 +198,8 @@ def _join(paths: list[Path], logs: list[_Log], warnings: list[str]) -> Trace:
         names=integers(names),
         texts=Scalars.of([]),
         key_rank=np.arange(len(keys), dtype=np.int64),
-        sessions=[path.stem for path in paths],
-        files=[str(path) for path in paths],
+        sessions=[Path(shown(path)).stem for path in paths],
+        files=[shown(path) for path in paths],
         clocks=[""],
         txn_session=file,
         txn_outcome=np.concatenate([log.outcome for log in logs]),
@@ -237,3 +241,100 @@ def integers(numbers: Int64) -> Scalars:
     offset = np.zeros(len(numbers) + 1, np.int64)
     np.cumsum(used.sum(axis=1), out=offset[1:])
     return Scalars(np.full(len(numbers), INT, np.uint8), offset, text[used])
+
+
+# --- writing ---
+
+
+class _Cobra(Registers):
+    """What the logs say of a trace."""
+
+    def __init__(self, trace: Trace) -> None:
+        super().__init__(trace, aborted=True, unknown=True, empty=True, deletes=True)
+
+    @cached_property
+    def names_stay(self) -> bool:
+        ids = self.trace.txn_name[self.kept]
+        good = are_integers(self.trace.names, ids, LOW, HIGH)
+        return bool(good.all()) and len(np.unique(ids)) == len(ids)
+
+    @cached_property
+    def writers(self) -> dict[int, int]:
+        """value -> the transaction that writes it; empty if that does not tell a write from all others."""
+        writes = [
+            (v, t)
+            for _, txns in self.sessions()
+            for t in txns
+            for w, _, v in self.operations(t)
+            if w and v >= 0
+        ]
+        found = dict(writes)
+        special = {str(n) for n in (LOADED, MISSING_ROW, DELETED, UNIVERSAL)}
+        texts = (self.trace.values.content(int(v)).decode(errors="replace") for v in self.used_values())
+        return {} if len(found) < len(writes) or not special.isdisjoint(texts) else found
+
+
+def losses(trace: Trace) -> list[Loss]:
+    said = _Cobra(trace)
+    lost = [*said.losses(), *said.not_numbers(LOW, HIGH), *said.unnamed_files()]
+    unknown = trace.txn_outcome == Outcome.UNKNOWN
+    if number := sum(bool(unknown[t]) for _, txns in said.sessions() for t in txns[:-1]):
+        what = f"{counted(number, 'transaction')} with an unknown outcome that another of its session follows"
+        lost.append(Loss(what, fatal=True))
+    told = (trace.op_kind == Kind.DELETE) & (trace.op_flags & (Flag.FOUND | Flag.NOTHING) != 0) & said.rows
+    if number := int(told.sum()):
+        lost.append(Loss(f"whether {counted(number, 'delete')} found something"))
+    if not said.names_stay:
+        lost.append(Loss("the names of transactions: they are numbered", minor=True))
+    return lost
+
+
+def write(trace: Trace, path: Path) -> None:
+    said = _Cobra(trace)
+    create_folder(path)
+    keys, values = _numbers(trace.keys), _numbers(trace.values)
+    name = _numbers(trace.names)
+    ids = {t: name[i] if said.names_stay else t + 1 for t, i in enumerate(trace.txn_name.tolist())}
+    ids[INITIAL] = (
+        max(ids.values(), default=0) + 1 if max(ids.values(), default=0) < HIGH else min(ids.values()) - 1
+    )
+    outcome = [*trace.txn_outcome.tolist(), int(Outcome.COMMITTED)]  # [-1] is INITIAL
+    writers = said.writers
+    two, four, five = struct.Struct(">cq").pack, struct.Struct(">cqqq").pack, struct.Struct(">cqqqq").pack
+    for file_name, (_, transactions) in zip(said.file_names(), said.sessions(), strict=True):
+        with (path / f"{file_name}.log").open("wb") as file:
+            for t in transactions:
+                file.write(two(b"S", ids[t]))
+                for wrote, k, v in said.operations(t):
+                    if v < 0 and wrote:
+                        file.write(four(b"W", DELETED, keys[k], 0))
+                    elif v < 0:
+                        file.write(five(b"R", MISSING_ROW, MISSING_ROW, keys[k], 0))
+                    elif wrote:
+                        file.write(four(b"W", values[v] if writers else UNIVERSAL, keys[k], values[v]))
+                    elif writers:
+                        file.write(
+                            five(b"R", ids[writers[v]] if v in writers else 0, values[v], keys[k], values[v])
+                        )
+                    else:
+                        file.write(five(b"R", UNIVERSAL, UNIVERSAL, keys[k], values[v]))
+                if outcome[t] != Outcome.UNKNOWN:
+                    file.write(two(b"C" if outcome[t] == Outcome.COMMITTED else b"A", ids[t]))
+
+
+def _numbers(table: Scalars) -> list[int]:
+    """What is no number of 64 bits is not used, or `losses` refuses it."""
+    good = are_integers(table, np.arange(len(table), dtype=np.int32), LOW, HIGH).tolist()
+    return [int(text) if number else 0 for text, number in zip(integer_texts(table), good, strict=True)]
+
+
+FORMAT = Format(
+    name="cobra",
+    title="Cobra's logs",
+    recognise=recognise,
+    read=read,
+    losses=losses,
+    write=write,
+    folder=True,
+    sign="*.log files of binary records that begin with S",
+)

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from boomslang.trace.errors import TraceError
+from boomslang.trace.files import natural_order, read_bytes, read_head, shown
 from boomslang.trace.model import Trace
-from boomslang.trace.scalars import Scalars
+from boomslang.trace.reader import trace_of
 
 SAMPLE = 1 << 16
 """How many bytes of a file tell its format."""
@@ -31,17 +31,31 @@ class Sample:
     files: tuple[Path, ...] = ()
     """What lies in a folder, in natural order."""
 
+    @staticmethod
+    def of(path: Path) -> Sample:
+        if path.is_dir():
+            return Sample(path, b"", tuple(sorted(path.iterdir(), key=natural_order)))
+        return Sample(path, read_head(path, SAMPLE))
+
+    @property
+    def is_folder(self) -> bool:
+        return self.path.is_dir()
+
     @cached_property
     def text(self) -> str:
         return self.head.decode(errors="replace")
+
+    @cached_property
+    def first_line(self) -> str:
+        """The first line that is not blank, as far as it is known."""
+        return next((line.strip() for line in self.text.splitlines() if line.strip()), "")
 
     def heads(self, suffix: str) -> list[bytes]:
         """The first bytes of the folder's files with this suffix, empty ones left out."""
         found = []
         for file in self.files:
             if file.name.endswith(suffix) and file.is_file():
-                with file.open("rb") as opened:
-                    found.append(opened.read(SAMPLE))
+                found.append(read_head(file, SAMPLE))
         return [head for head in found if head]
 
 
@@ -53,6 +67,8 @@ class Loss:
     """Such as "the times of 12 transactions"."""
     fatal: bool = False
     """Not even with --lossy: what is left would be another history."""
+    minor: bool = False
+    """A label that says nothing about the history, such as a transaction's name: told, but no reason to refuse."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +85,9 @@ class Format:
     write: Callable[[Trace, Path], None] | None = None
     """Writes what the format can say; nobody calls it with a fatal loss."""
     folder: bool = False
+    """It is a folder of files. (Ours may be either.)"""
+    sign: str = ""
+    """What it is recognised by, in a few words, for whoever gave us something else. Empty: only by its name."""
 
 
 def read_native(
@@ -80,24 +99,36 @@ def read_native(
 ) -> Trace:
     """Read files with a native tokenizer; each with the session that all of it belongs to, if there is one."""
     from boomslang.trace._reader import FormatReader
-    from boomslang.trace.model import Initial
 
     reader = FormatReader(format, option)
     for path, session, data in files:
         check()
-        reader.begin_file(str(path), session, data)
+        reader.begin_file(shown(path), session, data)
         while reader.step():
             check()
     while reader.finish_step():
         check()
-    columns: dict[str, Any] = reader.columns()
-    for table in ("keys", "values", "names", "texts"):
-        columns[table] = Scalars(*columns[table])
-    columns["initial_mode"] = Initial(columns["initial_mode"])
-    trace = Trace(**columns)
+    trace = trace_of(reader.columns())
     if not len(trace):
         raise TraceError(
             "found no transaction in it; expected at least one; fix: check that the recorder ran",
             trace.files[0] if trace.files else "",
         )
     return trace
+
+
+def logs_in(folder: Path) -> list[Path]:
+    """The *.log files of a folder, in natural order: for formats with one of them a session."""
+    logs = sorted((f for f in folder.glob("*.log") if f.is_file()), key=natural_order)
+    if not logs:
+        raise TraceError(
+            "found a folder without *.log files; expected one file a session; "
+            "fix: give the folder that holds the files",
+            shown(folder),
+        )
+    return logs
+
+
+def read_native_file(format: str, path: Path, check: Callable[[], None], *, option: str = "") -> Trace:
+    """Read one file, plain or gzip, with a native tokenizer."""
+    return read_native(format, [(path, None, read_bytes(path, check))], check, option=option)
