@@ -259,7 +259,9 @@ def _unsatisfiable(trace: Trace, level: str, kept: set[int], reads: set[tuple[in
                 apart = z3.Or(commit[a] < overwrite_ends[b], commit[b] < overwrite_ends[a])
                 solver.add(z3.Implies(z3.And(committed[a], committed[b]), apart))
 
-    taken: list[tuple[int, int, int, dict[int, Any]]] = []  # transaction, key, operation, {writer: it took that}
+    taken: list[
+        tuple[int, int, int, dict[int, Any]]
+    ] = []  # transaction, key, operation, {writer: it took that}
     marked = trace.marked("cursor")
 
     for (t, key, seen), writers in zip(external, sources, strict=True):
@@ -338,7 +340,9 @@ def _no_paths(
                 if several:
                     path = reach[p, t]
                 else:
-                    direct = [other.get(p) for u, _, row, other in taken if u == t and (row < at or not earlier)]
+                    direct = [
+                        other.get(p) for u, _, row, other in taken if u == t and (row < at or not earlier)
+                    ]
                     direct = [step for step in direct if step is not None]
                     path = z3.Or(*direct, (p, t) in order)
                 yield z3.Not(z3.And(*missed, path))

@@ -26,7 +26,12 @@ from boomslang.certify.replay_paths import PATHS, replay_cursors, replay_paths, 
 from boomslang.trace import ABSENT, NO_TIME, Flag, Initial, Kind, Outcome, Trace
 
 Array = np.ndarray[Any, np.dtype[Any]]
-NAMED = ("read-committed", "cursor-stability", *PATHS, "repeatable-read")  # the witness names whom each read took
+NAMED = (
+    "read-committed",
+    "cursor-stability",
+    *PATHS,
+    "repeatable-read",
+)  # the witness names whom each read took
 TWO_POINTS = ("snapshot-isolation", "prefix")
 LEVELS = ("read-uncommitted", *NAMED, *TWO_POINTS, "serializable", "strict-serializable")
 PRESENT = -2  # what `delete -> found` saw: some value
@@ -60,7 +65,9 @@ def _replay(trace: Trace, witness: Witness) -> None:
     _refuse(trace, np.flatnonzero(committed & (begin < 0)), "committed, but is not in the order")
     _refuse(trace, np.flatnonzero(aborted & (begin >= 0)), "aborted, but is in the order")
     _refuse(trace, np.flatnonzero(begin > commit), "commits before it begins")
-    if prefix == "strong-session-" or base == "read-committed-be":  # each begins after all earlier committed ones of its session
+    if (
+        prefix == "strong-session-" or base == "read-committed-be"
+    ):  # each begins after all earlier committed ones of its session
         inside = np.flatnonzero((trace.txn_session >= 0) & (begin >= 0))
         inside = inside[np.argsort(trace.txn_session[inside], kind="stable")]
         apart = trace.txn_session[inside] * np.int64(len(place) + 1)  # keeps the sessions apart
@@ -86,7 +93,9 @@ def _replay(trace: Trace, witness: Witness) -> None:
     if reads.named and reads.used != len(reads.read) - 1:
         raise ReplayError("a writer is named twice, or for no read of an ordered transaction from others")
     if base in PATHS:
-        extra = {"so"} if prefix == "strong-session-" else {"rt"} if base == "forward-consistent-view" else set()
+        extra = (
+            {"so"} if prefix == "strong-session-" else {"rt"} if base == "forward-consistent-view" else set()
+        )
         key, row = np.divmod(reads.read[1:], reads.rows)
         replay_paths(trace, base, extra, order, row, key, reads.source[1:], refuse)
     if base == "cursor-stability":

@@ -404,7 +404,8 @@ class _Prover:
             known = after.target in state.out.get(after.source, {})
             if not known and (path := self.impossible(state, before)) is not None:
                 overwrites = self.ir.ww(w, p, r.key)
-                how = self._step(f"{name} overwrote {self.names.txn(w)}'s {key}", path, overwrites)
+                contrary = (self._step("", (), before), *path)
+                how = self._step(f"{name} overwrote {self.names.txn(w)}'s {key}", path, overwrites, contrary)
                 changed |= self.add(state, overwrites, how)
                 mine = f"{reader} read {self.names.txn(w)}'s {key}"
                 text = f"{mine}, and {name} overwrote that: {reader} is before {name}"
@@ -415,7 +416,8 @@ class _Prover:
             if not known and (path := self.impossible(state, after)) is not None:
                 mine = f"{reader} read {self.names.txn(w)}'s {key} and not {name}'s"
                 text = f"{mine}, though {name} is before {reader}: {name} is before {self.names.txn(w)}"
-                changed |= self.add(state, before, self._step(text, (took, *path), before))
+                contrary = (self._step("", (), after), *path)
+                changed |= self.add(state, before, self._step(text, (took, *path), before, contrary))
         return changed
 
     def _reaches(self, state: _State, p: int, r: ReadFrom) -> tuple[Step, ...] | None:
@@ -451,7 +453,9 @@ class _Prover:
             if overwrites is not None:
                 whose = "the initial version" if w == START else f"{self.names.txn(w)}'s version"
                 anti = self._step(
-                    f"{reader} read {whose} of {key}, which {name} overwrote", (took, *overwrites), self.ir.rw(r, p)
+                    f"{reader} read {whose} of {key}, which {name} overwrote",
+                    (took, *overwrites),
+                    self.ir.rw(r, p),
                 )
                 cycle = tuple(s for s in (anti, *way) if s.text)
                 raise _Found(Contradiction(f"a cycle: {self._round(cycle)}", cycle, cycle))
@@ -460,7 +464,8 @@ class _Prover:
                 continue
             mine = f"{reader} read {self.names.txn(w)}'s {key} and not {name}'s"
             text = f"{mine}, though {name} is before {reader}: {name} is before {self.names.txn(w)}"
-            changed |= self.add(state, edge, self._step(text, (took, *way), edge))
+            contrary = (self._step("", (), self.ir.rw(r, p)), *way)
+            changed |= self.add(state, edge, self._step(text, (took, *way), edge, contrary))
         return changed
 
     def _overlaps(self, state: _State) -> bool:
@@ -472,13 +477,15 @@ class _Prover:
                     edge = self.ir.ww(i, j, key)
                     if i == j or edge.target in state.out.get(edge.source, {}):
                         continue
-                    if (path := self.impossible(state, self.ir.ww(j, i, key))) is not None:
+                    contrary = self.ir.ww(j, i, key)
+                    if (path := self.impossible(state, contrary)) is not None:
                         one, two = self.names.txn(i), self.names.txn(j)
                         text = (
                             f"{one} and {two} both wrote {self.names.key(key)}, so they did not overlap; "
                             f"{two} was not first: {one} commits before {two} begins"
                         )
-                        changed |= self.add(state, edge, self._step(text, path, edge))
+                        cycle = (self._step("", (), contrary), *path)
+                        changed |= self.add(state, edge, self._step(text, path, edge, cycle))
         return changed
 
     # --- cases

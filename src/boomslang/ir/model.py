@@ -298,9 +298,7 @@ class IR:
         steps += [(self.wr(w, r), w, r.txn, r.read) for r in reads for w in r.candidates if w != START]
         if Dependency.WW in once.kinds:
             for order in self.write_orders():
-                steps += [
-                    (self.ww(i, j, order.key), i, j, -1) for i, j in permutations(order.writers, 2)
-                ]
+                steps += [(self.ww(i, j, order.key), i, j, -1) for i, j in permutations(order.writers, 2)]
         if once.longest is None:
             into: dict[int, list[tuple[Expression, int]]] = {}
             for edge, a, b, _ in steps:
