@@ -59,6 +59,15 @@ MIXES: dict[str, Mix] = {
         DEFAULT, stores=("snapshot", "stale"), values=("unique", "three"), transactions=(3, 6)
     ),
     "one-session": replace(DEFAULT, sessions=(1, 1)),
+    "long-sessions": replace(
+        DEFAULT,
+        sessions=(1, 2),
+        transactions=(5, 6),
+        operations=(1, 3),
+        keys=(2, 3),
+        ranges=False,
+        stores=("stale", "loose", "committed"),
+    ),
     "crowd": replace(
         DEFAULT,
         stores=("reordered", "phantom", "snapshot", "stale", "committed", "loose"),

@@ -95,7 +95,9 @@ bool Engine::find_path(int32_t r, int32_t writer, std::vector<PathStep>& path) {
         if (from == t || order_.pos[size_t(from)] < first) return;
         PathNode& node = path_nodes_[size_t(from)];
         int32_t distance = path_nodes_[size_t(to)].distance + !sure;
-        if (node.stamp == path_stamp_ && node.distance <= distance) return;
+        // Where a path is one step long, one that is reached by known steps leads further than one that was read from.
+        bool further = p_.path.longest == 1 && kind == PathKind::KNOWN && node.kind != PathKind::KNOWN;
+        if (node.stamp == path_stamp_ && node.distance <= distance && !further) return;
         node = {path_stamp_, distance, to, kind, read, false};
         if (sure) queue.push_front(from);
         else queue.push_back(from);
