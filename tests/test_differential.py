@@ -90,7 +90,17 @@ def committed_for_two_reasons() -> Trace:
     )
 
 
-@pytest.mark.parametrize("trace", [committed_for_two_reasons])
+def session_order_past_one_that_was_read_from() -> Trace:
+    """D misses A's x, and A is before it in its session. That B, in between, was also read from hides nothing."""
+    return history(
+        txn("S", put("x", 1)),
+        txn("S", put("y", 1)),
+        txn("S", put("z", 1)),
+        txn("S", get("y", 1), get("x", Absent)),
+    )
+
+
+@pytest.mark.parametrize("trace", [committed_for_two_reasons, session_order_past_one_that_was_read_from])
 def test_what_was_wrong_once(trace: Callable[[], Trace]) -> None:
     examine(trace())
 

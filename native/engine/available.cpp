@@ -10,7 +10,7 @@
 namespace boomslang {
 
 bool Engine::only_weak() const {
-    return p_.points == 1 && chosen_init_.empty() &&
+    return p_.points == 1 && chosen_init_.empty() && p_.clause_start.empty() &&
            std::none_of(p_.read_strong.begin(), p_.read_strong.end(), [](uint8_t s) { return s; });
 }
 
@@ -134,6 +134,10 @@ void Engine::finish(Answer& answer) {
         answer.order.push_back(node);
         if (node == order_.begin_of(t))
             for (int64_t r = p_.read_start[t]; r < p_.read_start[t + 1]; ++r) {
+                if (p_.path.on || !given_.empty()) {
+                    answer.read_writer[size_t(r)] = source(int32_t(r));
+                    continue;
+                }
                 int32_t key = p_.read_key[r], w = last[size_t(key)];
                 bool fits = w >= 0 ? matches(p_.write_value[w], p_.read_value[r]) : initial_matches(key, p_.read_value[r]);
                 if (!fits && !initial_matches(key, p_.read_value[r])) {  // a weak read: any candidate before it

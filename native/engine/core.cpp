@@ -100,6 +100,13 @@ void Engine::extract_core(Answer& answer) {
                     txns[size_t(read_txn_[size_t(data[0])])] = 1;
                     for (uint32_t i = 1; i < e.size; ++i) txns[size_t(data[i])] = 1;
                     break;
+                case PATH_CLAUSE:
+                    for (int32_t i = 1; i <= data[0]; ++i) {
+                        reads[size_t(data[i])] = 1;
+                        txns[size_t(read_txn_[size_t(data[i])])] = 1;
+                    }
+                    for (uint32_t i = uint32_t(data[0]) + 1; i < e.size; ++i) txns[size_t(data[i])] = 1;
+                    break;
                 case OVERLAP_CLAUSE:
                     txns[size_t(data[0])] = txns[size_t(data[1])] = 1;
                     break;

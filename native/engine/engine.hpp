@@ -94,9 +94,9 @@ private:
     // --- repair.cpp: from a violation to a clause and a decision
     enum class Repair { HOLDS, DECIDED, PROPAGATED, CONFLICT };
     // What a clause of the problem was made for, so that it is made once.
-    enum Made : uint64_t { PASSED, TAKES, ONE_OF, OVERLAPS };
+    enum Made : uint64_t { PASSED, PASSED_IF_TAKEN, TAKES, ONE_OF, OVERLAPS, PATH };
     static uint64_t clause_key(Made kind, int32_t a, int32_t b) {
-        return uint64_t(kind) << 62 | uint64_t(uint32_t(a)) << 31 | uint64_t(uint32_t(b));
+        return uint64_t(kind) << 61 | uint64_t(uint32_t(a)) << 30 | uint64_t(uint32_t(b));
     }
     Repair repair(int32_t item);
     Repair repair_read(int32_t r);
@@ -107,6 +107,42 @@ private:
     Lit committed(int32_t txn);
     Lit initial_is(int32_t key, int32_t pattern);
     int32_t read_from_vars(int32_t r);  // first variable; the candidates follow
+
+    // --- paths.cpp: levels that forbid cycles with one anti-dependency
+    enum class PathKind : uint8_t { KNOWN, READ, OVERWRITE };
+    struct PathStep {
+        int32_t from, to;
+        PathKind kind;
+        int32_t read;
+    };
+    struct PathNode {
+        uint32_t stamp = 0;
+        int32_t distance = 0, next = -1;
+        PathKind kind = PathKind::KNOWN;
+        int32_t read = -1;
+        bool done = false;
+    };
+    int32_t takes_var(int32_t r, int32_t txn) const;
+    int32_t source(int32_t r);
+    bool unsure_source(int32_t r) const;
+    bool find_path(int32_t r, int32_t writer, std::vector<PathStep>& path);
+    bool path_read_holds(int32_t r);
+    Repair repair_path(int32_t r);
+    int32_t path_log(const std::vector<int32_t>& reads, const std::vector<int32_t>& txns);
+    void sweep_paths();
+    void prepare_paths();
+    std::vector<PathStep> path_;
+    std::vector<PathNode> path_nodes_;
+    std::vector<uint32_t> path_goal_;
+    std::vector<int64_t> path_in_start_;
+    std::vector<int32_t> path_in_;
+    uint32_t path_stamp_ = 0;
+
+    // --- given.cpp: clauses that somebody added
+    bool take_given();
+    bool satisfied(Lit l);
+    int32_t violated_given();
+    std::vector<int32_t> given_;
 
     // --- search.cpp: clause learning
     enum Kind : uint8_t { ORDER, READ_FROM, COMMITTED, INITIAL, HINTS };
@@ -153,7 +189,7 @@ private:
     bool redundant(Lit l, uint32_t levels);
 
     // --- core.cpp: the proof log
-    enum LogKind : uint8_t { READ_CLAUSE, OVERLAP_CLAUSE, AXIOM, LEARNED, CYCLE };
+    enum LogKind : uint8_t { READ_CLAUSE, OVERLAP_CLAUSE, PATH_CLAUSE, AXIOM, LEARNED, CYCLE };
     struct LogEntry {
         LogKind kind;
         uint32_t size;

@@ -84,7 +84,8 @@ int32_t Engine::read_from_vars(int32_t r) {
 }
 
 Engine::Repair Engine::repair(int32_t item) {
-    return item & 1 ? repair_overlap(item >> 1) : repair_read(item >> 1);
+    if (item & 1) return repair_overlap(item >> 1);
+    return p_.path.on ? repair_path(item >> 1) : repair_read(item >> 1);
 }
 
 Engine::Repair Engine::repair_overlap(int32_t w) {
@@ -126,13 +127,14 @@ Engine::Repair Engine::repair_read(int32_t r) {
     }
     if (p < 0) throw std::logic_error("a read that takes a writer does not see it, and nobody is in between");
     int32_t p_txn = p_.write_txn[p];
-    uint64_t key = takes >= 0 ? clause_key(PASSED, takes, p) | uint64_t(1) << 61 : clause_key(PASSED, r, p);
+    uint64_t key = takes >= 0 ? clause_key(PASSED_IF_TAKEN, takes, p) : clause_key(PASSED, r, p);
     int32_t made = repair_clause_.get(key);
     if (made < 0) {
         std::vector<Lit> lits;
         if (takes >= 0) lits.push_back(2 * takes + 1);
-        // With two points, the writers of a key do not overlap: p before w is C_p before B_w.
-        if (writer >= 0) lits.push_back(before(order_.commit_of(p_txn), order_.begin_of(order_.txn_of(writer))));
+        // Where the writers of a key do not overlap, p before w is C_p before B_w.
+        if (writer >= 0)
+            lits.push_back(before(order_.commit_of(p_txn), p_.overlap ? order_.begin_of(order_.txn_of(writer)) : writer));
         lits.push_back(before(reader, order_.commit_of(p_txn)));
         if (p_.state[p_txn] == MAY) lits.push_back(committed(p_txn) ^ 1);
         made = add_clause(lits, false, log(READ_CLAUSE, {r, p_txn}));

@@ -28,15 +28,15 @@ Saturation::Saturation(const Problem& p, Limits& limits)
                     if (reaches(reader, passer)) continue;
                     if (w < 0) {
                         derive({reader, passer, read, t, q, -1, -1, round});
-                    } else if (reaches(begin_of(w), passer)) {
-                        derive({reader, passer, read, t, q, begin_of(w), passer, round});
-                    } else if (reaches(passer, reader) && !reaches(passer, begin_of(w))) {
-                        derive({passer, begin_of(w), read, t, q, passer, reader, round});
+                    } else if (int32_t later = p_.overlap ? begin_of(w) : commit_of(w); reaches(later, passer)) {
+                        derive({reader, passer, read, t, q, later, passer, round});
+                    } else if (reaches(passer, reader) && !reaches(passer, later)) {
+                        derive({passer, later, read, t, q, passer, reader, round});
                     }
                 }
             }
         }
-        if (p_.points == 2)
+        if (p_.points == 2 && p_.overlap)
             for (int32_t key = 0; key < p_.keys; ++key)
                 for (int64_t i = p_.key_start[key]; i < p_.key_start[key + 1]; ++i)
                     for (int64_t j = p_.key_start[key]; j < p_.key_start[key + 1]; ++j) {

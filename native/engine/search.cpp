@@ -64,8 +64,12 @@ Answer Engine::solve() {
         order_.hints = tries < 20 && drop_cyclic_hints(stuck);
         stuck.clear();
     }
+    if (p_.path.on) {
+        prepare_paths();
+        build_lists();
+    }
     sweep();
-    if (order_.hints && int64_t(queue_.size()) * 20 > reads_) {
+    if (order_.hints && !p_.path.on && int64_t(queue_.size()) * 20 > reads_) {
         // So much is wrong that the hints may be to blame: would it be better without them?
         std::vector<int32_t> with = order_.at;
         size_t wrong = queue_.size();
@@ -84,21 +88,33 @@ Answer Engine::solve() {
     }
     if (order_.hints) take_hints();
     stats.guess_violations = int64_t(queue_.size());
-    if (queue_.empty()) {
+    if (queue_.empty() && p_.clause_start.empty()) {
         finish(answer);
         return answer;
     }
-    build_lists();
+    if (!lists_) build_lists();
+    bool refuted = !take_given();
     while (true) {
+        if (refuted) {
+            extract_core(answer);
+            return answer;
+        }
         limits_.step();
         bool fine = propagate();
         if (fine) {
             if (queue_.empty()) {
                 // Nothing is left to look at. Replay it all once more: an answer must not rest on bookkeeping.
                 sweep();
-                if (queue_.empty()) break;
-                stats.missed += int64_t(queue_.size());
+                if (!p_.path.on) stats.missed += int64_t(queue_.size());
+                if (queue_.empty()) {
+                    int32_t given = violated_given();
+                    if (given < 0) break;
+                    fine = act_on(given) != Repair::CONFLICT;
+                    if (fine) continue;
+                }
             }
+        }
+        if (fine) {
             int32_t item = queue_.front();
             queue_.pop_front();
             (item & 1 ? write_queued_ : read_queued_)[size_t(item >> 1)] = 0;
@@ -113,10 +129,8 @@ Answer Engine::solve() {
             if (done != Repair::CONFLICT) continue;
         }
         ++stats.conflicts;
-        if (!resolve_conflict()) {
-            extract_core(answer);
-            return answer;
-        }
+        refuted = !resolve_conflict();
+        if (refuted) continue;
         if (hint_var_ >= 0 && order_.hints && stats.conflicts > options_.hint_conflicts) drop_hints({});
         if (stats.conflicts - conflicts_at_restart_ > 50 && lbd_fast_ > 1.2 * lbd_slow_) {
             conflicts_at_restart_ = stats.conflicts;

@@ -50,6 +50,7 @@ void Engine::sweep() {
     queue_.clear();
     read_queued_.assign(size_t(reads_), 0);
     write_queued_.assign(p_.points == 2 ? size_t(writes_) : 0, 0);
+    if (p_.path.on) return sweep_paths();
     std::vector<int32_t> last(size_t(p_.keys), -1);
     for (int32_t i = 0; i < order_.nodes(); ++i) {
         int32_t node = order_.at[size_t(i)], t = order_.txn_of(node);
@@ -68,7 +69,7 @@ void Engine::sweep() {
             for (int64_t j = txn_write_start_[size_t(t)]; j < txn_write_start_[size_t(t) + 1]; ++j) {
                 int32_t w = txn_writes_[size_t(j)];
                 int32_t& before = last[size_t(write_key_[size_t(w)])];
-                if (p_.points == 2 && before >= 0 && write_pos(before) > order_.pos[order_.begin_of(t)]) dirty_write(w);
+                if (p_.points == 2 && p_.overlap && before >= 0 && write_pos(before) > order_.pos[order_.begin_of(t)]) dirty_write(w);
                 before = w;
             }
     }
@@ -136,7 +137,7 @@ void Engine::dirty_read(int32_t r) {
 }
 
 void Engine::dirty_write(int32_t w) {
-    if (p_.points != 2 || write_queued_[size_t(w)]) return;
+    if (p_.points != 2 || !p_.overlap || write_queued_[size_t(w)]) return;
     write_queued_[size_t(w)] = 1;
     enqueue_item(2 * w + 1);
 }

@@ -181,6 +181,15 @@ class ASG:
         )
         return [w for w in writers if w != reader and self.state[w] != OUT], from_initial
 
+    def cursor_reads(self) -> NDArray[np.bool_]:
+        """Which reads are of a key that their transaction also writes; if operations are marked as cursor reads
+        (`"ctx": {"cursor": true}`), only those."""
+        txns = np.int64(max(1, self.transactions))
+        written = self.write_key * txns + self.write_txn
+        mine = np.isin(self.read_key * txns + self.read_txn, written)
+        marked = self.trace.marked("cursor")
+        return mine if marked is None else mine & marked[self.read_op]
+
     # --- the known graph, besides the reads' edges
 
     def session_edges(self) -> tuple[Int64, Int64]:

@@ -36,11 +36,30 @@ INITIAL = -1  # writer: the initial state
 # For each level: has it two points a transaction, do item reads and predicate reads see the latest version,
 # does real time count?
 LEVELS = {
+    "read-uncommitted": (False, False, False, False),
     "read-committed": (False, False, False, False),
+    "read-committed-be": (False, False, False, False),
+    "cursor-stability": (False, False, False, False),
+    "read-atomic": (False, False, False, False),
+    "causal": (False, False, False, False),
+    "consistent-view": (False, False, False, False),
+    "forward-consistent-view": (False, False, False, True),
+    "prefix": (True, True, True, False),
     "repeatable-read": (False, True, False, False),
     "snapshot-isolation": (True, True, True, False),
     "serializable": (False, True, True, False),
     "strict-serializable": (False, True, True, True),
+}
+
+
+# Levels that forbid cycles with one anti-dependency: may the other edges be overwrites, may there be several, do only
+# reads count that come earlier in the transaction? (The rest are reads from one another, so and rt.)
+ONCE = {
+    "read-committed-be": (False, False, True),
+    "read-atomic": (False, False, False),
+    "causal": (False, True, False),
+    "consistent-view": (True, True, False),
+    "forward-consistent-view": (True, True, False),
 }
 
 
@@ -75,6 +94,7 @@ class _Seen(NamedTuple):
     value: int
     item: bool
     since: int  # own writes from this operation on may or may not show
+    row: int
     elements: tuple[int, ...] | None = None  # of a list read
 
 
@@ -85,12 +105,12 @@ def _seen(trace: Trace, row: int, key: int) -> _Seen | None:
         return None
     here = int(trace.op_key[row]) == key
     if kind == Kind.GET and here:
-        return _Seen(int(trace.op_value[row]), True, row)
+        return _Seen(int(trace.op_value[row]), True, row, row)
     if kind == Kind.LIST and here:
         elements = trace.item_value[trace.range_items[r] : trace.range_items[r + 1]]
-        return _Seen(ABSENT, True, row, tuple(elements.tolist()))
+        return _Seen(ABSENT, True, row, row, tuple(elements.tolist()))
     if kind == Kind.DELETE and here and flags & (Flag.FOUND | Flag.NOTHING):
-        return _Seen(SOME_VALUE if flags & Flag.FOUND else ABSENT, True, row)
+        return _Seen(SOME_VALUE if flags & Flag.FOUND else ABSENT, True, row, row)
     if kind not in (Kind.SCAN, Kind.NEXT):
         return None
     rank, low, high = int(trace.key_rank[key]), int(trace.range_lo[r]), int(trace.range_hi[r])
@@ -101,8 +121,8 @@ def _seen(trace: Trace, row: int, key: int) -> _Seen | None:
     if kind == Kind.SCAN:
         for i in range(int(trace.range_items[r]), int(trace.range_items[r + 1])):
             if trace.item_key[i] == key:
-                return _Seen(int(trace.item_value[i]), True, row)
-        return _Seen(ABSENT, False, row)
+                return _Seen(int(trace.item_value[i]), True, row, row)
+        return _Seen(ABSENT, False, row, row)
     # An iterator looks at the keys after the one it returned before, up to the one it returns now.
     opened = row
     while trace.op_kind[opened] != Kind.ITERATOR or trace.op_range[opened] != r:
@@ -115,9 +135,9 @@ def _seen(trace: Trace, row: int, key: int) -> _Seen | None:
         if past & Flag.END or rank <= trace.key_rank[trace.op_key[opened]]:
             return None  # it had passed the key before
     if here and not flags & Flag.END:
-        return _Seen(int(trace.op_value[row]), True, opened)
+        return _Seen(int(trace.op_value[row]), True, opened, row)
     if flags & Flag.END or rank < trace.key_rank[trace.op_key[row]]:
-        return _Seen(ABSENT, False, opened)
+        return _Seen(ABSENT, False, opened, row)
     return None
 
 
@@ -179,30 +199,33 @@ def _unsatisfiable(trace: Trace, level: str, kept: set[int], reads: set[tuple[in
         import z3
     except ImportError as error:
         raise MissingSolver("refuting a core needs the Z3 extra: pip install 'boomslang[z3]'") from error
-    session = level.startswith("strong-session-")
+    strong_session = level.startswith("strong-session-")
     base = level.removeprefix("strong-session-").removeprefix("strong-")
     if base not in LEVELS:
         raise CoreError(f"unknown level {level!r}")
     two, item_rw, predicate_rw, strict = LEVELS[base]
-    timed = strict or (level.startswith("strong-") and not session)
+    session = strong_session or base == "read-committed-be"
+    timed = strict or (level.startswith("strong-") and not strong_session)
 
     internal, external = _binding_reads(trace, kept, reads)
-    lists: list[tuple[int, int, list[int]]] = []
+    if base == "read-uncommitted":
+        return _appends_contradict(trace, kept, reads)
+    lists: list[tuple[int, int, int, list[int]]] = []
     for t, key, seen in external:
         if seen.elements is not None:
             row = _blocks(trace, t, key, seen.elements)
             if row is None:
                 internal.add(t)
             else:
-                lists.append((t, key, row))
+                lists.append((t, key, seen.since, row))
     external = [read for read in external if read[2].elements is None]
-    left = _all_writers(trace, {key for _, key, _ in external} | {key for _, key, _ in lists})
+    left = _all_writers(trace, {key for _, key, _ in external} | {key for _, key, _, _ in lists})
     aborted = {t for t in kept if trace.txn_outcome[t] == Outcome.ABORTED}
     sources = [
         [w for w, value in left[key].items() if w != t and w not in aborted and _fits(seen.value, value)]
         for t, key, seen in external
     ]
-    actors = sorted((kept - aborted).union(*sources, *(set(row) - aborted for _, _, row in lists)))
+    actors = sorted((kept - aborted).union(*sources, *(set(row) - aborted for *_, row in lists)))
     finals = {t: {k: v for _, k, v in _written(trace, _rows(trace, t))} for t in actors}
 
     solver = z3.Solver()
@@ -228,16 +251,25 @@ def _unsatisfiable(trace: Trace, level: str, kept: set[int], reads: set[tuple[in
 
     # Writers of one key have an order. Where a transaction is one point, any placement can be made to have no
     # ties, as all constraints are strict; where it is two, one must commit before the other begins.
-    if two:
+    # (Prefix lets them overlap, and orders their commits. Where paths of overwrites count, ties must not hide them.)
+    overwrite_ends = commit if base == "prefix" else begin
+    if two or base in ONCE:
         for a, b in combinations(actors, 2):
             if finals[a].keys() & finals[b].keys():
-                apart = z3.Or(commit[a] < begin[b], commit[b] < begin[a])
+                apart = z3.Or(commit[a] < overwrite_ends[b], commit[b] < overwrite_ends[a])
                 solver.add(z3.Implies(z3.And(committed[a], committed[b]), apart))
+
+    taken: list[
+        tuple[int, int, int, dict[int, Any]]
+    ] = []  # transaction, key, operation, {writer: it took that}
+    marked = trace.marked("cursor")
 
     for (t, key, seen), writers in zip(external, sources, strict=True):
         others = [p for p in actors if key in finals[p] and p != t]
         latest = item_rw if seen.item else predicate_rw
-        options = []
+        if base == "cursor-stability" and seen.item and key in finals[t]:
+            latest = marked is None or bool(marked[seen.row])
+        options: dict[int, Any] = {}
         for w in [INITIAL, *writers]:
             if w == INITIAL:
                 option = [first[key] != ABSENT if seen.value == SOME_VALUE else first[key] == seen.value]
@@ -245,24 +277,103 @@ def _unsatisfiable(trace: Trace, level: str, kept: set[int], reads: set[tuple[in
                 option = [committed[w], commit[w] < begin[t]]
             for p in others:
                 if latest and p != w:
-                    overwritten = [] if w == INITIAL else [commit[p] < begin[w]]
+                    overwritten = [] if w == INITIAL else [commit[p] < overwrite_ends[w]]
                     option.append(z3.Or(z3.Not(committed[p]), begin[t] < commit[p], *overwritten))
-            options.append(z3.And(*option))
-        solver.add(z3.Implies(committed[t], z3.Or(*options)))
-    for t, key, row in lists:
+            options[w] = z3.Bool(f"operation {seen.row} takes {key} from {w}")
+            solver.add(z3.Implies(options[w], z3.And(*option)))
+        solver.add(z3.Implies(committed[t], z3.Or(*options.values())))
+        taken.append((t, key, seen.row, options))
+    for t, key, at, row in lists:
         if aborted & set(row):
             solver.add(z3.Not(committed[t]))
             continue
-        says = [committed[w] for w in row] + [commit[a] < begin[b] for a, b in pairwise(row)]
+        says = [committed[w] for w in row] + [commit[a] < overwrite_ends[b] for a, b in pairwise(row)]
         says += [commit[w] < begin[t] for w in row[-1:]]
         for p in actors:
             if key in finals[p] and p not in row:
-                after = [commit[w] < begin[p] for w in row[-1:]]
-                if p != t and item_rw:
+                after = [commit[w] < overwrite_ends[p] for w in row[-1:]]
+                cursor = base == "cursor-stability" and key in finals[t] and (marked is None or marked[at])
+                if p != t and (item_rw or cursor):
                     after.append(begin[t] < commit[p])
                 says.append(z3.Implies(committed[p], z3.And(*after)))
         solver.add(z3.Implies(committed[t], z3.And(*says)))
+        taken.append((t, key, at, {(row or [INITIAL])[-1]: committed[t]}))
+    if base in ONCE:
+        so = [(a, b) for a in kept for b in kept if session and _in_session_order(trace, a, b)]
+        so = [] if base == "read-committed-be" else so
+        rt = [(a, b) for a in kept for b in kept if timed and _returned_before(trace, a, b)]
+        order = [(a, b) for a, b in so + rt if a in committed and b in committed]
+        solver.add(*_no_paths(z3, base, actors, finals, committed, begin, taken, order))
     return bool(solver.check() == z3.unsat)
+
+
+def _no_paths(
+    z3: Any,
+    base: str,
+    actors: list[int],
+    finals: dict[int, dict[int, int]],
+    committed: dict[int, Any],
+    place: dict[int, Any],
+    taken: list[tuple[int, int, int, dict[int, Any]]],
+    order: list[tuple[int, int]],
+) -> Iterable[Any]:
+    """If t took w's version of a key and p wrote a later one, no path leads from p to t."""
+    overwrites, several, earlier = ONCE[base]
+    reach = {(a, b): z3.Bool(f"path from {a} to {b}") for a in actors for b in actors}
+    steps = [(a, b, committed[b]) for a, b in order]
+    steps += [(w, t, take) for t, _, _, takes in taken for w, take in takes.items() if w != INITIAL]
+    if overwrites:
+        for a in actors:
+            for b in actors:
+                if a != b and finals[a].keys() & finals[b].keys():
+                    steps.append((a, b, z3.And(committed[a], committed[b], place[a] < place[b])))
+    for a, b, holds in steps if several else ():
+        yield z3.Implies(holds, reach[a, b])
+        for c in actors:
+            yield z3.Implies(z3.And(holds, reach[b, c]), reach[a, c])
+    for t, key, at, takes in taken:
+        for w, take in takes.items():
+            for p in actors:
+                if key not in finals[p] or p in (w, t):
+                    continue
+                missed = [take, committed[t], committed[p], *([] if w == INITIAL else [place[w] < place[p]])]
+                if several:
+                    path = reach[p, t]
+                else:
+                    direct = [
+                        other.get(p) for u, _, row, other in taken if u == t and (row < at or not earlier)
+                    ]
+                    direct = [step for step in direct if step is not None]
+                    path = z3.Or(*direct, (p, t) in order)
+                yield z3.Not(z3.And(*missed, path))
+
+
+def _appends_contradict(trace: Trace, kept: set[int], reads: set[tuple[int, int]]) -> bool:
+    """Read uncommitted: do the lists show a cycle of overwrites? (No solver is needed to see it.)"""
+    certain = {t for t in kept if trace.txn_outcome[t] == Outcome.COMMITTED}
+    follows: dict[int, set[int]] = {t: set() for t in certain}
+    for row, key in reads:
+        seen = _seen(trace, row, key)
+        reader = int(np.searchsorted(trace.txn_ops, row, side="right")) - 1
+        if seen is None or seen.elements is None or reader not in certain:
+            continue
+        rows = np.flatnonzero((trace.op_kind == Kind.APPEND) & (trace.op_key == key))
+        rows = rows[trace.op_flags[rows] & Flag.ERROR == 0]
+        writer = dict(
+            zip(
+                trace.op_value[rows].tolist(),
+                (np.searchsorted(trace.txn_ops, rows, side="right") - 1).tolist(),
+                strict=True,
+            )
+        )
+        row_of = [writer[e] for e in seen.elements if writer.get(e) in certain]
+        for a, b in pairwise(row_of):
+            if a != b:
+                follows[a].add(b)
+    while free := [t for t in follows if not any(t in later for later in follows.values())]:
+        for t in free:
+            del follows[t]
+    return bool(follows)
 
 
 def _binding_reads(

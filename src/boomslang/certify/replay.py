@@ -10,7 +10,8 @@ code with the solver, trusts nothing in the witness, and knows only what levels 
     read committed         a read sees some version before its transaction
 
 A version is the last write of a key by an ordered transaction. strong-session- keeps the order of sessions,
-strict and strong- the order in time of transactions that do not overlap. (Lists: see replay_lists.py.)
+strict and strong- the order in time of transactions that do not overlap. Prefix is snapshot isolation whose
+writers may overlap. What the levels between these say is in replay_paths.py, and of lists in replay_lists.py.
 """
 
 from collections.abc import Iterator
@@ -21,10 +22,18 @@ import numpy as np
 
 from boomslang.certify.certificate import Witness
 from boomslang.certify.replay_lists import replay_lists
+from boomslang.certify.replay_paths import PATHS, replay_cursors, replay_paths, replay_uncommitted
 from boomslang.trace import ABSENT, NO_TIME, Flag, Initial, Kind, Outcome, Trace
 
 Array = np.ndarray[Any, np.dtype[Any]]
-LEVELS = ("read-committed", "repeatable-read", "snapshot-isolation", "serializable", "strict-serializable")
+NAMED = (
+    "read-committed",
+    "cursor-stability",
+    *PATHS,
+    "repeatable-read",
+)  # the witness names whom each read took
+TWO_POINTS = ("snapshot-isolation", "prefix")
+LEVELS = ("read-uncommitted", *NAMED, *TWO_POINTS, "serializable", "strict-serializable")
 PRESENT = -2  # what `delete -> found` saw: some value
 CHUNK = 1 << 20  # operations, or reads, looked at together: bounds the memory
 
@@ -43,7 +52,7 @@ def replay(trace: Trace, witness: Witness) -> None:
 
 def _replay(trace: Trace, witness: Witness) -> None:
     prefix = next(p for p in ("strong-session-", "strong-", "") if witness.level.startswith(p))
-    points = 2 if (base := witness.level.removeprefix(prefix)) == "snapshot-isolation" else 1
+    points = 2 if (base := witness.level.removeprefix(prefix)) in TWO_POINTS else 1
     if base not in LEVELS or witness.points != points:
         raise ReplayError(f"there is no level {witness.level!r} with {witness.points} point(s) a transaction")
     place = np.full(points * len(trace), -1)
@@ -56,14 +65,16 @@ def _replay(trace: Trace, witness: Witness) -> None:
     _refuse(trace, np.flatnonzero(committed & (begin < 0)), "committed, but is not in the order")
     _refuse(trace, np.flatnonzero(aborted & (begin >= 0)), "aborted, but is in the order")
     _refuse(trace, np.flatnonzero(begin > commit), "commits before it begins")
-    if prefix == "strong-session-":  # each begins after all earlier committed ones of its session
+    if (
+        prefix == "strong-session-" or base == "read-committed-be"
+    ):  # each begins after all earlier committed ones of its session
         inside = np.flatnonzero((trace.txn_session >= 0) & (begin >= 0))
         inside = inside[np.argsort(trace.txn_session[inside], kind="stable")]
         apart = trace.txn_session[inside] * np.int64(len(place) + 1)  # keeps the sessions apart
         before = np.maximum.accumulate(apart + np.where(committed, commit + 1, 0)[inside])[:-1]
         late = inside[1:][before > (apart + begin[inside])[1:]]
         _refuse(trace, late, "is placed before an earlier one of its session")
-    if prefix == "strong-" or base == "strict-serializable":
+    if prefix == "strong-" or base in ("strict-serializable", "forward-consistent-view"):
         for clock in np.unique(trace.txn_clock):  # none commits after the begin of one that followed in time
             inside = np.flatnonzero((trace.txn_clock == clock) & (begin >= 0))
             by_begin = inside[np.argsort(begin[inside])]
@@ -71,15 +82,24 @@ def _replay(trace: Trace, witness: Witness) -> None:
             latest = invoked[np.searchsorted(begin[by_begin], commit[inside])]
             late = committed[inside] & (trace.txn_end[inside] != NO_TIME) & (trace.txn_end[inside] < latest)
             _refuse(trace, inside[late], "is placed after one that was invoked only when it had returned")
+    refuse = partial(_refuse, trace, op=True)
+    if base == "read-uncommitted":
+        return replay_uncommitted(trace, order, refuse)
     reads = _Reads(trace, witness, base, begin, commit)
     for observed in _observations(trace, reads.counts):
         reads.explain(*observed)
     told, last = (reads.told if reads.named else None), base == "repeatable-read"
-    reads.used += replay_lists(
-        trace, begin, commit, reads.counts, told, last, partial(_refuse, trace, op=True)
-    )
+    reads.used += replay_lists(trace, begin, commit, reads.counts, told, last, refuse)
     if reads.named and reads.used != len(reads.read) - 1:
         raise ReplayError("a writer is named twice, or for no read of an ordered transaction from others")
+    if base in PATHS:
+        extra = (
+            {"so"} if prefix == "strong-session-" else {"rt"} if base == "forward-consistent-view" else set()
+        )
+        key, row = np.divmod(reads.read[1:], reads.rows)
+        replay_paths(trace, base, extra, order, row, key, reads.source[1:], refuse)
+    if base == "cursor-stability":
+        replay_cursors(trace, order, *reads.items(), refuse)
 
 
 def _observations(t: Trace, counts: Array) -> Iterator[tuple[Array, ...]]:
@@ -146,7 +166,7 @@ class _Reads:
             _refuse(trace, txn[1:][overlap], "writes a key that another, overlapping one writes")
         self.used, self.named = (
             0,
-            base in LEVELS[:2],
+            base in NAMED,
         )  # the witness names each read's writer, and the version orders
         if self.named:
             row = _ints("read_op", witness.read_op, 0, self.rows - 1)
@@ -169,6 +189,18 @@ class _Reads:
         _refuse(self.trace, row[self.read[at] != code], "has a read without a writer", op=True)
         source: Array = self.source[at]
         return source
+
+    def items(self) -> tuple[Array, Array, Array, Array]:
+        """The named reads: row, key, writer, is it an item read?"""
+        key, row = np.divmod(self.read[1:], self.rows)
+        scans = np.isin(self.trace.op_kind[row], (Kind.SCAN, Kind.NEXT))
+        item = ~scans | (self.trace.op_key[row] == key)
+        for i in np.flatnonzero(scans).tolist():
+            r = int(self.trace.op_range[row[i]])
+            if self.trace.op_kind[row[i]] == Kind.SCAN:
+                held = self.trace.item_key[self.trace.range_items[r] : self.trace.range_items[r + 1]]
+                item[i] = key[i] in held
+        return row, key, self.source[1:], item
 
     def explain(self, row: Array, key: Array, value: Array, item: Array, since: Array) -> None:
         by = np.argsort(code := key * self.rows + row)  # neighbours in memory: searching is then quick

@@ -39,6 +39,7 @@ FUTURE = Anomaly(
 INTERNAL = Anomaly("internal", "own write not seen", "a transaction did not see its own write")
 
 INTERLEAVED = Anomaly("G0", "dirty write", "appends of two transactions to one list are interleaved")
+G0_IN_LISTS = Anomaly("G0", "dirty write", "a cycle of overwrites: writes of transactions are interleaved")
 OUT_OF_ORDER = Anomaly(
     "incompatible-order",
     "appends out of order",
@@ -133,6 +134,13 @@ def _familiar(level: Level, edges: list[Edge]) -> str:
         return "circular information flow" if reads else "dirty write"
     if any(k in _PREDICATE for k in kinds) and sum(anti) > 1:
         return "phantom write skew" if len(txns) == 2 else "phantom"
+    if level.once is not None and sum(anti) == 1:
+        if level.once.earlier:
+            return "non-monotonic read"
+        if level.once.longest == 1:
+            return "fractured read"
+        if Dependency.WW not in level.once.kinds:
+            return "causality violation" if len(edges) > 2 else "fractured read"
     if sum(anti) == 1:
         if len(edges) == 2 and edges[0].key == edges[1].key:
             return "non-repeatable read"

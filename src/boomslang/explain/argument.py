@@ -22,7 +22,7 @@ class Step:
     edge: Edge | None = None
     number: int = 0
     cycle: tuple[Step, ...] = ()
-    """Of "w is no candidate": the cycle that there would be."""
+    """Of what was derived because the contrary is impossible: the cycle that there would be."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,9 +64,12 @@ class Argument:
         return Argument(tuple(steps), contradiction)
 
     def cycles(self) -> Iterator[tuple[Step, ...]]:
-        """All cycles, case by case."""
+        """All cycles, case by case, with those of the cases that were ruled out on the way."""
         if self.contradiction is not None:
             yield from self.contradiction.cycles()
+            yield from (
+                step.cycle for step in self.steps if step.cycle and step not in self.contradiction.because
+            )
         for _, case in self.cases:
             yield from case.cycles()
 

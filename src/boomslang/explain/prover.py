@@ -6,6 +6,7 @@ person would find it: write down the edges that must hold, derive what follows, 
     - r read x from w, and p wrote x too: p is before w, or after r. If one would close a cycle, the other holds.
     - A candidate that would close a cycle is none; a read with one candidate left took it; with none left, we are done.
     - A list shows who appended before whom, and who had not appended yet.
+    - Where only cycles with one anti-dependency are forbidden: r read x from w and p reaches r, so p is before w.
     - With begin and commit points: of two writers of a key, one commits before the other begins.
 
 If nothing follows any more, split into cases, choosing the split most of whose cases end at once.
@@ -68,6 +69,8 @@ class _State:
     ruled_out: dict[tuple[int, int], Step] = field(default_factory=dict)
     committed: dict[int, Step] = field(default_factory=dict)
     """Transactions of unknown outcome that must have committed."""
+    paths: dict[int, dict[int, Step]] = field(default_factory=dict)
+    """Where only some cycles are forbidden: the steps of which they are made."""
     told: set[tuple[int, int]] = field(default_factory=set)
     """List reads and writers that have been put in order."""
 
@@ -78,6 +81,7 @@ class _State:
             dict(self.taken),
             dict(self.ruled_out),
             dict(self.committed),
+            {a: dict(b) for a, b in self.paths.items()},
             set(self.told),
         )
 
@@ -92,6 +96,10 @@ class _Prover:
         self.asg = ir.asg
         self.stop = time.monotonic() + min(SECONDS, SECONDS if seconds is None else seconds)
         self.names = Names(ir.asg)
+        self.once = ir.level.once
+        ends = ir.level.edges.get(Dependency.WW)
+        self.apart = ir.graph.points == 2 and ends == (Point.COMMIT, Point.BEGIN)
+        """Do writers of one key not overlap?"""
         self.reads = list(ir.read_froms())
         self.by_read = {r.read: r for r in self.reads}
         self.writers = {k: [w for w in ir.writers(k) if ir.asg.state[w] != OUT] for k in range(ir.asg.keys)}
@@ -144,7 +152,14 @@ class _Prover:
     def _order(self, state: _State, a: int, b: int, kind: Dependency, text: str) -> None:
         graph = self.ir.graph
         edge = Edge(graph.node(a, Point.COMMIT), graph.node(b, Point.BEGIN), kind)
-        state.out.setdefault(edge.source, {})[edge.target] = self._step(text, (), edge)
+        step = self._step(text, (), edge)
+        state.out.setdefault(edge.source, {})[edge.target] = step
+        self._note(state, edge, step)
+
+    def _note(self, state: _State, edge: Edge, step: Step) -> None:
+        """Keeps an edge that may be a step of a forbidden path."""
+        if self.once is not None and edge.kind in self.once.kinds and edge.source != START:
+            state.paths.setdefault(edge.source, {}).setdefault(edge.target, step)
 
     def _step(
         self,
@@ -158,17 +173,20 @@ class _Prover:
 
     # --- the graph
 
-    def path(self, state: _State, a: int, b: int) -> tuple[Step, ...] | None:
-        """A shortest path from a to b, as steps."""
+    def path(
+        self, state: _State, a: int, b: int, out: dict[int, dict[int, Step]] | None = None
+    ) -> tuple[Step, ...] | None:
+        """A shortest path from a to b, as steps (of `out`, or any)."""
         if time.monotonic() > self.stop:
             raise _OutOfPatience
+        out = state.out if out is None else out
         if a == b:
             return ()
         parent: dict[int, tuple[int, Step]] = {}
         queue = deque([a])
         while queue:
             node = queue.popleft()
-            for target, step in state.out.get(node, {}).items():
+            for target, step in out.get(node, {}).items():
                 if target in parent or target == a:
                     continue
                 parent[target] = (node, step)
@@ -187,6 +205,7 @@ class _Prover:
 
     def add(self, state: _State, edge: Edge, step: Step) -> bool:
         """Adds an edge; a cycle is a contradiction. False if it was there."""
+        self._note(state, edge, step)
         if edge.source == START or edge.target in state.out.get(edge.source, {}):
             return False
         if (closing := self.impossible(state, edge)) is not None:
@@ -227,7 +246,8 @@ class _Prover:
                     changed |= self._listed(state, r)
                     changed |= self._candidates(state, r)
                     changed |= self._passed(state, r)
-            if self.ir.graph.points == 2:
+                    changed |= self._missed(state, r)
+            if self.apart:
                 changed |= self._overlaps(state)
 
     def _listed(self, state: _State, r: ReadFrom) -> bool:
@@ -384,7 +404,8 @@ class _Prover:
             known = after.target in state.out.get(after.source, {})
             if not known and (path := self.impossible(state, before)) is not None:
                 overwrites = self.ir.ww(w, p, r.key)
-                how = self._step(f"{name} overwrote {self.names.txn(w)}'s {key}", path, overwrites)
+                contrary = (self._step("", (), before), *path)
+                how = self._step(f"{name} overwrote {self.names.txn(w)}'s {key}", path, overwrites, contrary)
                 changed |= self.add(state, overwrites, how)
                 mine = f"{reader} read {self.names.txn(w)}'s {key}"
                 text = f"{mine}, and {name} overwrote that: {reader} is before {name}"
@@ -395,7 +416,56 @@ class _Prover:
             if not known and (path := self.impossible(state, after)) is not None:
                 mine = f"{reader} read {self.names.txn(w)}'s {key} and not {name}'s"
                 text = f"{mine}, though {name} is before {reader}: {name} is before {self.names.txn(w)}"
-                changed |= self.add(state, before, self._step(text, (took, *path), before))
+                contrary = (self._step("", (), after), *path)
+                changed |= self.add(state, before, self._step(text, (took, *path), before, contrary))
+        return changed
+
+    def _reaches(self, state: _State, p: int, r: ReadFrom) -> tuple[Step, ...] | None:
+        """The path of the level's kind from p to the reader, if there is one."""
+        assert self.once is not None
+        if self.once.longest is None:
+            return self.path(state, p, r.txn, state.paths)
+        for q in self.reads:
+            if q.txn == r.txn and q.read in state.taken and state.taken[q.read][0] == p:
+                if not self.once.earlier or self.asg.read_op[q.read] < self.asg.read_op[r.read]:
+                    return (state.taken[q.read][1],)
+        order = {
+            a: {b: s for b, s in steps.items() if s.edge and s.edge.kind in (Dependency.SO, Dependency.RT)}
+            for a, steps in state.paths.items()
+        }
+        return self.path(state, p, r.txn, order)
+
+    def _missed(self, state: _State, r: ReadFrom) -> bool:
+        """A writer that reaches the reader by the level's path is before the one that was read from."""
+        if self.once is None or r.read not in state.taken:
+            return False
+        w, took = state.taken[r.read]
+        changed = False
+        key, reader = self.names.key(r.key), self.names.txn(r.txn)
+        for p in self.writers[r.key]:
+            if p in (w, r.txn) or not self.counts(state, p):
+                continue
+            way = self._reaches(state, p, r)
+            if way is None:
+                continue
+            name = self.names.txn(p)
+            overwrites = () if w == START else self.impossible(state, self.ir.ww(p, w, r.key))
+            if overwrites is not None:
+                whose = "the initial version" if w == START else f"{self.names.txn(w)}'s version"
+                anti = self._step(
+                    f"{reader} read {whose} of {key}, which {name} overwrote",
+                    (took, *overwrites),
+                    self.ir.rw(r, p),
+                )
+                cycle = tuple(s for s in (anti, *way) if s.text)
+                raise _Found(Contradiction(f"a cycle: {self._round(cycle)}", cycle, cycle))
+            edge = self.ir.ww(p, w, r.key)
+            if edge.target in state.out.get(edge.source, {}):
+                continue
+            mine = f"{reader} read {self.names.txn(w)}'s {key} and not {name}'s"
+            text = f"{mine}, though {name} is before {reader}: {name} is before {self.names.txn(w)}"
+            contrary = (self._step("", (), self.ir.rw(r, p)), *way)
+            changed |= self.add(state, edge, self._step(text, (took, *way), edge, contrary))
         return changed
 
     def _overlaps(self, state: _State) -> bool:
@@ -407,13 +477,15 @@ class _Prover:
                     edge = self.ir.ww(i, j, key)
                     if i == j or edge.target in state.out.get(edge.source, {}):
                         continue
-                    if (path := self.impossible(state, self.ir.ww(j, i, key))) is not None:
+                    contrary = self.ir.ww(j, i, key)
+                    if (path := self.impossible(state, contrary)) is not None:
                         one, two = self.names.txn(i), self.names.txn(j)
                         text = (
                             f"{one} and {two} both wrote {self.names.key(key)}, so they did not overlap; "
                             f"{two} was not first: {one} commits before {two} begins"
                         )
-                        changed |= self.add(state, edge, self._step(text, path, edge))
+                        cycle = (self._step("", (), contrary), *path)
+                        changed |= self.add(state, edge, self._step(text, path, edge, cycle))
         return changed
 
     # --- cases
@@ -477,7 +549,7 @@ class _Prover:
                         (f"{names.txn(p)} after {names.txn(r.txn)}", after),
                     ],
                 )
-        if self.ir.graph.points == 2:
+        if self.apart or self.once is not None:
             for key, writers in self.writers.items():
                 for n, i in enumerate(writers):
                     for j in writers[n + 1 :]:
@@ -486,8 +558,9 @@ class _Prover:
                             continue
                         if any(e.target in state.out.get(e.source, {}) for e in (one, two)):
                             continue
+                        so = ", so they did not overlap" if self.apart else ""
                         yield (
-                            f"{names.txn(i)} and {names.txn(j)} both wrote {names.key(key)}, so they did not overlap:",
+                            f"{names.txn(i)} and {names.txn(j)} both wrote {names.key(key)}{so}:",
                             [(f"{names.txn(i)} first", one), (f"{names.txn(j)} first", two)],
                         )
 

@@ -1,7 +1,7 @@
 """Expressions: boolean formulas over edges, and superpositions over expressions.
 
-An edge present is true. Beside edges there are two atoms for what the trace leaves open: whether a transaction of
-unknown outcome committed, and what a key held initially. A *superposition* `<e1, ..., en>` says that exactly one of
+An edge present is true. Beside edges there are atoms for what the trace leaves open: whether a transaction of
+unknown outcome committed, and what a key held initially; and one for paths, where a level forbids only some cycles. A *superposition* `<e1, ..., en>` says that exactly one of
 its expressions holds, and we do not know which (section 4.2 of the paper).
 """
 
@@ -44,6 +44,14 @@ class InitialIs:
 
 
 @dataclass(frozen=True)
+class Path:
+    """A path of the level's kind leads from one node to another. (Paths there are must be true; others may be.)"""
+
+    source: int
+    target: int
+
+
+@dataclass(frozen=True)
 class Not:
     inner: Expression
 
@@ -64,7 +72,8 @@ class Implies:
     conclusion: Expression
 
 
-Expression: TypeAlias = "Edge | Committed | InitialIs | Not | And | Or | Implies"
+Atom: TypeAlias = "Edge | Committed | InitialIs | Path"
+Expression: TypeAlias = "Atom | Not | And | Or | Implies"
 
 TRUE = And(())
 FALSE = Or(())
@@ -85,7 +94,7 @@ class Superposition:
     when: Expression = TRUE
 
 
-def atoms(expression: Expression) -> list[Edge | Committed | InitialIs]:
+def atoms(expression: Expression) -> list[Atom]:
     """All atoms of an expression, in order."""
     if isinstance(expression, Not):
         return atoms(expression.inner)

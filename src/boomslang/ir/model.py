@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import combinations, pairwise
+from functools import cached_property
+from itertools import combinations, pairwise, permutations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,10 +40,11 @@ from boomslang.ir.expression import (
     Implies,
     InitialIs,
     Not,
+    Path,
     Superposition,
     all_of,
 )
-from boomslang.levels.level import Dependency, Level, Point
+from boomslang.levels.level import Dependency, Level, Once, Point
 from boomslang.trace.model import ABSENT
 
 Int64 = NDArray[np.int64]
@@ -156,7 +158,8 @@ class IR:
         return Committed(txn) if self.asg.state[txn] == MAYBE else TRUE
 
     def _edge(self, a: int, b: int, kind: Dependency, key: int, read: int = -1) -> Edge:
-        source, target = self.level.edges[kind]
+        # A cursor's anti-dependencies are none of its level's, but order all the same.
+        source, target = self.level.edges.get(kind, (Point.ONLY, Point.ONLY))
         return Edge(
             START if a == START else self.graph.node(a, source), self.graph.node(b, target), kind, key, read
         )
@@ -172,10 +175,18 @@ class IR:
         kind = Dependency.RW if self.asg.read_kind[read.read] == ITEM else Dependency.PRW
         return self._edge(read.txn, p, kind, read.key, read.read)
 
+    @cached_property
+    def strong(self) -> NDArray[np.bool_]:
+        """Of each read: must it see the last writer before it (or just some writer before it)?"""
+        item = self.asg.read_kind == ITEM
+        strong = np.where(item, self.level.items_see_last, self.level.predicates_see_last)
+        if self.level.cursor:
+            strong |= item & self.asg.cursor_reads()
+        return strong
+
     def sees_last(self, read: int) -> bool:
-        """Must this read see the last writer before it (or just some writer before it)?"""
-        item = self.asg.read_kind[read] == ITEM
-        return self.level.items_see_last if item else self.level.predicates_see_last
+        """Must this read see the last writer before it?"""
+        return bool(self.strong[read])
 
     # --- the families
 
@@ -238,6 +249,8 @@ class IR:
         for read in self.read_froms():
             yield from read.expand(self)
         yield from self._initial_axioms()
+        if self.level.once is not None:
+            yield from self._paths(self.level.once)
         for txn in self.asg.doubtful.tolist():
             yield from self._shown_by(txn)
         yield from self.superpositions
@@ -260,6 +273,67 @@ class IR:
                 if f not in blocks:
                     both = all_of(self.committed(txn), self.committed(f))
                     yield Implies(both, self.ww(blocks[-1], f, key))
+
+    def path_edges(self) -> NDArray[np.bool_]:
+        """Of each known edge that is no read's (`list_order`, then the graph's): is it a step of a forbidden cycle?"""
+        kinds = frozenset() if self.level.once is None else self.level.once.kinds
+        lists = np.full(len(self.asg.list_from), Dependency.WW in kinds)
+        return np.concatenate([lists, *(np.full(len(a), kind in kinds) for a, _, kind in self.graph.chunks)])
+
+    def _paths(self, once: Once) -> Iterator[Expression]:
+        """No cycle with one anti-dependency: r read x from w, p overwrote it, and there is no path from p to r."""
+        sources, targets = self.list_order()
+        known = [
+            (a, b)
+            for a, b, step in zip(
+                np.concatenate([sources, *(a for a, _, _ in self.graph.chunks)]).tolist(),
+                np.concatenate([targets, *(b for _, b, _ in self.graph.chunks)]).tolist(),
+                self.path_edges().tolist(),
+                strict=True,
+            )
+            if step
+        ]
+        reads = list(self.read_froms())
+        steps: list[tuple[Expression, int, int, int]] = [(TRUE, a, b, -1) for a, b in known]
+        steps += [(self.wr(w, r), w, r.txn, r.read) for r in reads for w in r.candidates if w != START]
+        if Dependency.WW in once.kinds:
+            for order in self.write_orders():
+                steps += [(self.ww(i, j, order.key), i, j, -1) for i, j in permutations(order.writers, 2)]
+        if once.longest is None:
+            into: dict[int, list[tuple[Expression, int]]] = {}
+            for edge, a, b, _ in steps:
+                into.setdefault(b, []).append((edge, a))
+                yield Implies(edge, Path(a, b))
+            for b in sorted(into):
+                for c in range(self.graph.nodes):
+                    for edge, a in into[b]:
+                        if c not in (a, b):
+                            yield Implies(all_of(edge, Path(b, c)), Path(a, c))
+        for r in reads:
+            direct = {(p, b) for p, b in self._closure(known)} if once.longest == 1 else set()
+            for w in r.candidates:
+                for p in self.writers(r.key):
+                    if p in (w, r.txn):
+                        continue
+                    overwritten = self.committed(p) if w == START else self.ww(w, p, r.key)
+                    missed = all_of(self.wr(w, r), overwritten, self.committed(p), self.committed(r.txn))
+                    if once.longest is None:
+                        yield Implies(missed, Not(Path(p, r.txn)))
+                        continue
+                    if (p, r.txn) in direct:
+                        yield Not(missed)
+                    for edge, a, b, q in steps:
+                        late = once.earlier and self.asg.read_op[q] >= self.asg.read_op[r.read]
+                        if q >= 0 and (a, b) == (p, r.txn) and not late:
+                            yield Not(all_of(missed, edge))
+
+    @staticmethod
+    def _closure(edges: list[tuple[int, int]]) -> set[tuple[int, int]]:
+        """All pairs that a row of these edges joins."""
+        found = set(edges)
+        while more := {(a, d) for a, b in found for c, d in edges if b == c} - found:
+            found |= more
+        return found
 
     def _initial_axioms(self) -> Iterator[Expression]:
         """A key has one initial value."""

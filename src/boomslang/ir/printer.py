@@ -25,6 +25,7 @@ from boomslang.ir.expression import (
     InitialIs,
     Not,
     Or,
+    Path,
     Superposition,
 )
 from boomslang.ir.model import IR
@@ -73,6 +74,8 @@ def format_expression(ir: IR, e: Expression) -> str:
         return f"committed(T{e.txn})"
     if isinstance(e, InitialIs):
         return f"initial({ir.key_name(e.key)}) = {ir.value_name(e.value)}"
+    if isinstance(e, Path):
+        return f"path({ir.graph.name(e.source)}, {ir.graph.name(e.target)})"
     if isinstance(e, Not):
         return f"not ({format_expression(ir, e.inner)})"
     if isinstance(e, Implies):

@@ -1,17 +1,19 @@
 """Isolation levels as data: what they are, what they are called, and which implies which."""
 
 from boomslang.levels.catalog import LEVELS, find_level
-from boomslang.levels.lattice import implies, maximal, minimal, strictly_stronger
-from boomslang.levels.level import Dependency, Level, Point
+from boomslang.levels.lattice import implies, maximal, minimal, neighbours, strictly_stronger
+from boomslang.levels.level import Dependency, Level, Once, Point
 
 __all__ = [
     "LEVELS",
     "Dependency",
     "Level",
+    "Once",
     "Point",
     "find_level",
     "implies",
     "maximal",
     "minimal",
+    "neighbours",
     "strictly_stronger",
 ]

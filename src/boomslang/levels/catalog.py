@@ -8,14 +8,27 @@ from one writer" of some papers. Here it is Adya's.
 from __future__ import annotations
 
 import difflib
+from dataclasses import replace
 
 from boomslang.errors import UsageError
-from boomslang.levels.level import Dependency, Level, Point
+from boomslang.levels.level import Dependency, Level, Once, Point
 
 _T = (Point.ONLY, Point.ONLY)
 _FORWARD = (Point.COMMIT, Point.BEGIN)
 _BACK = (Point.BEGIN, Point.COMMIT)
 
+_READS = frozenset({Dependency.WR, Dependency.PWR})
+
+READ_UNCOMMITTED = Level(
+    name="read-uncommitted",
+    short="ru",
+    title="read uncommitted",
+    edges={Dependency.WW: _T},
+    citation="Adya 1999, PL-1, section 3.2.1",
+    forbids="cycles of ww (G0), which show only where the version order is known: in lists",
+    aliases=("pl-1",),
+    observes=False,
+)
 READ_COMMITTED = Level(
     name="read-committed",
     short="rc",
@@ -33,6 +46,63 @@ REPEATABLE_READ = Level(
     citation="Adya 1999, PL-2.99, section 3.2.4",
     forbids="cycles of ww, wr and item rw (G2-item)",
     aliases=("pl-2.99",),
+)
+READ_COMMITTED_BE = Level(
+    name="read-committed-be",
+    short="rc-be",
+    title="read committed after Biswas and Enea",
+    edges={**READ_COMMITTED.edges, Dependency.SO: _T},
+    citation="Biswas and Enea, OOPSLA 2019, figure 2",
+    forbids="cycles of ww, wr and so, and a read of a version older than one whose writer was read from before",
+    aliases=("rc-biswas-enea", "monotonic-read-committed"),
+    once=Once(_READS, longest=1, earlier=True),
+)
+CURSOR_STABILITY = replace(
+    READ_COMMITTED,
+    name="cursor-stability",
+    short="cs",
+    title="cursor stability",
+    citation="Adya 1999, PL-CS, section 4.2; Berenson et al., SIGMOD 1995",
+    forbids="G1, and a write between one's read of a key and one's write of it (G-cursor, lost update)",
+    aliases=("pl-cs",),
+    cursor=True,
+)
+READ_ATOMIC = replace(
+    READ_COMMITTED,
+    name="read-atomic",
+    short="ra",
+    title="read atomic",
+    citation="Bailis et al., SIGMOD 2014; Cerone et al., CONCUR 2015",
+    forbids="G1, and cycles of one rw and one wr: reads that see part of a transaction (fractured reads)",
+    aliases=("ramp", "read-atomicity"),
+    once=Once(_READS, longest=1),
+)
+CAUSAL = replace(
+    READ_COMMITTED,
+    name="causal",
+    short="causal",
+    title="causal consistency",
+    citation="Lloyd et al., SOSP 2011; Cerone et al., CONCUR 2015; Biswas and Enea, OOPSLA 2019",
+    forbids="G1, and cycles of one rw and otherwise wr",
+    aliases=("tcc", "cc", "transactional-causal-consistency", "causal-consistency", "causal+", "tcc+"),
+    once=Once(_READS),
+)
+CONSISTENT_VIEW = replace(
+    READ_COMMITTED,
+    name="consistent-view",
+    short="pl-2+",
+    title="consistent view",
+    citation="Adya 1999, PL-2+, section 4.1; as parallel SI: Sovran et al., SOSP 2011; Cerone and Gotsman, JACM 2018",
+    forbids="G1, and cycles of one rw and otherwise ww and wr (G-single)",
+    aliases=("parallel-snapshot-isolation", "psi", "pl-2-plus", "basic-consistency"),
+    once=Once(_READS | {Dependency.WW}),
+)
+FORWARD_CONSISTENT_VIEW = CONSISTENT_VIEW.strong(
+    "forward-consistent-view",
+    "pl-fcv",
+    "forward consistent view",
+    "Adya 1999, PL-FCV, section 4.4",
+    ("fcv", "strong-pl-2+", "strong-consistent-view", "strong-psi", "strong-parallel-snapshot-isolation"),
 )
 SERIALIZABLE = Level(
     name="serializable",
@@ -74,6 +144,16 @@ SNAPSHOT_ISOLATION = Level(
     forbids="cycles over begin and commit points (G-SI)",
     aliases=("pl-si", "snapshot"),
 )
+PREFIX = replace(
+    SNAPSHOT_ISOLATION,
+    name="prefix",
+    short="prefix",
+    title="prefix consistency",
+    edges={**SNAPSHOT_ISOLATION.edges, Dependency.WW: (Point.COMMIT, Point.COMMIT)},
+    citation="Burckhardt et al., ECOOP 2015; Biswas and Enea, OOPSLA 2019",
+    forbids="reads of anything but a prefix of the commits; writers of a key may overlap",
+    aliases=("pc", "prefix-consistency", "consistent-prefix"),
+)
 STRONG_SNAPSHOT_ISOLATION = SNAPSHOT_ISOLATION.strong(
     "strong-snapshot-isolation",
     "strong-si",
@@ -82,17 +162,24 @@ STRONG_SNAPSHOT_ISOLATION = SNAPSHOT_ISOLATION.strong(
     ("strong-snapshot", "strong-pl-si", "pl-strong-si"),
 )
 
-LEVELS: tuple[Level, ...] = (
+_TEXTBOOK = (
     READ_COMMITTED,
+    CURSOR_STABILITY,
+    READ_ATOMIC,
+    CAUSAL,
+    CONSISTENT_VIEW,
     REPEATABLE_READ,
+    PREFIX,
     SNAPSHOT_ISOLATION,
     SERIALIZABLE,
     STRICT_SERIALIZABLE,
-    READ_COMMITTED.strong_session(),
-    REPEATABLE_READ.strong_session(),
-    SNAPSHOT_ISOLATION.strong_session(),
-    SERIALIZABLE.strong_session(),
-    STRICT_SERIALIZABLE.strong_session(),
+)
+LEVELS: tuple[Level, ...] = (
+    READ_UNCOMMITTED,
+    *_TEXTBOOK,
+    READ_COMMITTED_BE,
+    *(level.strong_session() for level in _TEXTBOOK),
+    FORWARD_CONSISTENT_VIEW,
     STRONG_SNAPSHOT_ISOLATION,
 )
 

@@ -1,7 +1,9 @@
 """What a level is: data, not code.
 
 A level says how many *points* a transaction has, which dependencies become edges between which points, and that
-the graph must be acyclic for some choice of the unknowns. All else follows from that:
+the graph must be acyclic for some choice of the unknowns. A few levels say one thing more: that certain cycles with
+exactly one anti-dependency are forbidden too (`once`), or that a transaction that reads a key and writes it overwrites
+what it read (`cursor`). All else follows from that:
 
 - whether a read must see the *last* writer before it or just some writer before it: the former if the level has
   the anti-dependency of that kind of read (`rw` for items, `prw` for predicates), for only the anti-dependency
@@ -44,6 +46,18 @@ Ends = tuple[Point, Point]
 
 
 @dataclass(frozen=True)
+class Once:
+    """Forbidden: a cycle of exactly one anti-dependency (rw or prw) and otherwise these."""
+
+    kinds: frozenset[Dependency]
+    longest: int | None = None
+    """Of them at most so many (None: any number). Session and real-time order are transitive: a row of so or of rt
+    counts as one."""
+    earlier: bool = False
+    """A wr counts only if its read comes earlier in the transaction than the read that missed a write."""
+
+
+@dataclass(frozen=True)
 class Level:
     """An isolation level. `edges` maps each dependency the level knows to the points it joins."""
 
@@ -55,6 +69,11 @@ class Level:
     forbids: str
     """In words: what must not happen."""
     aliases: tuple[str, ...] = ()
+    once: Once | None = None
+    cursor: bool = False
+    """Who reads a key (as an item) and writes it is the immediate successor of whom it read from."""
+    observes: bool = True
+    """False: what was read does not matter, but for what lists show of the order of appends."""
 
     @property
     def points(self) -> int:
@@ -96,7 +115,12 @@ class Level:
             citation=f"{self.citation}; with session order: Daudjee and Salem, ICDE 2004 and VLDB 2006",
             forbids=f"{self.forbids}, session order included",
             aliases=tuple(f"strong-session-{a}" for a in self.aliases),
+            once=self._once_with(Dependency.SO),
         )
+
+    def _once_with(self, more: Dependency) -> Once | None:
+        """so and rt are counted with wr."""
+        return self.once and replace(self.once, kinds=self.once.kinds | {more})
 
     def strong(self, name: str, short: str, title: str, citation: str, aliases: tuple[str, ...]) -> Level:
         """This level, with real-time order."""
@@ -109,4 +133,5 @@ class Level:
             citation=citation,
             forbids=f"{self.forbids}, real-time order included",
             aliases=aliases,
+            once=self._once_with(Dependency.RT),
         )

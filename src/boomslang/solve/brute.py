@@ -29,11 +29,29 @@ from boomslang.trace import ABSENT, NO_TIME, Flag, Initial, Kind, Outcome, Trace
 
 # level: (points a transaction, its edges)
 GRAPHS = {
+    "read-uncommitted": (1, {"ww"}),
     "read-committed": (1, {"ww", "wr", "pwr"}),
+    "read-committed-be": (1, {"ww", "wr", "pwr", "so"}),
+    "cursor-stability": (1, {"ww", "wr", "pwr"}),
+    "read-atomic": (1, {"ww", "wr", "pwr"}),
+    "causal": (1, {"ww", "wr", "pwr"}),
+    "consistent-view": (1, {"ww", "wr", "pwr"}),
+    "forward-consistent-view": (1, {"ww", "wr", "pwr", "rt"}),
+    "prefix": (2, {"ww", "wr", "pwr", "rw", "prw"}),
     "repeatable-read": (1, {"ww", "wr", "pwr", "rw"}),
     "snapshot-isolation": (2, {"ww", "wr", "pwr", "rw", "prw"}),
     "serializable": (1, {"ww", "wr", "pwr", "rw", "prw"}),
     "strict-serializable": (1, {"ww", "wr", "pwr", "rw", "prw", "rt"}),
+}
+
+# Some levels forbid, beside cycles in their graph, those of one rw or prw and otherwise these edges; the number is how
+# many of them at most. In all of them so and rt count like wr.
+ONCE = {
+    "read-committed-be": ({"wr", "pwr"}, 1),
+    "read-atomic": ({"wr", "pwr"}, 1),
+    "causal": ({"wr", "pwr"}, None),
+    "consistent-view": ({"ww", "wr", "pwr"}, None),
+    "forward-consistent-view": ({"ww", "wr", "pwr", "rt"}, None),
 }
 
 PRESENT = -2  # what `delete -> found` saw: some value, whichever it was
@@ -167,14 +185,13 @@ def _matches(seen: int, written: int) -> bool:
 
 
 def _satisfiable(trace: Trace, level: str, kept: Collection[int], reads: list[Read]) -> bool:
-    points, kinds = _level(level)
     n = len(trace.txn_outcome)
+    graph = _Graph(n, level)
     finals = [finals_of(trace, t) for t in range(n)]
-    order = _order(trace, kinds, kept)
+    order = _order(trace, graph.kinds, kept)
     certain = [t for t in kept if trace.txn_outcome[t] == Outcome.COMMITTED]
     doubtful = [t for t in range(n) if t not in kept or trace.txn_outcome[t] == Outcome.UNKNOWN]
     lucky = chain.from_iterable(combinations(doubtful, k) for k in range(len(doubtful) + 1))
-    graph = _Graph(n, points, kinds)
     return any(_acyclic(trace, graph, {*certain, *chosen}, finals, order, reads) for chosen in lucky)
 
 
@@ -188,31 +205,33 @@ def _acyclic(
 ) -> bool:
     """With exactly these transactions committed, can the rest be chosen without a cycle?"""
     binding = [read for read in reads if read.txn in committed]
-    if any(read.internal for read in binding):
+    if graph.base == "read-uncommitted":  # but what lists show of the order of appends counts
+        binding = [read for read in binding if read.elements is not None]
+    elif any(read.internal for read in binding):
         return False
-    start: _Closure | None = graph.empty
+    start: _State | None = graph.empty
     for kind, a, b in order:
         if a in committed and b in committed:
             start = graph.add(start, kind, a, b)
     if start is None:
         return False
     keys = sorted({r.key for r in binding} | {k for t in committed for k in finals[t]})
-    dead: set[tuple[int, _Closure]] = set()  # only the closure counts, not the choices that led to it
+    dead: set[tuple[int, _State]] = set()  # only what is reached counts, not the choices that led to it
 
-    def search(i: int, closure: _Closure) -> bool:
+    def search(i: int, state: _State) -> bool:
         if i == len(keys):
             return True
-        if (i, closure) in dead:
+        if (i, state) in dead:
             return False
         writers = [t for t in sorted(committed) if keys[i] in finals[t]]
         mine = [r for r in binding if r.key == keys[i]]
         values = {INITIAL: ABSENT} | {t: finals[t][keys[i]] for t in writers}
         for start in _initial_values(trace, keys[i], mine):
             values[INITIAL] = start
-            for after in _choices(trace, graph, closure, writers, values, mine):
+            for after in _choices(trace, graph, state, writers, values, mine):
                 if search(i + 1, after):
                     return True
-        dead.add((i, closure))
+        dead.add((i, state))
         return False
 
     return search(0, start)
@@ -229,18 +248,22 @@ def _initial_values(trace: Trace, key: int, reads: list[Read]) -> set[int]:
 def _choices(
     trace: Trace,
     graph: _Graph,
-    closure: _Closure,
+    state: _State,
     writers: list[int],
     values: dict[int, int],
     reads: list[Read],
-) -> Iterator[_Closure]:
+) -> Iterator[_State]:
     """Order one key's writers and give each of its reads a writer, in every way without a cycle."""
     for order in permutations(writers):
         versions = [INITIAL, *order]
-        ordered: _Closure | None = closure
+        ordered: _State | None = state
         for earlier, later in pairwise(order):
             ordered = graph.add(ordered, "ww", earlier, later)
         if ordered is None:
+            continue
+        if graph.base == "read-uncommitted":
+            if all(_in_order(trace, r, order) for r in reads):
+                yield ordered
             continue
         found = {ordered}
         held: list[tuple[int, ...]] = [()]
@@ -253,56 +276,112 @@ def _choices(
                 for i, writer in enumerate(versions)
                 if writer != r.txn
                 if (_matches(r.value, values[writer]) if r.elements is None else r.elements == held[i])
+                if not (graph.base == "cursor-stability" and _cursor_moved(trace, r, i, versions))
                 for after in [_read(graph, before, r, writer, versions[i + 1 :])]
                 if after is not None
             }
         yield from found
 
 
-def _read(graph: _Graph, closure: _Closure, r: Read, writer: int, later: list[int]) -> _Closure | None:
+def _read(graph: _Graph, state: _State, r: Read, writer: int, later: list[int]) -> _State | None:
     """r reads the writer's version, and not the later ones."""
-    after = graph.add(closure, "wr" if r.item else "pwr", writer, r.txn)
+    after = graph.add(state, "wr" if r.item else "pwr", writer, r.txn, r.row)
     for overwriter in later:
         if overwriter != r.txn:
-            after = graph.add(after, "rw" if r.item else "prw", r.txn, overwriter)
+            after = graph.add(after, "rw" if r.item else "prw", r.txn, overwriter, r.row)
     return after
+
+
+def _cursor_moved(trace: Trace, r: Read, i: int, versions: list[int]) -> bool:
+    """Did somebody overwrite what r read before r's own transaction did? All item reads count as reads through a
+    cursor, unless some operations are marked as such; then those do."""
+    if not r.item or r.txn not in versions or versions[i + 1 : i + 2] == [r.txn]:
+        return False
+    rows = range(len(trace.op_kind))
+    marked = [row for row in rows if (trace.operation(row).ctx or {}).get("cursor") is True]
+    return not marked or r.row in marked
+
+
+def _in_order(trace: Trace, r: Read, order: tuple[int, ...]) -> bool:
+    """Do the elements of a list come in this order of their writers? (Some may come from others, who aborted.)"""
+    writer = {e: t for t in order for e in appended(trace, t, r.key)}
+    span = int(trace.op_range[r.row])
+    elements = trace.item_value[trace.range_items[span] : trace.range_items[span + 1]].tolist()
+    places = [order.index(writer[e]) for e in elements if e in writer]
+    return places == sorted(places)
 
 
 # --- the graph ------------------------------------------------------------------------------------------
 
-_Closure = tuple[int, ...]  # for each node, the set (as bits) of the nodes it reaches
+_Labelled = tuple[str, int, int, int]  # kind, from, to, and the operation of a read
+
+
+class _State(NamedTuple):
+    reach: tuple[int, ...]
+    """For each node, the set (as bits) of the nodes it reaches."""
+    edges: frozenset[_Labelled] = frozenset()
+    """Where some cycles are forbidden that are none in the graph: all edges that may lie on one."""
 
 
 class _Graph:
-    def __init__(self, n: int, points: int, kinds: set[str]) -> None:
-        self.points, self.kinds = points, kinds
-        self.empty: _Closure = (0,) * n
-        if points == 2:  # B -> C
-            self.empty = tuple(0 if p % 2 else 1 << p + 1 for p in range(2 * n))
+    """A level: strong-session- adds so, strong- adds rt."""
 
-    def add(self, reach: _Closure | None, kind: str, a: int, b: int) -> _Closure | None:
-        """The closure with the edge a -kind-> b; None if that closes a cycle (or there was one before)."""
-        if reach is None or kind not in self.kinds or a == INITIAL:
-            return reach
+    def __init__(self, n: int, level: str) -> None:
+        self.base, extra = level, set()
+        if level.startswith("strong-session-"):
+            self.base, extra = level.removeprefix("strong-session-"), {"so"}
+        elif level.startswith("strong-"):
+            self.base, extra = level.removeprefix("strong-"), {"rt"}
+        if self.base not in GRAPHS:
+            raise ValueError(f"unknown level {level!r}; known are {', '.join(GRAPHS)} and their strong forms")
+        self.points, kinds = GRAPHS[self.base]
+        self.kinds = kinds | extra
+        self.once: set[str] | None = None
+        if self.base in ONCE:
+            steps, self.longest = ONCE[self.base]
+            self.once = steps | extra
+        reach: tuple[int, ...] = (0,) * n
+        if self.points == 2:  # B -> C
+            reach = tuple(0 if p % 2 else 1 << p + 1 for p in range(2 * n))
+        self.empty = _State(reach)
+
+    def add(self, state: _State | None, kind: str, a: int, b: int, row: int = -1) -> _State | None:
+        """The graph with the edge a -kind-> b; None if that closes a cycle (or there was one before)."""
+        if state is None or a == INITIAL:
+            return state
+        edges = state.edges
+        if self.once is not None and (kind in self.once or kind in ("rw", "prw")):
+            edges = edges | {(kind, a, b, row)}
+            if self._forbidden(edges):
+                return None
+        if kind not in self.kinds:
+            return state._replace(edges=edges)
+        reach = state.reach
         if self.points == 2:  # B is 2t, C is 2t + 1
-            a, b = (2 * a, 2 * b + 1) if kind in ("rw", "prw") else (2 * a + 1, 2 * b)
+            starts_at_begin, ends_at_commit = kind in ("rw", "prw"), kind in ("rw", "prw")
+            if self.base == "prefix" and kind == "ww":
+                ends_at_commit = True
+            a, b = 2 * a + (not starts_at_begin), 2 * b + ends_at_commit
         if a == b or reach[b] >> a & 1:
             return None
         gain = reach[b] | 1 << b
-        return tuple(r | gain if p == a or r >> a & 1 else r for p, r in enumerate(reach))
+        return _State(tuple(r | gain if p == a or r >> a & 1 else r for p, r in enumerate(reach)), edges)
 
+    def _forbidden(self, edges: frozenset[_Labelled]) -> bool:
+        """Is there a cycle of one anti-dependency and otherwise `once`?"""
+        return any(self._path(edges, p, r, row) for kind, r, p, row in edges if kind in ("rw", "prw"))
 
-def _level(level: str) -> tuple[int, set[str]]:
-    """Points and edges of a level: strong-session- adds so, strong- adds rt."""
-    base, extra = level, set()
-    if level.startswith("strong-session-"):
-        base, extra = level.removeprefix("strong-session-"), {"so"}
-    elif level.startswith("strong-"):
-        base, extra = level.removeprefix("strong-"), {"rt"}
-    if base not in GRAPHS:
-        raise ValueError(f"unknown level {level!r}; known are {', '.join(GRAPHS)} and their strong forms")
-    points, kinds = GRAPHS[base]
-    return points, kinds | extra
+    def _path(self, edges: frozenset[_Labelled], p: int, r: int, row: int) -> bool:
+        steps = [edge for edge in edges if edge[0] not in ("rw", "prw")]
+        if self.base == "read-committed-be":  # only what was read earlier counts
+            steps = [edge for edge in steps if edge[2] == r and edge[3] < row]
+        if self.longest == 1:
+            return any((a, b) == (p, r) for _, a, b, _ in steps)
+        reached, new = {p}, {p}
+        while new:
+            new = {b for _, a, b, _ in steps if a in new} - reached
+            reached |= new
+        return r in reached
 
 
 def _order(trace: Trace, kinds: set[str], kept: Collection[int]) -> list[tuple[str, int, int]]:

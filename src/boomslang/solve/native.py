@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from boomslang.asg.graph import ASG, ITEM, suppose
+from boomslang.asg.graph import ASG, suppose
 from boomslang.errors import UsageError
 from boomslang.ir.model import IR
 from boomslang.levels.level import Dependency, Point
@@ -93,7 +93,9 @@ def _solve(ir: IR, limits: Limits, hints: bool, saturate: bool) -> Solution:
             "the native engine takes no superpositions or expressions added by hand yet; use solver='z3'"
         )
     asg, level = ir.asg, ir.level
-    strong = np.where(asg.read_kind == ITEM, level.items_see_last, level.predicates_see_last).astype(np.uint8)
+    once = level.once
+    # Where a path decides, it does so for every read that does not see the last writer.
+    strong = np.ones(len(asg.read_key), np.uint8) if once else ir.strong.astype(np.uint8)
     before, after = ir.list_order()
     sources = [before, *(a for a, _, _ in ir.graph.chunks)]
     targets = [after, *(b for _, b, _ in ir.graph.chunks)]
@@ -114,13 +116,19 @@ def _solve(ir: IR, limits: Limits, hints: bool, saturate: bool) -> Solution:
         asg.initial,
         np.concatenate(sources).astype(np.int32),
         np.concatenate(targets).astype(np.int32),
+        ir.path_edges().astype(np.uint8),
         _hinted_successors(ir) if hints else np.zeros(0, np.int32),
         priorities(asg),
+        asg.read_op,
+        np.zeros(0, np.int64),
+        np.zeros(0, np.int32),
+        level.edges[Dependency.WW] != (Point.COMMIT, Point.COMMIT),
+        (Dependency.WW in once.kinds, once.longest or 0, once.earlier) if once else None,
         limits.seconds or 0.0,
         limits.megabytes or 0.0,
         HINT_CONFLICTS + asg.transactions // 10,
         limits.conflicts or 0,
-        saturate,
+        saturate and not once,
         limits.progress,
     )
     if found["status"] == "unknown":

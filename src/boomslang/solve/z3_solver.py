@@ -16,12 +16,14 @@ from boomslang.errors import UsageError
 from boomslang.ir.expression import (
     START,
     And,
+    Atom,
     Committed,
     Edge,
     Expression,
     Implies,
     InitialIs,
     Not,
+    Path,
     Superposition,
 )
 from boomslang.ir.model import IR
@@ -55,9 +57,9 @@ class _Encoding:
         self.z3 = z3
         self.solver = z3.Solver()
         self.place = [z3.Int(f"n{node}") for node in range(ir.graph.nodes)]
-        self.atoms: dict[Edge | Committed | InitialIs, Any] = {}
+        self.atoms: dict[Atom, Any] = {}
 
-    def atom(self, e: Edge | Committed | InitialIs) -> Any:
+    def atom(self, e: Atom) -> Any:
         if e not in self.atoms:
             self.atoms[e] = variable = self.z3.Bool(f"a{len(self.atoms)}")
             if isinstance(e, Edge) and e.source != START:
@@ -65,7 +67,7 @@ class _Encoding:
         return self.atoms[e]
 
     def formula(self, e: Expression) -> Any:
-        if isinstance(e, (Edge, Committed, InitialIs)):
+        if isinstance(e, (Edge, Committed, InitialIs, Path)):
             return self.atom(e)
         if isinstance(e, Not):
             return self.z3.Not(self.formula(e.inner))
@@ -122,7 +124,7 @@ class _Encoding:
         """The order, the writers and the initial values of a model."""
         ir, graph, asg = self.ir, self.ir.graph, self.ir.asg
 
-        def holds(e: Edge | Committed | InitialIs) -> bool:
+        def holds(e: Atom) -> bool:
             return e in self.atoms and bool(self.z3.is_true(model.eval(self.atoms[e], model_completion=True)))
 
         inside = [

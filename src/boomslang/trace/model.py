@@ -233,6 +233,14 @@ class Trace:
         hints: dict[str, Any] = json.loads(self.texts.text(int(column[row])))
         return hints
 
+    def marked(self, hint: str) -> NDArray[np.bool_] | None:
+        """Which operations carry this hint as true (`"ctx": {hint: true}`); None if none does."""
+        if self.op_ctx is None:
+            return None
+        distinct = [i for i in np.unique(self.op_ctx).tolist() if i >= 0]
+        yes = [i for i in distinct if json.loads(self.texts.text(i)).get(hint) is True]
+        return np.isin(self.op_ctx, yes) if yes else None
+
     def transaction(self, t: int) -> Transaction:
         """A view of transaction `t`."""
         session = int(self.txn_session[t])
