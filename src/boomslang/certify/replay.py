@@ -84,7 +84,8 @@ def _replay(trace: Trace, witness: Witness) -> None:
             _refuse(trace, inside[late], "is placed after one that was invoked only when it had returned")
     refuse = partial(_refuse, trace, op=True)
     if base == "read-uncommitted":
-        return replay_uncommitted(trace, order, refuse)
+        replay_uncommitted(trace, order, refuse)
+        return
     reads = _Reads(trace, witness, base, begin, commit)
     for observed in _observations(trace, reads.counts):
         reads.explain(*observed)

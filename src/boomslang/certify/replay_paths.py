@@ -16,6 +16,7 @@ between w and r is looked at.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -69,7 +70,7 @@ def replay_paths(
             before[t].add(w)
     if overwrites:
         for writers in versions.values():
-            for a, b in zip(writers, writers[1:], strict=False):
+            for a, b in pairwise(writers):
                 before[b].add(a)
     committed = trace.txn_outcome == Outcome.COMMITTED
     sessions: dict[int, int] = {}  # the last committed transaction of each session so far

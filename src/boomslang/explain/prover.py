@@ -426,9 +426,9 @@ class _Prover:
         if self.once.longest is None:
             return self.path(state, p, r.txn, state.paths)
         for q in self.reads:
-            if q.txn == r.txn and q.read in state.taken and state.taken[q.read][0] == p:
-                if not self.once.earlier or self.asg.read_op[q.read] < self.asg.read_op[r.read]:
-                    return (state.taken[q.read][1],)
+            counts = not self.once.earlier or self.asg.read_op[q.read] < self.asg.read_op[r.read]
+            if q.txn == r.txn and counts and q.read in state.taken and state.taken[q.read][0] == p:
+                return (state.taken[q.read][1],)
         order = {
             a: {b: s for b, s in steps.items() if s.edge and s.edge.kind in (Dependency.SO, Dependency.RT)}
             for a, steps in state.paths.items()

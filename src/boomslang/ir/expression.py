@@ -1,8 +1,9 @@
 """Expressions: boolean formulas over edges, and superpositions over expressions.
 
 An edge present is true. Beside edges there are atoms for what the trace leaves open: whether a transaction of
-unknown outcome committed, and what a key held initially; and one for paths, where a level forbids only some cycles. A *superposition* `<e1, ..., en>` says that exactly one of
-its expressions holds, and we do not know which (section 4.2 of the paper).
+unknown outcome committed, and what a key held initially; and one for paths, where a level forbids only some cycles.
+A *superposition* `<e1, ..., en>` says that exactly one of its expressions holds, and we do not know which (section 4.2
+of the paper).
 """
 
 from __future__ import annotations

@@ -2,13 +2,13 @@
 
 A implies B if whatever choice of writers and orders satisfies A also satisfies B. B may ask for four things:
 
-- its graph is acyclic. With one point a transaction, A's graph must have all of its edges; an order of begins and commits
-  gives an order of commits, in which all but the anti-dependencies still point forward. With two points, A's must have
-  the same edges with the same ends or stricter ones (a commit before a begin is also before the commit); or A is a
-  serial order with all of them: put each begin right before its commit;
-- cycles with one anti-dependency are forbidden (`once`). Whoever forbids all cycles forbids these; an order of begins and
-  commits does, if the other edges all lead from a commit to a begin: then p commits before r begins, and yet r begins
-  before p commits;
+- its graph is acyclic. With one point a transaction, A's graph must have all of its edges; an order of begins and
+  commits gives an order of commits, in which all but the anti-dependencies still point forward. With two points, A's
+  must have the same edges with the same ends or stricter ones (a commit before a begin is also before the commit); or
+  A is a serial order with all of them: put each begin right before its commit;
+- cycles with one anti-dependency are forbidden (`once`). Whoever forbids all cycles forbids these; an order of begins
+  and commits does, if the other edges all lead from a commit to a begin: then p commits before r begins, and yet r
+  begins before p commits;
 - a cursor is stable. That is one such cycle: one rw of an item and one ww;
 - nothing but the order of appends (read uncommitted), which all others ask for too.
 
