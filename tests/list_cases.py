@@ -20,6 +20,21 @@ from boomslang.trace import Trace
 
 Txn = dict[str, Any]
 
+WORKED_OUT = (
+    "read-committed",
+    "repeatable-read",
+    "snapshot-isolation",
+    "serializable",
+    "strict-serializable",
+    "strong-session-read-committed",
+    "strong-session-repeatable-read",
+    "strong-session-snapshot-isolation",
+    "strong-session-serializable",
+    "strong-session-strict-serializable",
+    "strong-snapshot-isolation",
+)
+"""The levels for which the verdicts were worked out by hand. At the others all opinions must agree."""
+
 
 @dataclass(frozen=True)
 class ListCase:
