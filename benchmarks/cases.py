@@ -147,6 +147,26 @@ def random() -> Iterator[Case]:
     yield case("rc", "rr", None)
 
 
+def levels() -> Iterator[Case]:
+    """The levels in between: 5 s at 10K where only some cycles are forbidden, near SER's time at 100K elsewhere."""
+    databases = {
+        "BlindW": replace(BLINDW, times=True),
+        "BlindW (SI database)": replace(BLINDW, level="si", times=True),
+        "BlindW (RC database)": replace(BLINDW, level="rc", times=True),
+        "RandomBench": replace(RANDOMBENCH, times=True),
+        "100 sessions, 80 % writes (SI database)": replace(
+            BLINDW, level="si", sessions=100, writes=0.8, keys=1_000, times=True
+        ),
+    }
+    for name, history in databases.items():
+        for level in ("pl-2+", "pl-fcv", "causal", "ra", "rc-be"):
+            expect = "valid" if history.level in ("ser", "si") else None
+            yield Case(f"{name} 10K", history, level, expect, 5)
+    hundred = replace(BLINDW, transactions=100_000)
+    for level in ("ser", "rc", "cs", "rr", "prefix", "pl-2+", "causal", "ra"):
+        yield Case("BlindW 100K", hundred, level, "valid")
+
+
 def ten_million() -> Iterator[Case]:
     yield from (replace(case, timeout=900) for case in blindw("10M", BOTH))
 
@@ -176,6 +196,7 @@ GROUPS = {
     "variety": variety,
     "weak": weak,
     "random": random,
+    "levels": levels,
     "corpus": corpus,
     "ten-million": ten_million,
 }

@@ -34,7 +34,13 @@ LIMIT = 60.0  # seconds, for a level
 MARK = "decided: "  # opens the one line of a child's output that is for the parent
 
 STRONG_SESSION = "strong-session-"
-COLUMNS = {"ser": "strong-session-serializable", "si": "strong-session-snapshot-isolation"}
+COLUMNS = {
+    "rc": "read-committed-be",
+    "ra": "strong-session-read-atomic",
+    "causal": "strong-session-causal",
+    "si": "strong-session-snapshot-isolation",
+    "ser": "strong-session-serializable",
+}
 """What the table's columns mean here: its levels all include session order."""
 STATUS = {"ok": "valid", "VIOL": "invalid"}
 
