@@ -5,6 +5,7 @@ every step of every argument is true of the trace it speaks of.
 from __future__ import annotations
 
 import json
+from itertools import groupby
 from textwrap import dedent
 
 import numpy as np
@@ -303,6 +304,7 @@ def examine_argument(trace: Trace, level: Level, found: Counterexample) -> None:
         edges = [step.edge for step in cycle if step.edge is not None]
         assert len(edges) == len(cycle)
         edges = [e for e in edges if points == 1 or e.source // 2 != e.target // 2]
+        examine_kinds(level, edges)
         for edge, following in zip(edges, [*edges[1:], *edges[:1]], strict=True):
             assert edge.target // points == following.source // points, "the cycle has a gap"
             if points == 2:
@@ -310,9 +312,28 @@ def examine_argument(trace: Trace, level: Level, found: Counterexample) -> None:
             examine_edge(trace, level, asg, edge)
 
 
+def examine_kinds(level: Level, edges: list[Edge]) -> None:
+    """Is this a cycle that the level forbids?"""
+    beside = [edge for edge in edges if edge.kind not in level.edges]
+    if not beside:
+        return
+    others = [edge.kind for edge in edges if edge.kind in level.edges]
+    assert len(beside) == 1 and beside[0].kind in (Dependency.RW, Dependency.PRW)
+    if level.cursor:
+        assert beside[0].kind == Dependency.RW and others == [Dependency.WW]
+        return
+    assert level.once is not None and set(others) <= level.once.kinds
+    if level.once.longest is not None:
+        rows = [kind for kind, _ in groupby(others)]  # a row of so or rt counts as one
+        assert len(rows) <= level.once.longest and (rows[0] in ORDERS or len(others) == 1)
+
+
+ORDERS = (Dependency.SO, Dependency.RT)
+
+
 def examine_edge(trace: Trace, level: Level, asg: ASG, edge: Edge) -> None:
     a, b = (int(asg.txn_of[node // level.points]) for node in (edge.source, edge.target))
-    assert a != b and edge.kind in level.edges
+    assert a != b
     if edge.kind in (Dependency.SO, Dependency.RT):
         assert trace.txn_outcome[a] == Outcome.COMMITTED
         if edge.kind == Dependency.SO:

@@ -49,10 +49,17 @@ class Elsewhere:
 
 
 _ONE_WRITER = "each key is read from one writer; implied by `rr` and by `ra`"
-_LOCKING = "plain reads from a snapshot, writes and locking reads from the newest state; between `rc` and `si`"
+_LOCKING = (
+    "plain reads from a snapshot, writes and locking reads from the newest state; between `rc` and `si`"
+)
 
 ELSEWHERE: tuple[Elsewhere, ...] = (
-    Elsewhere("dbcop", "committed-read", "read-committed-be", "the paper's; the program compares reads of one key only"),
+    Elsewhere(
+        "dbcop",
+        "committed-read",
+        "read-committed-be",
+        "the paper's; the program compares reads of one key only",
+    ),
     Elsewhere("dbcop", "repeatable-read", None, _ONE_WRITER),
     Elsewhere("dbcop", "atomic-read", "strong-session-read-atomic"),
     Elsewhere("dbcop", "causal", "strong-session-causal"),
@@ -114,7 +121,11 @@ _FCV = ("forward-consistent-view",)
 NOT_SUPPORTED: tuple[NotSupported, ...] = (
     NotSupported("monotonic-view", "Adya 1999, PL-2L", ("pl-2l",), ("consistent-view",), ("read-committed",)),
     NotSupported(
-        "monotonic-snapshot-read", "Adya 1999, PL-MSR", ("pl-msr",), ("snapshot-isolation",), ("read-committed",)
+        "monotonic-snapshot-read",
+        "Adya 1999, PL-MSR",
+        ("pl-msr",),
+        ("snapshot-isolation",),
+        ("read-committed",),
     ),
     NotSupported(
         "update-serializable",
@@ -149,7 +160,11 @@ NOT_SUPPORTED: tuple[NotSupported, ...] = (
         ("read-uncommitted",),
     ),
     NotSupported(
-        "strong-read-uncommitted", f"{_STRONG}; Elle", ("strong-pl-1", "strong-ru"), _FCV, ("read-uncommitted",)
+        "strong-read-uncommitted",
+        f"{_STRONG}; Elle",
+        ("strong-pl-1", "strong-ru"),
+        _FCV,
+        ("read-uncommitted",),
     ),
     NotSupported(
         "strong-read-committed", f"{_STRONG}; Elle", ("strong-pl-2", "strong-rc"), _FCV, ("read-committed",)
