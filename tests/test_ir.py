@@ -258,12 +258,17 @@ def test_lowering_makes_well_formed_ir(trace: Trace) -> None:
     for level in OBSERVING:
         ir = lower(asg, level)
         assert verify_ir(ir) == []
+        kinds = {*level.edges}
+        if level.once is not None:
+            kinds |= {Dependency.RW, Dependency.PRW}
+        elif level.cursor:
+            kinds |= {Dependency.RW}
         for item in ir.expand():
             options = (*item.options, item.when) if isinstance(item, Superposition) else (item,)
             for atom in (atom for option in options for atom in atoms(option)):
                 if isinstance(atom, Edge):
                     assert atom.source == START or 0 <= atom.source < ir.graph.nodes
-                    assert atom.kind in level.edges and 0 <= atom.target < ir.graph.nodes
+                    assert atom.kind in kinds and 0 <= atom.target < ir.graph.nodes
 
 
 def well_formed() -> IR:

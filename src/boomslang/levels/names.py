@@ -58,7 +58,7 @@ ELSEWHERE: tuple[Elsewhere, ...] = (
         "dbcop",
         "committed-read",
         "read-committed-be",
-        "the paper's; the program compares reads of one key only",
+        "the paper's; the program looks at single keys",
     ),
     Elsewhere("dbcop", "repeatable-read", None, _ONE_WRITER),
     Elsewhere("dbcop", "atomic-read", "strong-session-read-atomic"),
