@@ -37,6 +37,12 @@ LEVELS = tuple(level.name for level in ALL_LEVELS)
 NOTHING = ""
 
 
+def holding(breaks: tuple[str, ...]) -> dict[str, bool]:
+    """level -> does it hold, if these are the weakest levels that do not?"""
+    weakest = [find_level(name) for name in breaks]
+    return {level.name: not any(implies(level, broken) for broken in weakest) for level in ALL_LEVELS}
+
+
 @dataclass(frozen=True)
 class Case:
     name: str
@@ -48,8 +54,7 @@ class Case:
     @property
     def verdicts(self) -> dict[str, bool]:
         """level -> valid?"""
-        weakest = [find_level(name) for name in self.breaks]
-        return {level.name: not any(implies(level, broken) for broken in weakest) for level in ALL_LEVELS}
+        return holding(self.breaks)
 
 
 CASES: list[Case] = []

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from anomalies import ALL, NONE, ONLY_RC, PLAIN, SSRC, TIMELESS, UP_TO_SI
+from anomalies import NOTHING, holding
 from conformance import build
 
 from boomslang.trace import Trace
@@ -26,12 +26,18 @@ class ListCase:
     name: str
     why: str
     sessions: list[list[Txn]]
-    accepted: frozenset[str]
+    breaks: tuple[str, ...]
+    """The weakest levels that reject it, as in anomalies.py."""
     anomaly: str | None
     """A code of ours, or -process or -realtime for what only session order or time shows."""
 
     def trace(self) -> Trace:
         return build(self.sessions)
+
+    @property
+    def verdicts(self) -> dict[str, bool]:
+        """level -> valid?"""
+        return holding(self.breaks)
 
 
 CASES: list[ListCase] = []
@@ -40,13 +46,15 @@ CASES: list[ListCase] = []
 def case(
     name: str,
     *sessions: Txn | list[Txn],
-    accepted: frozenset[str],
+    breaks: str,
     anomaly: str | None = None,
     why: str,
 ) -> None:
     """A transaction that is not in a list has a session of its own."""
     CASES.append(
-        ListCase(name, why, [s if isinstance(s, list) else [s] for s in sessions], accepted, anomaly)
+        ListCase(
+            name, why, [s if isinstance(s, list) else [s] for s in sessions], tuple(breaks.split()), anomaly
+        )
     )
 
 
@@ -77,7 +85,7 @@ case(
     "nobody looks",
     txn(append("x", 1), append("y", 1)),
     txn(append("x", 2), append("y", 2)),
-    accepted=ALL,
+    breaks=NOTHING,
     why="Without a read no order is known, and one of the two serial orders will do.",
 )
 case(
@@ -85,7 +93,7 @@ case(
     txn(append("x", 1), append("y", 1)),
     txn(append("x", 2), append("y", 2)),
     txn(read("x", 1, 2), read("y", 2, 1)),
-    accepted=NONE,
+    breaks="ru",
     anomaly="G0",
     why="x says that A is before B, y that B is before A: a cycle of ww, which even read committed forbids.",
 )
@@ -95,7 +103,7 @@ case(
     txn(append("x", 2), append("y", 2)),
     txn(read("x", 1, 2)),
     txn(read("y", 2, 1)),
-    accepted=NONE,
+    breaks="ru",
     anomaly="G0",
     why="The order of versions is the same for everybody, whoever saw which part of it.",
 )
@@ -104,7 +112,7 @@ case(
     txn(append("x", 1), append("x", 2)),
     txn(append("x", 3)),
     txn(read("x", 1, 3, 2)),
-    accepted=NONE,
+    breaks="ru",
     anomaly="G0",
     why="3 comes after 1 and before 2, which are of one transaction: A -ww-> B -ww-> A.",
 )
@@ -113,7 +121,7 @@ case(
     txn(append("x", 1), append("x", 2)),
     txn(append("x", 3)),
     txn(read("x", 3, 1, 2)),
-    accepted=ALL,
+    breaks=NOTHING,
     why="B, A, reader.",
 )
 case(
@@ -122,7 +130,7 @@ case(
     txn(append("x", 2)),
     txn(read("x", 1, 2)),
     txn(read("x", 2, 1)),
-    accepted=NONE,
+    breaks="ru",
     anomaly="G0",
     why="1 was appended before 2, and 2 before 1: no order of x's versions has both.",
 )
@@ -133,7 +141,7 @@ case(
     txn(append("x", 3)),
     txn(read("x", 1, 2)),
     txn(read("x", 1, 3)),
-    accepted=NONE,
+    breaks="rc",
     anomaly="G0",
     why="Each read holds all appends up to its last: 2 comes right after 1, and so does 3.",
 )
@@ -142,7 +150,7 @@ case(
     txn(append("x", 1)),
     txn(read("x", 1), append("x", 2)),
     txn(read("x", 2)),
-    accepted=NONE,
+    breaks="rc",
     anomaly="G0",
     why="One read says that 1 is the first element, another that 2 is.",
 )
@@ -151,14 +159,14 @@ case(
     txn(append("x", 1)),
     txn(append("x", 2)),
     txn(read("x", 2)),
-    accepted=ALL,
+    breaks=NOTHING,
     why="1 is in no read, so it comes after the longest: B, reader, A.",
 )
 case(
     "an append that nobody saw, in a session",
     [txn(append("x", 1)), txn(append("x", 2))],
     txn(read("x", 2)),
-    accepted=PLAIN,
+    breaks="strong-session-rc",
     anomaly="-process",
     why="1 comes after 2, but its session appended it first: a cycle of ww and so, at every strong-session level.",
 )
@@ -167,7 +175,7 @@ case(
     txn(append("x", 1), time=(0, 1)),
     txn(append("x", 2), time=(2, 3)),
     txn(read("x", 2), time=(4, 5)),
-    accepted=TIMELESS,
+    breaks="pl-fcv",
     anomaly="-realtime",
     why="1 comes after 2, but A had returned before B was invoked: a cycle of ww and rt.",
 )
@@ -176,7 +184,7 @@ case(
     txn(append("x", 1)),
     txn(append("x", 2), append("y", 1)),
     txn(read("y", 1), read("x", 1)),
-    accepted=ONLY_RC,
+    breaks="ra rr rc-be",
     anomaly="G-single",
     why="2 is in no read, so it comes after 1, and the reader, who saw B's y, did not see B's x.",
 )
@@ -185,14 +193,14 @@ case(
     txn(put("x", 1)),
     txn(put("x", 2), put("y", 1)),
     txn(get("y", 1), get("x", 1)),
-    accepted=ALL,
+    breaks=NOTHING,
     why="Nothing says that B overwrote A: B, A, reader.",
 )
 case(
     "an empty read says that all appends come later",
     txn(append("x", 1), append("y", 1)),
     txn(get("x", None), read("y", 1)),
-    accepted=ONLY_RC,
+    breaks="ra rr",
     anomaly="G-single",
     why="A get that finds nothing is a read of the empty list, and A's y was seen.",
 )
@@ -203,7 +211,7 @@ case(
     "aborted read",
     txn(append("x", 1), outcome="abort"),
     txn(read("x", 1)),
-    accepted=NONE,
+    breaks="rc",
     anomaly="G1a",
     why="The only append of 1 was taken back.",
 )
@@ -212,7 +220,7 @@ case(
     txn(append("x", 1), outcome="abort"),
     txn(append("x", 2)),
     txn(read("x", 1, 2)),
-    accepted=NONE,
+    breaks="rc",
     anomaly="G1a",
     why="The version that was read is committed, but it was built on one that was not.",
 )
@@ -222,14 +230,14 @@ case(
     txn(append("x", 2)),
     txn(read("x", 1, 2), outcome="abort"),
     txn(read("x", 2)),
-    accepted=ALL,
+    breaks=NOTHING,
     why="What aborted transactions read does not count.",
 )
 case(
     "intermediate read",
     txn(append("x", 1), append("x", 2)),
     txn(read("x", 1)),
-    accepted=NONE,
+    breaks="rc",
     anomaly="G1b",
     why="A's version ends with 2; the list that ends with 1 was never committed.",
 )
@@ -237,7 +245,7 @@ case(
     "intermediate read of one's own",
     txn(append("x", 1), read("x", 1), append("x", 2)),
     txn(read("x", 1, 2)),
-    accepted=ALL,
+    breaks=NOTHING,
     why="One sees one's own appends as they are made.",
 )
 case(
@@ -245,7 +253,7 @@ case(
     txn(append("x", 1)),
     txn(append("x", 2)),
     txn(read("x", 1, 2, 1)),
-    accepted=NONE,
+    breaks="ru",
     anomaly="duplicate-elements",
     why="1 was appended once.",
 )
@@ -254,7 +262,7 @@ case(
     txn(append("x", 1)),
     txn(append("x", 2)),
     txn(read("x", 1, 7, 2)),
-    accepted=NONE,
+    breaks="rc",
     anomaly="thin-air",
     why="Nobody appended 7.",
 )
@@ -263,7 +271,7 @@ case(
     txn(append("x", 1)),
     txn(append("y", 2)),
     txn(read("y", 1, 2)),
-    accepted=NONE,
+    breaks="rc",
     anomaly="thin-air",
     why="1 was appended, but to x.",
 )
@@ -274,7 +282,7 @@ case(
     "circular information flow",
     txn(append("x", 1), read("y", 1)),
     txn(append("y", 1), read("x", 1)),
-    accepted=NONE,
+    breaks="rc",
     anomaly="G1c",
     why="Each read the other's append: wr, wr.",
 )
@@ -283,7 +291,7 @@ case(
     txn(append("x", 1), read("y", 1)),
     txn(append("x", 2), append("y", 1)),
     txn(read("x", 1, 2)),
-    accepted=NONE,
+    breaks="rc",
     anomaly="G1c",
     why="A -ww-> B on x, B -wr-> A on y.",
 )
@@ -291,7 +299,7 @@ case(
     "circular information flow through a session",
     txn(read("x", 1), append("y", 1)),
     [txn(read("y", 1)), txn(append("x", 1))],
-    accepted=PLAIN,
+    breaks="strong-session-rc",
     anomaly="-process",
     why="Without the session: C, A, B. With it B -so-> C -wr-> A -wr-> B.",
 )
@@ -299,7 +307,7 @@ case(
     "read skew",
     txn(append("x", 1), append("y", 1)),
     txn(read("x", 1), read("y")),
-    accepted=ONLY_RC,
+    breaks="ra rr rc-be",
     anomaly="G-single",
     why="A -wr-> B on x, B -rw-> A on y.",
 )
@@ -308,7 +316,7 @@ case(
     txn(append("x", 1), append("y", 1)),
     txn(append("x", 2), read("y")),
     txn(read("x", 1, 2)),
-    accepted=ONLY_RC,
+    breaks="pl-2+ rr",
     anomaly="G-single",
     why="A -ww-> B on x, B -rw-> A on y. Under snapshot isolation B began after A's commit, and before it.",
 )
@@ -316,7 +324,7 @@ case(
     "non-repeatable read",
     txn(read("x"), read("x", 1)),
     txn(append("x", 1)),
-    accepted=ONLY_RC,
+    breaks="ra rr",
     anomaly="G-single",
     why="B -wr-> A, A -rw-> B.",
 )
@@ -325,7 +333,7 @@ case(
     txn(append("x", 1)),
     txn(append("x", 2)),
     txn(read("x", 1, 2), read("x", 1)),
-    accepted=ONLY_RC,
+    breaks="ra rr rc-be",
     anomaly="G-single",
     why="C saw B's append, and then the version that B overwrote.",
 )
@@ -334,7 +342,7 @@ case(
     txn(append("x", 0)),
     txn(read("x", 0), append("x", 1)),
     txn(read("x", 0), append("x", 2)),
-    accepted=ONLY_RC,
+    breaks="cs",
     anomaly="lost-update",
     why="Both saw [0]; whichever was second did not see the first.",
 )
@@ -344,7 +352,7 @@ case(
     txn(append("y", 1)),
     txn(read("x", 1), read("y")),
     txn(read("x"), read("y", 1)),
-    accepted=ONLY_RC,
+    breaks="rr prefix",
     anomaly="G2-item",
     why="C has A before B, D has B before A; two rw edges, and they are not adjacent, so no snapshot helps.",
 )
@@ -352,7 +360,7 @@ case(
     "write skew",
     txn(read("x"), append("y", 1)),
     txn(read("y"), append("x", 1)),
-    accepted=UP_TO_SI,
+    breaks="rr",
     anomaly="G2-item",
     why="Two adjacent rw edges: snapshot isolation accepts. Reads of lists are item reads: repeatable read does not.",
 )
@@ -361,7 +369,7 @@ case(
     txn(read("x"), append("y", 1)),
     txn(read("y"), append("z", 1)),
     txn(read("z"), append("x", 1)),
-    accepted=UP_TO_SI,
+    breaks="rr",
     anomaly="G2-item",
     why="Three rw edges: each may have begun before any of them committed.",
 )
@@ -372,14 +380,14 @@ case(
     "own append on top of another's",
     txn(append("x", 1)),
     txn(append("x", 2), read("x", 1, 2)),
-    accepted=ALL,
+    breaks=NOTHING,
     why="The part before one's own append is a read of A's version.",
 )
 case(
     "own append on top of another's, and circular",
     txn(append("x", 1), read("y", 1)),
     txn(append("x", 2), read("x", 1, 2), append("y", 1)),
-    accepted=NONE,
+    breaks="rc",
     anomaly="G1c",
     why="The part before B's own append is a read of A's version, and A read B's y.",
 )
@@ -387,14 +395,14 @@ case(
     "own append on top of a change",
     txn(append("x", 1)),
     txn(read("x"), append("x", 2), read("x", 1, 2)),
-    accepted=ONLY_RC,
+    breaks="cs ra",
     anomaly="lost-update",
     why="B saw the empty list, and yet its own append comes after A's: A -ww-> B, B -rw-> A.",
 )
 case(
     "own append not seen",
     txn(append("x", 1), read("x")),
-    accepted=NONE,
+    breaks="rc",
     anomaly="internal",
     why="One sees what one has appended.",
 )
@@ -402,14 +410,14 @@ case(
     "own append not last",
     txn(append("x", 1), read("x", 1, 2)),
     txn(append("x", 2)),
-    accepted=NONE,
+    breaks="rc",
     anomaly="internal",
     why="Nobody can append after an append that is not committed yet.",
 )
 case(
     "own later append read",
     txn(read("x", 1), append("x", 1)),
-    accepted=NONE,
+    breaks="rc",
     anomaly="future-read",
     why="The only append of 1 had not been made.",
 )
@@ -421,7 +429,7 @@ case(
     txn(append("x", 1)),
     txn(append("x", 2)),
     [txn(read("x", 1, 2)), txn(read("x", 1))],
-    accepted=PLAIN | {SSRC},
+    breaks="strong-session-causal strong-session-rr",
     anomaly="-process",
     why="D is before B (rw), B before C (wr), C before D (so). Read committed knows no rw.",
 )
@@ -431,7 +439,7 @@ case(
     txn(append("x", 2), time=(2, 3)),
     txn(read("x", 1), time=(4, 5)),
     txn(read("x", 1, 2), time=(6, 7)),
-    accepted=TIMELESS,
+    breaks="pl-fcv",
     anomaly="-realtime",
     why="C was invoked after B had returned, and does not see its append.",
 )
@@ -443,7 +451,7 @@ case(
     txn(append("x", 1), outcome="unknown"),
     txn(append("x", 2)),
     txn(read("x", 1, 2)),
-    accepted=ALL,
+    breaks=NOTHING,
     why="1 is in the list, so A committed.",
 )
 case(
@@ -451,14 +459,14 @@ case(
     txn(append("x", 1), append("y", 1), outcome="unknown"),
     txn(append("x", 2)),
     txn(read("x", 2), read("y")),
-    accepted=ALL,
+    breaks=NOTHING,
     why="Perhaps A did not happen.",
 )
 case(
     "an unknown append, read by half",
     txn(append("x", 1), append("y", 1), outcome="unknown"),
     txn(read("x", 1), read("y")),
-    accepted=ONLY_RC,
+    breaks="ra rr rc-be",
     anomaly="G-single",
     why="B saw 1 in x, so A committed, and its y is missing.",
 )
@@ -468,7 +476,7 @@ case(
     txn(append("x", 2), outcome="unknown"),
     txn(append("x", 3)),
     txn(read("x", 1, 2, 3)),
-    accepted=NONE,
+    breaks="rc",
     anomaly="G1a",
     why="B committed, for its 2 is in a committed list, and so is A's 1.",
 )
@@ -478,7 +486,7 @@ case(
     txn(read("x", 0), append("x", 1), outcome="unknown"),
     txn(read("x", 0), append("x", 2)),
     txn(read("x", 0, 1)),
-    accepted=ONLY_RC,
+    breaks="cs",
     anomaly="lost-update",
     why="D's read makes B committed, so its read counts: B and C both read [0] and both appended.",
 )

@@ -259,7 +259,9 @@ def test_the_picture_matches_the_code() -> None:
     code = f"import runpy; print(runpy.run_path({str(script)!r})['svg'](), end='')"
     drawn = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     boxes = re.findall(r'<rect x="([^"]*)" y="([^"]*)"', drawn)
-    assert len(boxes) == len(set(boxes)) == len(LEVELS), "a new level needs a column in docs/images/lattice.py"
+    assert len(boxes) == len(set(boxes)) == len(LEVELS), (
+        "a new level needs a column in docs/images/lattice.py"
+    )
     assert drawn == script.with_suffix(".svg").read_text(), "run `make docs`"
 
 
