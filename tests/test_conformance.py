@@ -13,6 +13,7 @@ from functools import cache
 import pytest
 from conformance import CORPUS, FAMILIES, MEANINGS, SOURCES, Case, build, follows, load_all, matches
 from conformance_page import PAGE, page
+from fuzz import a_third
 from list_cases import CASES as LIST_CASES
 from list_cases import ListCase
 
@@ -30,9 +31,10 @@ each_list_case = pytest.mark.parametrize("case", LIST_CASES, ids=[case.name for 
 
 
 def verdicts(trace: Trace) -> dict[str, Verdict]:
-    """The verdict at every level, each looked into."""
+    """The verdict at every level; witnesses are replayed, and the cores of a third of the levels refuted."""
     checker = Checker(trace)
     found = {level.name: checker.check(level) for level in LEVELS}
+    refuted = a_third(len(trace.op_kind))
     for verdict in found.values():
         if (
             verdict.level.needs_times and not trace.has_times
@@ -42,6 +44,8 @@ def verdicts(trace: Trace) -> dict[str, Verdict]:
             replay(trace, verdict.witness)
         else:
             assert verdict.counterexample is not None
+            if verdict.level not in refuted:
+                continue
             assert refute(trace, verdict.counterexample.core)
             assert minimal(trace, verdict.counterexample.core) == []
     return found
@@ -97,7 +101,8 @@ SMALL = [case for case in CASES if case.size <= 6]
 @needs_corpus
 @pytest.mark.parametrize("case", SMALL, ids=[case.name for case in SMALL])
 def test_enumeration_and_z3_say_the_same(case: Case) -> None:
-    trace, found = case.trace(), kept(case)
+    trace = case.trace()
+    found = {level.name: kept(case)[level.name] for level in a_third(len(trace.op_kind))}
     assert {level: brute(trace, level) for level in found} == found
     checker = Checker(trace, solver="z3")
     assert {level: not checker.check(level).invalid for level in found} == found
@@ -111,6 +116,8 @@ LENIENT = [case for case in CASES if case.lenient]
 def test_where_elle_is_lenient_only_thin_air_is_between_us(case: Case) -> None:
     accepted = follows(case.lenient, case.family)
     for name, verdict in verdicts(case.trace()).items():
+        if not verdict.level.observes:
+            continue
         found = verdict.counterexample
         assert found is not None and found.anomaly is not None and found.anomaly.code == "thin-air", name
     without = holds(verdicts(case.without_thin_air()))
