@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 from fuzz import MIXES, SMALL, Wrong, a_third, examine, examine_part, random_trace
-from histories import Absent, get, history, put, txn
+from histories import Absent, append, get, history, list_, put, txn
 from hypothesis import given, settings
 from strategies import traces
 
@@ -44,16 +44,16 @@ def run(
 
 @pytest.mark.parametrize("mix", SMALL_MIXES)
 def test_all_opinions_agree(mix: str) -> None:
-    found = run(mix, range(180), every_nth_to_z3=14)
+    found = run(mix, range(150), every_nth_to_z3=16)
     for level in LEVELS:  # a test of one verdict only would test little
-        assert found[level.name, "valid"] >= 5, (level.name, found)
+        assert found[level.name, "valid"] >= 4, (level.name, found)
         if level.observes or mix == "lists":  # no register shows anything at read uncommitted
-            assert found[level.name, "invalid"] >= (5 if level.observes else 3), (level.name, found)
+            assert found[level.name, "invalid"] >= (4 if level.observes else 3), (level.name, found)
 
 
 @pytest.mark.parametrize("mix", LARGE_MIXES)
 def test_all_opinions_agree_on_more_than_brute_force_can_take(mix: str) -> None:
-    run(mix, range(12), every_nth_to_z3=4)
+    run(mix, range(12), every_nth_to_z3=5)
 
 
 @pytest.mark.parametrize("mix", MIXES)
@@ -68,7 +68,7 @@ def test_all_opinions_agree_on_parts_of_a_trace(mix: str) -> None:
             pytest.fail(f"a part of random_trace({seed}, {mix!r}): {wrong}")
 
 
-@settings(max_examples=60)
+@settings(max_examples=45)
 @given(traces())
 def test_all_opinions_agree_on_what_hypothesis_thinks_of(trace: Trace) -> None:
     examine(trace, levels=a_third(len(trace.op_kind)))
@@ -105,7 +105,19 @@ def session_order_past_one_that_was_read_from() -> Trace:
     )
 
 
-@pytest.mark.parametrize("trace", [committed_for_two_reasons, session_order_past_one_that_was_read_from])
+def one_list_shows_both_orders() -> Trace:
+    """B's list alone is a dirty write; A's shows one half of it again."""
+    return history(
+        txn("A", append("x", 1), list_("x", [3, 1])),
+        txn("B", list_("x", [1, 3, 1])),
+        txn("C", append("x", 3)),
+    )
+
+
+@pytest.mark.parametrize(
+    "trace",
+    [one_list_shows_both_orders, committed_for_two_reasons, session_order_past_one_that_was_read_from],
+)
 def test_what_was_wrong_once(trace: Callable[[], Trace]) -> None:
     examine(trace())
 
