@@ -29,7 +29,7 @@ class ListCase:
     breaks: tuple[str, ...]
     """The weakest levels that reject it, as in anomalies.py."""
     anomaly: str | None
-    """A code of ours, or -process or -realtime for what only session order or time shows."""
+    """A code of ours (several, where it has another name at some levels), or -process or -realtime for what only session order or time shows."""
 
     def trace(self) -> Trace:
         return build(self.sessions)
@@ -254,7 +254,7 @@ case(
     txn(append("x", 2)),
     txn(read("x", 1, 2, 1)),
     breaks="ru",
-    anomaly="duplicate-elements",
+    anomaly="duplicate-elements G0",
     why="1 was appended once.",
 )
 case(
@@ -396,7 +396,7 @@ case(
     txn(append("x", 1)),
     txn(read("x"), append("x", 2), read("x", 1, 2)),
     breaks="cs ra",
-    anomaly="lost-update",
+    anomaly="lost-update G-single",
     why="B saw the empty list, and yet its own append comes after A's: A -ww-> B, B -rw-> A.",
 )
 case(
