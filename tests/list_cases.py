@@ -29,7 +29,8 @@ class ListCase:
     breaks: tuple[str, ...]
     """The weakest levels that reject it, as in anomalies.py."""
     anomaly: str | None
-    """A code of ours (several, where it has another name at some levels), or -process or -realtime for what only session order or time shows."""
+    """A code of ours, or -process or -realtime for what only session order or time shows; several, where it has
+    another name at some levels."""
 
     def trace(self) -> Trace:
         return build(self.sessions)
