@@ -27,6 +27,11 @@ def everything(trace: Trace, level: str) -> Core:
     return Core(level, tuple(range(len(trace))), tuple(reads))
 
 
+def a_third(trace: Trace) -> tuple[str, ...]:
+    """A third of the levels, by the number of operations: with many traces each has its turn."""
+    return LEVELS[len(trace.op_kind) % 3 :: 3]
+
+
 # --- what a transaction saw and left behind ---
 
 
@@ -72,7 +77,11 @@ IMPLIED = [
     ("repeatable-read", "read-committed"),
     ("strict-serializable", "strong-snapshot-isolation"),
     ("strong-snapshot-isolation", "snapshot-isolation"),
-    *((f"strong-session-{base}", base) for base in LEVELS if not base.startswith("strong-")),
+    *(
+        (level, level.removeprefix("strong-session-"))
+        for level in LEVELS
+        if level.startswith("strong-session-")
+    ),
     ("strong-session-strict-serializable", "strong-session-serializable"),
     ("strong-session-serializable", "strong-session-snapshot-isolation"),
     ("strong-session-serializable", "strong-session-repeatable-read"),
@@ -100,8 +109,10 @@ def test_the_version_order_is_free_at_read_committed(trace: Trace) -> None:
 
 
 def test_unknown_levels_are_refused_and_the_known_ones_listed() -> None:
-    with pytest.raises(ValueError, match="unknown level 'causal'; known are read-committed, repeatable-read"):
-        brute(history(), "causal")
+    with pytest.raises(
+        ValueError, match="unknown level 'sanity'; known are read-uncommitted, read-committed"
+    ):
+        brute(history(), "sanity")
 
 
 # --- cores ---
@@ -110,7 +121,7 @@ def test_unknown_levels_are_refused_and_the_known_ones_listed() -> None:
 @calm
 @given(traces(Mix(transactions=(2, 4))), randomly)
 def test_dropping_parts_of_a_core_only_weakens_it(trace: Trace, rng: random.Random) -> None:
-    for level in LEVELS:
+    for level in a_third(trace):
         core = everything(trace, level)
         assert brute_core(trace, level, core.transactions, core.reads) == brute(trace, level)
         some = [t for t in core.transactions if rng.random() < 0.7]
@@ -157,14 +168,14 @@ def test_an_internal_read_is_a_read_of_the_core() -> None:
 @settings(calm, max_examples=60)
 @given(traces())
 def test_z3_says_the_same(trace: Trace) -> None:
-    for level in LEVELS:
+    for level in a_third(trace):
         assert refute(trace, everything(trace, level)) != brute(trace, level), level
 
 
 @settings(calm, max_examples=60)
 @given(traces(), randomly)
 def test_z3_says_the_same_of_any_core(trace: Trace, rng: random.Random) -> None:
-    for level in LEVELS:
+    for level in a_third(trace):
         core = everything(trace, level)
         kept = tuple(t for t in core.transactions if rng.random() < 0.8)
         reads = tuple(read for read in core.reads if rng.random() < 0.8)

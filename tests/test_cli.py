@@ -287,7 +287,7 @@ def test_no_memory_left_is_unknown(cli: Any, monkeypatch: pytest.MonkeyPatch) ->
         (["check", VALID], "the following arguments are required: --level"),
         (["check", VALID, "--level"], "argument --level: expected one argument"),
         (["check", VALID, "--level", ""], "which level?"),
-        (["check", VALID, "--level", "ser,nonsense"], "unknown level 'nonsense'; known levels: read-committed (rc)"),
+        (["check", VALID, "--level", "ser,nonsense"], "unknown level 'nonsense'; known levels: read-uncommitted (ru)"),
         (["check", VALID, "--level", "serialisble"], "did you mean ser?"),
         (["check", VALID, "--level", "ser,strongest"], "give no other beside it"),
         (["check", VALID, "--level", "ser", "--timeout", "soon"], "found 'soon'; expected a number above 0"),
@@ -452,7 +452,7 @@ def test_several_certificates(cli: Any, tmp_path: Path) -> None:
 def test_certificates_of_the_strongest(cli: Any, tmp_path: Path) -> None:
     cli("check", SKEW, "--level", "strongest", "--certificate", tmp_path / "proof")
     names = {path.name for path in tmp_path.iterdir()}
-    assert {"proof.rr", "proof.ser", "proof.strong-si", "proof.strong-session-si"} <= names
+    assert {"proof.rr", "proof.strong-si", "proof.strong-session-si"} <= names
     for path in tmp_path.iterdir():
         assert cli("verify", SKEW, path).code == 0
 
@@ -516,7 +516,7 @@ def test_a_core_that_never_claimed_to_be_minimal(cli: Any, tmp_path: Path) -> No
     [
         (lambda data: data.update({"boomslang-certificate": 2}), "not a certificate of version 1"),
         (lambda data: data["trace"].update(operations=5), "made for another trace"),
-        (lambda data: data.update(level="sanity"), "found the unknown level 'sanity'; known levels: read-committed"),
+        (lambda data: data.update(level="sanity"), "found the unknown level 'sanity'; known levels: read-uncommitted"),
         (lambda data: data.pop("order"), "a damaged certificate"),
         (lambda data: data.update(order="first"), "a damaged certificate"),
     ],
@@ -624,6 +624,19 @@ def test_levels(cli: Any) -> None:
         assert f"{level.name} ({level.short})\n" in ran.out
         assert level.citation in ran.out and level.forbids in ran.out
         assert ", ".join(level.aliases) in ran.out
+    assert cli("levels", "PL-2+").out.count("forbids") == 1
+    assert "known, but not supported" in cli("levels", "PL-2L").err
+
+
+def test_levels_as_json(cli: Any) -> None:
+    data = json.loads(cli("levels", "--json").out)
+    assert [level["name"] for level in data["levels"]] == [level.name for level in LEVELS]
+    by_name = {level["name"]: level for level in data["levels"]}
+    assert by_name["serializable"]["implies"] == ["repeatable-read", "snapshot-isolation"]
+    assert by_name["strict-serializable"]["needs"] == ["times"]
+    for level in data["levels"]:
+        assert all(level["name"] in by_name[above]["implies"] for above in level["implied_by"])
+    assert "monotonic-view" in {known["name"] for known in data["not_supported"]}
 
 
 # --- the program itself

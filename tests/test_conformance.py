@@ -13,8 +13,9 @@ from functools import cache
 import pytest
 from conformance import CORPUS, FAMILIES, MEANINGS, SOURCES, Case, build, follows, load_all, matches
 from conformance_page import PAGE, page
+from fuzz import a_third
 from list_cases import CASES as LIST_CASES
-from list_cases import WORKED_OUT, ListCase
+from list_cases import ListCase
 
 from boomslang import LEVELS, Checker, Trace, Verdict, check
 from boomslang.certify.refute import minimal, refute
@@ -30,9 +31,10 @@ each_list_case = pytest.mark.parametrize("case", LIST_CASES, ids=[case.name for 
 
 
 def verdicts(trace: Trace) -> dict[str, Verdict]:
-    """The verdict at every level, each looked into."""
+    """The verdict at every level; witnesses are replayed, and the cores of a third of the levels refuted."""
     checker = Checker(trace)
     found = {level.name: checker.check(level) for level in LEVELS}
+    refuted = a_third(len(trace.op_kind))
     for verdict in found.values():
         if (
             verdict.level.needs_times and not trace.has_times
@@ -42,6 +44,8 @@ def verdicts(trace: Trace) -> dict[str, Verdict]:
             replay(trace, verdict.witness)
         else:
             assert verdict.counterexample is not None
+            if verdict.level not in refuted:
+                continue
             assert refute(trace, verdict.counterexample.core)
             assert minimal(trace, verdict.counterexample.core) == []
     return found
@@ -97,7 +101,8 @@ SMALL = [case for case in CASES if case.size <= 6]
 @needs_corpus
 @pytest.mark.parametrize("case", SMALL, ids=[case.name for case in SMALL])
 def test_enumeration_and_z3_say_the_same(case: Case) -> None:
-    trace, found = case.trace(), kept(case)
+    trace = case.trace()
+    found = {level.name: kept(case)[level.name] for level in a_third(len(trace.op_kind))}
     assert {level: brute(trace, level) for level in found} == found
     checker = Checker(trace, solver="z3")
     assert {level: not checker.check(level).invalid for level in found} == found
@@ -112,7 +117,7 @@ def test_where_elle_is_lenient_only_thin_air_is_between_us(case: Case) -> None:
     accepted = follows(case.lenient, case.family)
     for name, verdict in verdicts(case.trace()).items():
         if not verdict.level.observes:
-            continue  # it does not ask what was read
+            continue
         found = verdict.counterexample
         assert found is not None and found.anomaly is not None and found.anomaly.code == "thin-air", name
     without = holds(verdicts(case.without_thin_air()))
@@ -138,22 +143,21 @@ def test_the_page_shows_what_is_found() -> None:
 @each_list_case
 def test_lists_at_every_level(case: ListCase) -> None:
     found = verdicts(case.trace())
-    expected = {name: name in case.accepted for name in WORKED_OUT}
-    assert {name: holds(found)[name] for name in WORKED_OUT} == expected
-    for verdict in (found[name] for name in WORKED_OUT):
+    expected = case.verdicts
+    assert holds(found) == expected
+    for verdict in found.values():
         if verdict.counterexample is not None and case.anomaly is not None:
             anomaly = verdict.counterexample.anomaly
             assert anomaly is not None
-            assert anomaly.code.endswith(case.anomaly), f"{anomaly} is not {case.anomaly}"
+            assert anomaly.code.endswith(tuple(case.anomaly.split())), f"{anomaly} is not {case.anomaly}"
 
 
 @each_list_case
 def test_enumeration_and_z3_know_lists(case: ListCase) -> None:
     trace = case.trace()
-    found = {level.name: brute(trace, level.name) for level in LEVELS}
-    assert {name: found[name] for name in WORKED_OUT} == {name: name in case.accepted for name in WORKED_OUT}
-    for solver in ("native", "z3"):
-        assert {name: not check(trace, name, solver=solver).invalid for name in found} == found
+    expected = case.verdicts
+    assert {name: brute(trace, name) for name in expected} == expected
+    assert {name: not check(trace, name, solver="z3").invalid for name in expected} == expected
 
 
 # --- the mapping ----------------------------------------------------------------------------------------------

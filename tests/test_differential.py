@@ -1,31 +1,33 @@
 """Native engine, Z3 and brute force agree on every trace at every level, and what they say can be checked.
 
-See fuzz.py for what is compared. Here are some two thousand traces (at eleven levels each) that every run of
-the tests sees, the same each time; Hypothesis shrinks what it finds, the seeded ones are quick and many. The
-traces that brute force cannot take are put to the engine and to Z3, and every answer's certificate to those
-who did not give it.
+See fuzz.py for what is compared. Here are some two thousand traces that every run of the tests sees, the same each
+time; each is put to a third of the levels, in turn, and `make test-full` puts others to all of them. Hypothesis
+shrinks what it finds, the seeded ones are quick and many. The traces that brute force cannot take are put to the
+engine and to Z3, and every answer's certificate to those who did not give it.
 """
 
 from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
-from fuzz import MIXES, SMALL, Wrong, examine, examine_part, random_trace
-from histories import Absent, get, history, put, txn
+from fuzz import MIXES, SMALL, Wrong, a_third, examine, examine_part, random_trace
+from histories import Absent, append, get, history, list_, put, txn
 from hypothesis import given, settings
 from strategies import traces
 
-from boomslang import LEVELS, Trace, check
+from boomslang import LEVELS, Level, Trace, check
 from boomslang.solve import strategy
 
 SMALL_MIXES = [name for name, mix in MIXES.items() if mix.transactions[1] <= SMALL]
 LARGE_MIXES = [name for name in MIXES if name not in SMALL_MIXES]
 
 
-def run(mix: str, seeds: range, every_nth_to_z3: int) -> Counter[tuple[str, str]]:
+def run(
+    mix: str, seeds: range, every_nth_to_z3: int, levels: Callable[[int], Sequence[Level]] = a_third
+) -> Counter[tuple[str, str]]:
     """Examines one trace a seed; the verdicts by level."""
     found: Counter[tuple[str, str]] = Counter()
     for seed in seeds:
@@ -33,7 +35,8 @@ def run(mix: str, seeds: range, every_nth_to_z3: int) -> Counter[tuple[str, str]
         z3 = seed % every_nth_to_z3 == 0
         try:
             small = len(trace) <= SMALL
-            found.update(examine(trace, small, by_z3=z3, refuted_by_z3=z3 or not small).items())
+            asked = levels(seed)
+            found.update(examine(trace, small, by_z3=z3, refuted_by_z3=z3 or not small, levels=asked).items())
         except Wrong as wrong:
             pytest.fail(f"random_trace({seed}, {mix!r}): {wrong}")
     return found
@@ -41,14 +44,16 @@ def run(mix: str, seeds: range, every_nth_to_z3: int) -> Counter[tuple[str, str]
 
 @pytest.mark.parametrize("mix", SMALL_MIXES)
 def test_all_opinions_agree(mix: str) -> None:
-    found = run(mix, range(180), every_nth_to_z3=15)
+    found = run(mix, range(150), every_nth_to_z3=16)
     for level in LEVELS:  # a test of one verdict only would test little
-        assert found[level.name, "valid"] >= 15 and found[level.name, "invalid"] >= 15, (level.name, found)
+        assert found[level.name, "valid"] >= 4, (level.name, found)
+        if level.observes or mix == "lists":  # no register shows anything at read uncommitted
+            assert found[level.name, "invalid"] >= (4 if level.observes else 3), (level.name, found)
 
 
 @pytest.mark.parametrize("mix", LARGE_MIXES)
 def test_all_opinions_agree_on_more_than_brute_force_can_take(mix: str) -> None:
-    run(mix, range(12), every_nth_to_z3=4)
+    run(mix, range(12), every_nth_to_z3=5)
 
 
 @pytest.mark.parametrize("mix", MIXES)
@@ -58,21 +63,21 @@ def test_all_opinions_agree_on_parts_of_a_trace(mix: str) -> None:
         trace = random_trace(seed, mix)
         small = len(trace) <= SMALL
         try:
-            examine_part(trace, random.Random(seed), small, by_z3=not small)
+            examine_part(trace, random.Random(seed), small, by_z3=not small, levels=a_third(seed))
         except Wrong as wrong:
             pytest.fail(f"a part of random_trace({seed}, {mix!r}): {wrong}")
 
 
-@settings(max_examples=60)
+@settings(max_examples=45)
 @given(traces())
 def test_all_opinions_agree_on_what_hypothesis_thinks_of(trace: Trace) -> None:
-    examine(trace)
+    examine(trace, levels=a_third(len(trace.op_kind)))
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("mix", MIXES)
 def test_all_opinions_agree_on_many_more(mix: str) -> None:
-    run(mix, range(10_000, 10_400), every_nth_to_z3=10)
+    run(mix, range(10_000, 10_400), every_nth_to_z3=10, levels=lambda _: LEVELS)
 
 
 # --- what was wrong once -------------------------------------------------------------------------------------
@@ -100,7 +105,19 @@ def session_order_past_one_that_was_read_from() -> Trace:
     )
 
 
-@pytest.mark.parametrize("trace", [committed_for_two_reasons, session_order_past_one_that_was_read_from])
+def one_list_shows_both_orders() -> Trace:
+    """B's list alone is a dirty write; A's shows one half of it again."""
+    return history(
+        txn("A", append("x", 1), list_("x", [3, 1])),
+        txn("B", list_("x", [1, 3, 1])),
+        txn("C", append("x", 3)),
+    )
+
+
+@pytest.mark.parametrize(
+    "trace",
+    [one_list_shows_both_orders, committed_for_two_reasons, session_order_past_one_that_was_read_from],
+)
 def test_what_was_wrong_once(trace: Callable[[], Trace]) -> None:
     examine(trace())
 
@@ -114,7 +131,7 @@ def test_the_strategy_of_the_engine_changes_no_verdict(mix: str, monkeypatch: py
     expected = {}
     for seed in range(100, 115):
         trace = random_trace(seed, mix)
-        for level in LEVELS:
+        for level in a_third(seed):
             expected[seed, level.name] = check(trace, level).status
     for patience in ("EAGER", "FIRST", "BLIND", "LONG"):
         monkeypatch.setattr(strategy, f"{patience}_CONFLICTS", 1)
@@ -122,7 +139,7 @@ def test_the_strategy_of_the_engine_changes_no_verdict(mix: str, monkeypatch: py
     ways = Counter()
     for seed in range(100, 115):
         trace = random_trace(seed, mix)
-        for level in LEVELS:
+        for level in a_third(seed):
             verdict = check(trace, level)
             assert verdict.status == expected[seed, level.name], (seed, mix, level.name)
             ways[verdict.stats.get("decided by")] += 1
@@ -132,7 +149,7 @@ def test_the_strategy_of_the_engine_changes_no_verdict(mix: str, monkeypatch: py
 @pytest.mark.parametrize("seed", range(20))
 def test_the_same_question_has_the_same_answer(seed: int) -> None:
     mix = list(MIXES)[seed % len(MIXES)]
-    for level in LEVELS:
+    for level in a_third(seed):
         one, two = (check(random_trace(seed, mix), level) for _ in range(2))
         assert one.certificate() == two.certificate()
         times = ("analyse", "lower", "solve", "certify", "explain")

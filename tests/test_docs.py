@@ -22,8 +22,20 @@ from pathlib import Path
 
 import pytest
 from anomalies import CASES
+from levels_apart import POOL, notation, telling
 
-from boomslang.levels import LEVELS, Level, find_level, maximal, minimal, strictly_stronger
+from boomslang.levels import (
+    LEVELS,
+    Dependency,
+    Level,
+    find_level,
+    maximal,
+    minimal,
+    names_of,
+    neighbours,
+    strictly_stronger,
+)
+from boomslang.levels.names import ELSEWHERE, NOT_SUPPORTED
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -47,16 +59,64 @@ def edges(level: Level) -> str:
     for kind, (source, target) in level.edges.items():
         grouped.setdefault(f"{source.value}->{target.value}", []).append(kind.value)
     if level.points == 1:
-        return " ".join(kind for kinds in grouped.values() for kind in kinds)
+        return " ".join(kind for kinds in grouped.values() for kind in kinds) + beside(level)
     return "B->C; " + "; ".join(f"{' '.join(kinds)}: {ends}" for ends, kinds in grouped.items())
+
+
+def beside(level: Level) -> str:
+    """What a level forbids beside cycles of its edges."""
+    if level.cursor:
+        return "; rw, where the reader overwrites what it read"
+    if level.once is None:
+        return ""
+    kinds = [kind.value for kind in Dependency if kind in level.once.kinds]
+    how = "one of" if level.once.longest == 1 else "any of"
+    return f"; once rw or prw, with {how} {' '.join(kinds)}{' (read earlier)' if level.once.earlier else ''}"
 
 
 def names() -> Iterator[str]:
     yield "| level | name | also accepted |"
     yield "| --- | --- | --- |"
     for level in LEVELS:
-        also = ", ".join(f"`{alias}`" for alias in (level.short, *level.aliases))
+        also = ", ".join(f"`{alias}`" for alias in names_of(level)[1:])
         yield f"| {level.title} | `{level.name}` | {also} |"
+
+
+def elsewhere() -> Iterator[str]:
+    yield "| who | says | ask here for | |"
+    yield "| --- | --- | --- | --- |"
+    for known in ELSEWHERE:
+        here = "nothing is it" if known.level is None else f"`{find_level(known.level).short}`"
+        yield f"| {known.who} | {known.name} | {here} | {known.note} |"
+
+
+def not_supported() -> Iterator[str]:
+    yield "| name | what it is | nearest stronger | nearest weaker |"
+    yield "| --- | --- | --- | --- |"
+    for known in NOT_SUPPORTED:
+        also = ", ".join(f"`{name}`" for name in (known.name, *known.aliases))
+        near = (
+            ", ".join(f"`{find_level(name).short}`" for name in side) or "-"
+            for side in (known.stronger, known.weaker)
+        )
+        yield f"| {also} | {known.source} | {' | '.join(near)} |"
+
+
+def apart() -> Iterator[str]:
+    yield "| stronger | weaker | allowed by the weaker only |"
+    yield "| --- | --- | --- |"
+    for stronger, weaker in neighbours():
+        case = telling(stronger, weaker)
+        assert case is not None
+        yield f"| `{stronger.short}` | `{weaker.short}` | {case.name} |"
+
+
+def histories() -> Iterator[str]:
+    yield "| name | history | why | the weakest levels that reject it |"
+    yield "| --- | --- | --- | --- |"
+    for case in POOL:
+        breaks = ", ".join(f"`{name}`" for name in case.breaks)
+        yield f"| {case.name} | `{notation(case.build())}` | {case.shows} | {breaks} |"
 
 
 def lattice() -> Iterator[str]:
@@ -70,12 +130,13 @@ def lattice() -> Iterator[str]:
 
 
 def anomalies() -> Iterator[str]:
-    columns = ["rc", "rr", "si", "strong-session-si", "strong-si", "ser", "strong-session-ser", "sser"]
-    yield f"| history | what happens | {' | '.join(columns)} |"
-    yield f"| --- | --- |{' :-: |' * len(columns)}"
+    columns = ["rc", "cs", "ra", "causal", "pl-2+", "rr", "prefix", "si", "ser"]
+    yield f"| history | what happens | {' | '.join(columns)} | the weakest that reject it |"
+    yield f"| --- | --- |{' :-: |' * len(columns)} --- |"
     for case in CASES:
         verdicts = ["yes" if case.verdicts[find_level(name).name] else "**no**" for name in columns]
-        yield f"| {case.name} | {case.shows} | {' | '.join(verdicts)} |"
+        breaks = ", ".join(f"`{name}`" for name in case.breaks) or "none"
+        yield f"| {case.name} | {case.shows} | {' | '.join(verdicts)} | {breaks} |"
 
 
 def short_levels() -> Iterator[str]:
@@ -91,6 +152,10 @@ PARTS: dict[str, Callable[[], Iterator[str]]] = {
     "names": names,
     "lattice": lattice,
     "anomalies": anomalies,
+    "elsewhere": elsewhere,
+    "not-supported": not_supported,
+    "apart": apart,
+    "histories": histories,
     "short-levels": short_levels,
 }
 
@@ -193,6 +258,10 @@ def test_the_picture_matches_the_code() -> None:
     script = ROOT / "docs" / "images" / "lattice.py"
     code = f"import runpy; print(runpy.run_path({str(script)!r})['svg'](), end='')"
     drawn = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    boxes = re.findall(r'<rect x="([^"]*)" y="([^"]*)"', drawn)
+    assert len(boxes) == len(set(boxes)) == len(LEVELS), (
+        "a new level needs a column in docs/images/lattice.py"
+    )
     assert drawn == script.with_suffix(".svg").read_text(), "run `make docs`"
 
 
@@ -206,7 +275,7 @@ def test_every_level_is_documented() -> None:
     page = (ROOT / "docs" / "levels.md").read_text()
     for level in LEVELS:
         assert f"`{level.name}`" in page and f"`{level.short}`" in page
-        assert all(f"`{alias}`" in page for alias in level.aliases)
+        assert all(f"`{alias}`" in page for alias in names_of(level))
 
 
 def test_exit_codes_are_documented() -> None:

@@ -89,7 +89,7 @@ def test_nonsense_is_an_error_and_never_a_refutation() -> None:
         Core("serializable", (0,), ((0, -1),)),
         Core("serializable", (0,), ((0, 0),)),  # a put reads nothing
         Core("serializable", (0,), ((1, 0),)),  # outside the range
-        Core("causal", (0,), ()),
+        Core("sanity", (0,), ()),
     ):
         with pytest.raises(CoreError):
             refute(trace, core)

@@ -1,57 +1,65 @@
 """Draws lattice.svg: which level implies which, as boomslang.levels derives it. Run by `make docs`.
 
-Levels stand in rows by the longest chain below them; a line goes from each level to those right below it.
-This is a Hasse diagram, placed by simple arithmetic, so that no plotting library is needed.
+Two Hasse diagrams stand side by side: the levels that know nothing of sessions, and those that do. A line goes from
+each level to those right below it. Lines from the one diagram to the other are left out, for they would all say the
+same: `strong-session-X` implies X. Rows are made by the longest chain below a level; columns are chosen by hand, so
+that no line runs behind a box.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from boomslang.levels import LEVELS, Level, maximal, minimal, strictly_stronger
+from boomslang.levels import LEVELS, Level, find_level, implies, maximal
 
 FILE = Path(__file__).with_name("lattice.svg")
-BOX, HEIGHT, ACROSS, DOWN, MARGIN = 214, 34, 232, 84, 16
+BOX, HEIGHT, ACROSS, DOWN, MARGIN = 226, 34, 240, 76, 16
+COLUMN = {
+    "rr": 0, "ser": 0, "sser": 0, "cs": 1, "pl-2+": 1, "pl-fcv": 1, "strong-si": 1, "rc": 1.5, "ru": 1.5,
+    "ra": 2, "rc-be": 2, "causal": 2, "prefix": 2, "si": 2,
+}  # fmt: skip
+WIDTH = 3
 
 
 def weaker(level: Level) -> list[Level]:
-    """The levels right below."""
-    return maximal(other for other in LEVELS if level in strictly_stronger(other))
+    """The levels right below, in the same diagram."""
+    alike = [other for other in LEVELS if other.needs_sessions == level.needs_sessions]
+    return maximal(other for other in alike if other is not level and implies(level, other))
 
 
-def rank(level: Level) -> int:
-    return max((1 + rank(other) for other in weaker(level)), default=0)
+def row(level: Level) -> int:
+    lowest = 1 if level.needs_sessions else 0  # both read committed stand in one row
+    return max((1 + row(other) for other in weaker(level)), default=lowest)
+
+
+def column(level: Level) -> float:
+    base = find_level(level.name.removeprefix("strong-session-"))
+    return COLUMN.get(base.short, WIDTH) + (WIDTH if level.needs_sessions else 0)
 
 
 def svg() -> str:
-    rows: dict[int, list[Level]] = {}
-    for level in LEVELS:
-        rows.setdefault(rank(level), []).append(level)
-    # Under each other what belongs together: plain levels left, then session order, then real time.
-    for row in rows.values():
-        row.sort(key=lambda level: (level.needs_sessions, level.needs_times, LEVELS.index(level)))
-    width = 2 * MARGIN + (max(len(row) for row in rows.values()) - 1) * ACROSS + BOX
-    height = 2 * MARGIN + (len(rows) - 1) * DOWN + HEIGHT
+    top = max(map(row, LEVELS))
     place = {
         level.name: (
-            width / 2 + (n - (len(row) - 1) / 2) * ACROSS,
-            height - MARGIN - HEIGHT / 2 - depth * DOWN,
+            MARGIN + BOX / 2 + column(level) * ACROSS,
+            MARGIN + HEIGHT / 2 + (top - row(level)) * DOWN,
         )
-        for depth, row in rows.items()
-        for n, level in enumerate(row)
+        for level in LEVELS
     }
+    width, height = max(x for x, _ in place.values()) + BOX / 2 + MARGIN, 2 * MARGIN + HEIGHT + top * DOWN
     lines, boxes = [], []
     for level in LEVELS:
         x, y = place[level.name]
-        for above in minimal(strictly_stronger(level)):
-            to_x, to_y = place[above.name]
-            start, end = f'x1="{x:g}" y1="{y - HEIGHT / 2:g}"', f'x2="{to_x:g}" y2="{to_y + HEIGHT / 2:g}"'
+        for below in weaker(level):
+            to_x, to_y = place[below.name]
+            start, end = f'x1="{x:g}" y1="{y + HEIGHT / 2:g}"', f'x2="{to_x:g}" y2="{to_y - HEIGHT / 2:g}"'
             lines.append(f'<line {start} {end} stroke="#888"/>')
         boxes.append(
             f'<rect x="{x - BOX / 2:g}" y="{y - HEIGHT / 2:g}" width="{BOX}" height="{HEIGHT}" rx="6" '
             f'fill="#f6f8fa" stroke="#57606a"/>\n'
             f'<text x="{x:g}" y="{y + 4:g}" text-anchor="middle">{level.title}</text>'
         )
+    note = "Each strong session level also implies the one of the same name on the left."
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
@@ -59,6 +67,8 @@ def svg() -> str:
             "<title>Which level implies which: each implies those below it that a line leads to</title>",
             *lines,
             *boxes,
+            f'<text x="{MARGIN + 4.5 * ACROSS:g}" y="{height - MARGIN - HEIGHT / 2:g}" '
+            f'text-anchor="middle" font-style="italic">{note}</text>',
             "</svg>\n",
         ]
     )

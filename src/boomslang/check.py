@@ -166,18 +166,28 @@ class Checker:
         if not lacks:
             return verdict
         missing = {d for d, _ in lacks}
-        edges = {d: ends for d, ends in verdict.level.edges.items() if d not in missing}
-        same = next(known for known in LEVELS if dict(known.edges) == edges)
+        level = verdict.level
+        edges = {d: ends for d, ends in level.edges.items() if d not in missing}
+        once = level.once and replace(level.once, kinds=level.once.kinds - missing)
+        rest = (edges, once, level.cursor)
+        same = next((a for a in LEVELS if (dict(a.edges), a.once, a.cursor) == rest), None)
+        holds = "all else that it asks holds" if same is None else f"same as {same.title}, which holds"
         words = " and ".join(word for _, word in lacks)
         return replace(
             verdict,
             status=UNKNOWN,
-            reason=f"no {words} in the trace: same as {same.title}, which holds",
+            reason=f"no {words} in the trace: {holds}",
             witness=None,
         )
 
     def strongest(self, among: Iterable[Level] = LEVELS) -> dict[str, Verdict]:
-        """Verdicts at every level that the trace has the means to decide, by name; implied ones are not asked again."""
+        """Verdicts at every level that the trace has the means to decide, by name.
+
+        One that holds settles all that it implies, and one that is broken all that imply it; those are not asked. The
+        strongest come first, for most traces keep what their database promised; once one of them is broken, the
+        next question is the one that settles most whatever its answer is. All the strongest that hold and the weakest
+        that do not have been asked, so they have their certificates.
+        """
         levels = [
             level
             for level in among
@@ -185,13 +195,27 @@ class Checker:
             and (self.trace.has_sessions or not level.needs_sessions)
         ]
         verdicts: dict[str, Verdict] = {}
-        # Strong first: one valid answer settles all below it.
-        for level in sorted(levels, key=lambda a: -sum(implies(a, b) for b in levels)):
-            above = next((v for v in verdicts.values() if v.valid and implies(v.level, level)), None)
-            if above is not None:
-                verdicts[level.name] = Verdict(
-                    self.trace, level, VALID, f"implied by {above.level.name}", stats={}
-                )
-            else:
-                verdicts[level.name] = self.check(level)
+        while left := [level for level in levels if level.name not in verdicts]:
+            verdict = self.check(_next_question(left, any(v.invalid for v in verdicts.values())))
+            asked = verdict.level
+            verdicts[asked.name] = verdict
+            for level in left:
+                if level is asked:
+                    continue
+                if verdict.valid and implies(asked, level):
+                    reason = f"implied by {asked.name}"
+                elif verdict.invalid and implies(level, asked):
+                    reason = f"it implies {asked.name}, which is broken"
+                else:
+                    continue
+                verdicts[level.name] = Verdict(self.trace, level, verdict.status, reason, stats={})
         return {level.name: verdicts[level.name] for level in levels}
+
+
+def _next_question(left: list[Level], some_are_broken: bool) -> Level:
+    """The level to ask next, of those that are not settled yet."""
+    below = {level.name: sum(implies(level, other) for other in left) for level in left}
+    above = {level.name: sum(implies(other, level) for other in left) for level in left}
+    if not some_are_broken:
+        return max(left, key=lambda level: below[level.name])
+    return max(left, key=lambda level: (min(below[level.name], above[level.name]), below[level.name]))

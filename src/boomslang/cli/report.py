@@ -23,6 +23,8 @@ from boomslang.verdict import INVALID, UNKNOWN, VALID, Verdict
 
 FORMAT = 1
 """Of the JSON output; grows when a field changes its meaning or goes."""
+MOST_TITLES = 4
+"""Of levels that cannot be decided; more are counted."""
 _GOOD, _BAD, _OPEN = "bold green", "bold red", "bold yellow"
 _SHOWN = {VALID: ("valid", _GOOD), INVALID: ("INVALID", _BAD), UNKNOWN: ("unknown", _OPEN)}
 
@@ -153,7 +155,11 @@ def _show_strongest(report: Report, screen: Screen) -> None:
     for level, words in report.lacking():
         lacking.setdefault(" and no ".join(words), []).append(level)
     for what, levels in lacking.items():
-        row("cannot be decided", levels, "", f": the trace has no {what}")
+        if len(levels) <= MOST_TITLES:
+            row("cannot be decided", levels, "", f": the trace has no {what}")
+        else:  # `boomslang levels` says which they are
+            text = f"the {len(levels)} levels that need {what}: the trace has none"
+            screen.line(f"{'cannot be decided':22}", text, indent=2, hang=22)
 
 
 def _show_reasons(report: Report, screen: Screen) -> None:

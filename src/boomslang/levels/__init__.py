@@ -1,6 +1,6 @@
 """Isolation levels as data: what they are, what they are called, and which implies which."""
 
-from boomslang.levels.catalog import LEVELS, find_level
+from boomslang.levels.catalog import LEVELS, find_level, names_of
 from boomslang.levels.lattice import implies, maximal, minimal, neighbours, strictly_stronger
 from boomslang.levels.level import Dependency, Level, Once, Point
 
@@ -14,6 +14,7 @@ __all__ = [
     "implies",
     "maximal",
     "minimal",
+    "names_of",
     "neighbours",
     "strictly_stronger",
 ]

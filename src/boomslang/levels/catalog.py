@@ -8,10 +8,12 @@ from one writer" of some papers. Here it is Adya's.
 from __future__ import annotations
 
 import difflib
+import re
 from dataclasses import replace
 
 from boomslang.errors import UsageError
 from boomslang.levels.level import Dependency, Level, Once, Point
+from boomslang.levels.names import ALSO, NOT_SUPPORTED, NotSupported
 
 _T = (Point.ONLY, Point.ONLY)
 _FORWARD = (Point.COMMIT, Point.BEGIN)
@@ -54,7 +56,7 @@ READ_COMMITTED_BE = Level(
     edges={**READ_COMMITTED.edges, Dependency.SO: _T},
     citation="Biswas and Enea, OOPSLA 2019, figure 2",
     forbids="cycles of ww, wr and so, and a read of a version older than one whose writer was read from before",
-    aliases=("rc-biswas-enea", "monotonic-read-committed"),
+    aliases=("rc-biswas-enea",),
     once=Once(_READS, longest=1, earlier=True),
 )
 CURSOR_STABILITY = replace(
@@ -185,13 +187,21 @@ LEVELS: tuple[Level, ...] = (
 
 
 def _normal(name: str) -> str:
-    return "-".join(name.strip().lower().replace("_", " ").replace("-", " ").split())
+    """Case, spaces, hyphens and underscores do not matter, nor does the colon of a Clojure keyword."""
+    return re.sub(r"[\s_-]+", "", name.lower()).removeprefix(":")
+
+
+def names_of(level: Level) -> tuple[str, ...]:
+    """All names under which the level can be asked for, the canonical one first."""
+    names = (level.name, level.short, *level.aliases, *ALSO.get(level.name, ()))
+    return tuple(dict.fromkeys(names))
 
 
 _BY_NAME: dict[str, Level] = {
-    _normal(name): level
-    for level in LEVELS
-    for name in (level.name, level.short, level.title, *level.aliases)
+    _normal(name): level for level in LEVELS for name in (*names_of(level), level.title)
+}
+_NOT_SUPPORTED: dict[str, NotSupported] = {
+    _normal(name): known for known in NOT_SUPPORTED for name in (known.name, *known.aliases)
 }
 
 
@@ -200,9 +210,23 @@ def find_level(name: str | Level) -> Level:
     if isinstance(name, Level):
         return name
     level = _BY_NAME.get(_normal(name))
-    if level is None:
-        near = difflib.get_close_matches(_normal(name), _BY_NAME, n=1)
-        hint = f" (did you mean {_BY_NAME[near[0]].short}?)" if near else ""
-        known = ", ".join(f"{known.name} ({known.short})" for known in LEVELS)
-        raise UsageError(f"unknown level {name!r}{hint}; known levels: {known}")
-    return level
+    if level is not None:
+        return level
+    if (known := _NOT_SUPPORTED.get(_normal(name))) is not None:
+        raise UsageError(f"{name!r} is known, but not supported: {_nearest(known)}")
+    near = difflib.get_close_matches(_normal(name), [*_BY_NAME, *_NOT_SUPPORTED], n=1)
+    hint = ""
+    if near:
+        meant = _BY_NAME.get(near[0])
+        hint = f" (did you mean {_NOT_SUPPORTED[near[0]].name if meant is None else meant.short}?)"
+    levels = ", ".join(f"{level.name} ({level.short})" for level in LEVELS)
+    raise UsageError(f"unknown level {name!r}{hint}; known levels: {levels}")
+
+
+def _nearest(known: NotSupported) -> str:
+    """What it is, and what to ask for instead."""
+    parts = [f"{known.name} ({known.source})"]
+    for title, names in (("stronger", known.stronger), ("weaker", known.weaker)):
+        levels = ", ".join(f"{find_level(near).name} ({find_level(near).short})" for near in names)
+        parts.append(f"nearest {title} level: {levels or 'none'}")
+    return "; ".join(parts)

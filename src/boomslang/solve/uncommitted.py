@@ -30,17 +30,19 @@ def check_appends(trace: Trace, level: Level) -> Witness | Counterexample:
     if order is not None:
         return Witness(level.name, 1, order)
     cycle = _shortest_cycle(before, after, row)
-    return _counterexample(trace, level, cycle)
+    return _counterexample(trace, level, _with_fewest_reads(trace, cycle))
 
 
-def append_order(trace: Trace) -> tuple[Int64, Int64, Int64]:
-    """Edges between committed transactions, and of each a list read that shows it."""
+def append_order(trace: Trace, among: Int64 | None = None) -> tuple[Int64, Int64, Int64]:
+    """Edges between committed transactions, and of each a list read (of those in `among`) that shows it."""
     nothing = np.zeros(0, np.int64)
     fine = trace.op_flags & Flag.ERROR == 0
     txn = np.repeat(np.arange(len(trace)), np.diff(trace.txn_ops))
     committed = trace.txn_outcome[txn] == Outcome.COMMITTED
     appends = np.flatnonzero((trace.op_kind == Kind.APPEND) & fine)
     lists = np.flatnonzero((trace.op_kind == Kind.LIST) & fine & committed)
+    if among is not None:
+        lists = np.intersect1d(lists, among)
     if not len(appends) or not len(lists):
         return nothing, nothing, nothing
     values = np.int64(len(trace.values))
@@ -106,6 +108,17 @@ def _shortest_cycle(before: Int64, after: Int64, row: Int64) -> list[tuple[int, 
         if len(best) == 2:
             break
     return [(a, b, out[a][b]) for a, b in zip(best, [*best[1:], best[0]], strict=True)]
+
+
+def _with_fewest_reads(trace: Trace, cycle: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+    """A cycle that needs all its reads: one list with an element twice may show both of its directions."""
+    rows = sorted({row for _, _, row in cycle})
+    for row in list(rows):
+        fewer = [other for other in rows if other != row]
+        before, after, shown = append_order(trace, np.array(fewer, np.int64))
+        if fewer and _sorted(trace, before, after) is None:
+            rows, cycle = fewer, _shortest_cycle(before, after, shown)
+    return cycle
 
 
 def _counterexample(trace: Trace, level: Level, cycle: list[tuple[int, int, int]]) -> Counterexample:
