@@ -33,7 +33,7 @@ from boomslang.ir.expression import (
 )
 from boomslang.ir.printer import format_expression
 from boomslang.passes.problem import Problem
-from boomslang.solve.clauses import to_clauses
+from boomslang.solve.cnf import to_clauses
 
 
 def to_smtlib(problem: Problem) -> Iterator[str]:

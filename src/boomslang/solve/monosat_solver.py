@@ -15,7 +15,7 @@ from typing import Any
 from boomslang.errors import UsageError
 from boomslang.ir.model import IR
 from boomslang.passes.problem import Problem, as_problem, solution
-from boomslang.solve.clauses import to_clauses
+from boomslang.solve.cnf import to_clauses
 from boomslang.solve.solution import Limits, Solution
 
 

@@ -52,7 +52,7 @@ class _Encoding:
         self.stop = stop
         self.problem = problem
         self.z3 = z3
-        self.solver = z3.Solver()
+        self.solver = z3.SimpleSolver() if problem.advice else z3.Solver()  # only that one takes advice
         self.places: dict[int, Any] = {}
         self.atoms: dict[Atom, Any] = {}
 
