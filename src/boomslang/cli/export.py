@@ -52,7 +52,9 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         raise UsageError(f"{level.name} is decided without a solver: there is nothing to export")
     # Without being asked for, no pass: what is written should be the question, not half of the answer.
     wanted = solving.passes(arguments) or ()
-    passes = [name for name in wanted if name not in ("segments", "prioritize")]  # these need or tell a solver
+    passes = [
+        name for name in wanted if name not in ("segments", "prioritize")
+    ]  # these need or tell a solver
 
     def work(watch: Watch) -> tuple[Problem, list[str]]:
         trace = load(arguments.trace, watch)

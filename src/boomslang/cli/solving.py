@@ -40,7 +40,9 @@ def passes(arguments: argparse.Namespace) -> tuple[str, ...] | None:
     """The passes asked for; None if nothing was said of them."""
     if arguments.passes is None and not arguments.no_pass:
         return None
-    given = None if arguments.passes is None else [n.strip() for n in arguments.passes.split(",") if n.strip()]
+    given = (
+        None if arguments.passes is None else [n.strip() for n in arguments.passes.split(",") if n.strip()]
+    )
     return chosen([] if given == ["none"] else given, arguments.no_pass)
 
 

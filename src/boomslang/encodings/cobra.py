@@ -1,7 +1,8 @@
 """Cobra's encoding of serializability: a polygraph with coalesced constraints.
 
-Tan, Zhao, Mu and Walfish, "Cobra: making transactional key-value stores verifiably serializable", OSDI 2020, section 3.
-Every value is written once, so every read has one writer; what is open is the order of the writers of a key. Cobra
+Tan, Zhao, Mu and Walfish, "Cobra: making transactional key-value stores verifiably serializable", OSDI 2020,
+section 3. Every value is written once, so every read has one writer; what is open is the order of the writers of a
+key. Cobra
 
 - *combines writes*: a transaction that reads a version and writes the key is the next writer; rows of such writers are
   ordered as a whole;
@@ -12,7 +13,7 @@ Every value is written once, so every read has one writer; what is open is the o
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, pairwise
 
 from boomslang.asg.graph import ASG
 from boomslang.encodings.encoding import (
@@ -49,7 +50,7 @@ def polygraph(asg: ASG, level: Level, title: str) -> Problem:
             sheet.contradiction()
             continue
         for row in rows:
-            for writer, later in zip(row, row[1:], strict=False):
+            for writer, later in pairwise(row):
                 sheet.know(sheet.overwrites(writer, later, key))
         initial, *others = rows
         for row in others:

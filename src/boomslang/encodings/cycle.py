@@ -1,7 +1,7 @@
 """A counterexample for an encoding that knows more than the trace's reads and writes: a cycle of known edges.
 
-Where hints tell the order of versions, a trace can be refuted that would be fine under another order. The cycle is the whole
-argument then. It rests on what the hints say, and nobody can find it without them.
+Where hints tell the order of versions, a trace can be refuted that would be fine under another order. The cycle is
+the whole argument then. It rests on what the hints say, and nobody can find it without them.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Elle's inference from lists: what was read shows the order of appends.
 
-Kingsbury and Alvaro, "Elle: inferring isolation anomalies from experimental observations", VLDB 2020. A list that was read
-shows the order of all appends before it; so the longest list of a key is its version order, each list read is a read of the
-version that its last element made, and its reader has an anti-dependency on whoever appended next. Then every level is one
-search for a cycle; nothing is guessed. Appends that nobody read come after the longest list, in an order left open. For one point
-a transaction any order will do; where writers of a key must not overlap, two of them on one key leave the answer open too, and the
-verdict is unknown unless there is a cycle.
+Kingsbury and Alvaro, "Elle: inferring isolation anomalies from experimental observations", VLDB 2020. A list that
+was read shows the order of all appends before it; so the longest list of a key is its version order, each list read
+is a read of the version that its last element made, and its reader has an anti-dependency on whoever appended next.
+Then every level is one search for a cycle; nothing is guessed. Appends that nobody read come after the longest
+list, in an order left open. For one point a transaction any order will do; where writers of a key must not overlap,
+two of them on one key leave the answer open too, and the verdict is unknown unless there is a cycle.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ def _refuse_registers(asg: ASG) -> None:
 
 def _open(problem: Problem, found: Solution) -> Solution:
     return Solution(
-        "unknown", reason="Elle's inference finds no cycle, but leaves the order of appends that nobody read open"
+        "unknown",
+        reason="Elle's inference finds no cycle, but leaves the order of appends that nobody read open",
     )
 
 

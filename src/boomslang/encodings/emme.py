@@ -1,8 +1,8 @@
 """Emme's encoding: a white box. The version order is told, so there is nothing to guess.
 
-Clark, Donaldson, Wickerson and Rigger, "Validating database system isolation level implementations with version certificate
-recovery", EuroSys 2024. The database (or its change log) says in which order versions of a key came to be, and which version a
-read saw; then each level is one search for a cycle. Here that is told by hints:
+Clark, Donaldson, Wickerson and Rigger, "Validating database system isolation level implementations with version
+certificate recovery", EuroSys 2024. The database (or its change log) says in which order versions of a key came to
+be, and which version a read saw; then each level is one search for a cycle. Here that is told by hints:
 
     put or delete   "ctx": {"version": 7}               its place in the order of the key's versions
     begin           "ctx": {"commit": 7}                ... or, for all that a transaction wrote, when it committed
@@ -107,4 +107,3 @@ EMME = Encoding(
     "Clark et al., EuroSys 2024",
     knows_more=True,
 )
-

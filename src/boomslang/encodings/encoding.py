@@ -1,9 +1,9 @@
 """What an encoding is, and what those of earlier checkers share.
 
 An encoding writes a trace at a level down as a problem (known edges, superpositions, expressions) in the way of an
-earlier checker, under that checker's assumptions: unique values, no ranges, known outcomes. A trace outside of them is
-refused with a word that says which; it is never answered wrongly. The point is a fair comparison: all encodings go
-through the same passes and to the same solvers.
+earlier checker, under that checker's assumptions: unique values, no ranges, known outcomes. A trace outside of them
+is refused with a word that says which; it is never answered wrongly. The point is a fair comparison: all encodings
+go through the same passes and to the same solvers.
 """
 
 from __future__ import annotations

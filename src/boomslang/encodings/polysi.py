@@ -1,21 +1,22 @@
 """PolySI's encoding of snapshot isolation: a generalised polygraph.
 
-Huang, Liu, Chen, Wei, Basin, Li and Pan, "Efficient black-box checking of snapshot isolation in databases", VLDB 2023. One
-point a transaction. A trace is snapshot isolated just when, for some order of each key's writers, there is no cycle in
-which every two anti-dependencies (rw) have a dependency (so, wr, ww) between them. So an rw edge orders nothing by itself;
-only a dependency followed by it does:
+Huang, Liu, Chen, Wei, Basin, Li and Pan, "Efficient black-box checking of snapshot isolation in databases", VLDB
+2023. One point a transaction. A trace is snapshot isolated just when, for some order of each key's writers, there
+is no cycle in which every two anti-dependencies (rw) have a dependency (so, wr, ww) between them. So an rw edge
+orders nothing by itself; only a dependency followed by it does:
 
     a -dep-> b and b -rw-> c   =>   a -> c       ("induced" edge)
 
-and dependencies and induced edges must be acyclic. A *generalised constraint* is for two writers of a key: either the one
-is first, and all who read it have an rw to the other, or the other way round. The rw "edges" are `Path` atoms here, which
-stand for no order; written out, the induced edges are what this encoding pays for its single point.
+and dependencies and induced edges must be acyclic. A *generalised constraint* is for two writers of a key: either
+the one is first, and all who read it have an rw to the other, or the other way round. The rw "edges" are `Path`
+atoms here, which stand for no order; written out, the induced edges are what this encoding pays for its single
+point.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 
@@ -86,11 +87,15 @@ def _with_begins(problem: Problem, found: Solution) -> Solution:
     commit = {int(t): place for place, t in enumerate(found.order.tolist())}
     begin = dict.fromkeys(commit, -1)
     for edge in problem.known:  # wr, so, and whatever a pass found out
-        if edge.kind not in (Dependency.RW, Dependency.PRW) and edge.source in commit and edge.target in commit:
+        if (
+            edge.kind not in (Dependency.RW, Dependency.PRW)
+            and edge.source in commit
+            and edge.target in commit
+        ):
             begin[edge.target] = max(begin[edge.target], commit[edge.source])
     for key in range(asg.keys):
         writers = sorted((w for w in problem.ir.writers(key) if w in commit), key=commit.__getitem__)
-        for first, second in zip(writers, writers[1:], strict=False):
+        for first, second in pairwise(writers):
             begin[second] = max(begin[second], commit[first])
     points = [(commit[t], 0, 2 * t + 1) for t in commit] + [(begin[t], 1, 2 * t) for t in commit]
     return replace(found, order=np.array([node for _, _, node in sorted(points)], np.int64))

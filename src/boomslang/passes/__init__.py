@@ -1,9 +1,9 @@
 """Phase 4: optimisation of the expanded IR, for the eager back ends. One idea a file; each can be switched off.
 
-    prune        what would close a cycle with known edges goes (prune.py)
-    merge        two transactions have one order, however many keys they share (merge.py)
-    prioritize   which option to try first (prioritize.py)
-    segments     small parts first, for a refuted part refutes the whole (segments.py)
+prune        what would close a cycle with known edges goes (prune.py)
+merge        two transactions have one order, however many keys they share (merge.py)
+prioritize   which option to try first (prioritize.py)
+segments     small parts first, for a refuted part refutes the whole (segments.py)
 """
 
 from __future__ import annotations

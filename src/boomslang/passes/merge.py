@@ -1,8 +1,9 @@
 """Merging of equal superpositions: two transactions that write several keys have one order, not one for each key.
 
 `<Ti -ww(x)-> Tj, Tj -ww(x)-> Ti>` and `<Ti -ww(y)-> Tj, Tj -ww(y)-> Ti>` are the same question, for answers that
-differ make a cycle. One edge stands for both from then on. The anti-dependencies between two transactions, one for each
-key, are likewise one edge. (Cobra coalesces constraints for the same reason: Tan et al., OSDI 2020, section 3.2.)
+differ make a cycle. One edge stands for both from then on. The anti-dependencies between two transactions, one for
+each key, are likewise one edge. (Cobra coalesces constraints for the same reason: Tan et al., OSDI 2020, section
+3.2.)
 
 Only where both transactions are certain to have committed: else the edges need not hold at all, and need not agree.
 """
@@ -48,7 +49,12 @@ def merge(problem: Problem) -> Problem:
     asked = asked_atoms(problem)
     concluded: dict[tuple[int, int], Edge] = {}
     for atom in problem.atoms():
-        if isinstance(atom, Edge) and atom.source != START and atom not in asked and atom not in problem.fixed:
+        if (
+            isinstance(atom, Edge)
+            and atom.source != START
+            and atom not in asked
+            and atom not in problem.fixed
+        ):
             first = concluded.setdefault((atom.source, atom.target), atom)
             if first is not atom:
                 instead[atom] = first
@@ -58,7 +64,9 @@ def merge(problem: Problem) -> Problem:
     return replace(
         problem,
         superpositions=tuple(
-            Superposition(tuple(_replaced(option, instead) for option in s.options), s.why, _replaced(s.when, instead))
+            Superposition(
+                tuple(_replaced(option, instead) for option in s.options), s.why, _replaced(s.when, instead)
+            )
             for s in superpositions
         ),
         expressions=tuple(dict.fromkeys(changed)),

@@ -1,8 +1,8 @@
 """Topological prioritization: try first what agrees with an order that the known graph allows.
 
-The known graph is sorted; where it leaves a choice, the times or the log of the trace decide. Of `<Ti -> Tj, Tj -> Ti>`
-the solver should first try the one that goes along that order, and of a read's candidates the last one before the
-reader. A database runs transactions in some such order, so most first tries are right (section 5 of the paper).
+The known graph is sorted; where it leaves a choice, the times or the log of the trace decide. Of `<Ti -> Tj, Tj ->
+Ti>` the solver should first try the one that goes along that order, and of a read's candidates the last one before
+the reader. A database runs transactions in some such order, so most first tries are right (section 5 of the paper).
 
 This is advice: nothing is removed, and a back end that takes none gives the same answer.
 """

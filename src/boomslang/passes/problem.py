@@ -3,9 +3,10 @@
     problem = known edges + superpositions + expressions (+ advice)
 
 Where the IR has families that stand for many superpositions, a `Problem` has each of them as a value. It says all
-there is to solve: some choice of atoms makes every known edge, every superposition and every expression true, and the
-edges that are true close no cycle. A pass takes a problem and returns another that is solvable just when the first one
-is; nothing is changed in place. `fixed` keeps what passes found out about atoms, so that a solution can be read off.
+there is to solve: some choice of atoms makes every known edge, every superposition and every expression true, and
+the edges that are true close no cycle. A pass takes a problem and returns another that is solvable just when the
+first one is; nothing is changed in place. `fixed` keeps what passes found out about atoms, so that a solution can
+be read off.
 """
 
 from __future__ import annotations
@@ -64,7 +65,9 @@ class Problem:
     @property
     def refuted(self) -> bool:
         """Is the answer plain already?"""
-        return FALSE in self.expressions or any(not s.options and s.when == _TRUE for s in self.superpositions)
+        return FALSE in self.expressions or any(
+            not s.options and s.when == _TRUE for s in self.superpositions
+        )
 
     def arcs(self) -> Iterator[tuple[int, int]]:
         """The known graph: pairs of nodes, begin before commit included."""
@@ -126,7 +129,9 @@ def print_problem(problem: Problem) -> Iterator[str]:
         yield f"try {'' if first else 'not '}{format_expression(ir, atom)}"
 
 
-def topological(nodes: int, arcs: Iterable[tuple[int, int]], rank: NDArray[np.int64] | None = None) -> list[int] | None:
+def topological(
+    nodes: int, arcs: Iterable[tuple[int, int]], rank: NDArray[np.int64] | None = None
+) -> list[int] | None:
     """The nodes in an order that keeps the arcs, smaller rank first where there is a choice; None: there is a cycle."""
     follows: list[list[int]] = [[] for _ in range(nodes)]
     missing = [0] * nodes

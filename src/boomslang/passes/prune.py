@@ -1,9 +1,9 @@
 """Reachability pruning: what would close a cycle with known edges cannot hold.
 
-If a path leads from Ti to Tj, then `Tj -> Ti` is out, and of `<Ti -> Tj, Tj -> Ti>` only the first is left: it is known,
-joins the graph, and may decide more. Likewise for the writer of a read, and backwards: an anti-dependency that cannot
-be refutes what implies it. Repeated until nothing changes. (Section 5 of the paper; Tan et al., "Cobra", OSDI 2020,
-section 3.3. Cobra multiplies matrices for the closure; chains of nodes do here, see reach.py.)
+If a path leads from Ti to Tj, then `Tj -> Ti` is out, and of `<Ti -> Tj, Tj -> Ti>` only the first is left: it is
+known, joins the graph, and may decide more. Likewise for the writer of a read, and backwards: an anti-dependency
+that cannot be refutes what implies it. Repeated until nothing changes. (Section 5 of the paper; Tan et al.,
+"Cobra", OSDI 2020, section 3.3. Cobra multiplies matrices for the closure; chains of nodes do here, see reach.py.)
 
 Sound whatever the level: an edge that is true puts its source before its target in every back end, known edges are
 always true, so an edge against a known path is false in every solution, with or without unknown outcomes and `once`.
@@ -107,7 +107,9 @@ def _propagated(problem: Problem, found: dict[Atom, bool]) -> Problem:
             break
         changed = True
         fixed.update(new)
-        known.update((a, None) for a, true in new.items() if true and isinstance(a, Edge) and a.source != START)
+        known.update(
+            (a, None) for a, true in new.items() if true and isinstance(a, Edge) and a.source != START
+        )
     if not changed:
         return problem
     return replace(

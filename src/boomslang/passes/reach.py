@@ -1,9 +1,10 @@
 """Who is before whom in a graph without cycles, in far less than n^2 space.
 
-The nodes are laid out in chains (rows in which each is before the next): the sessions, where the level demands session
-order, and else whatever rows the edges make. Of a chain it is enough to know the first node that one reaches: all that
-follow are reached too. So n nodes and c chains need n * c numbers, and "does a reach b?" is one comparison
-(Jagadish, "A compression technique to materialize transitive closure", TODS 1990; Plume and others use it for sessions).
+The nodes are laid out in chains (rows in which each is before the next): the sessions, where the level demands
+session order, and else whatever rows the edges make. Of a chain it is enough to know the first node that one
+reaches: all that follow are reached too. So n nodes and c chains need n * c numbers, and "does a reach b?" is one
+comparison (Jagadish, "A compression technique to materialize transitive closure", TODS 1990; Plume and others use
+it for sessions).
 """
 
 from __future__ import annotations

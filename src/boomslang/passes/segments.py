@@ -1,10 +1,11 @@
 """Unsat search: ask small parts first, for a part that is refuted refutes the whole.
 
 Proving that no choice works means trying all; but what is wrong with a history is nearly always wrong among a few
-transactions that ran at about the same time (Cui et al. found at most five in 140 real bugs). So the trace is cut into
-windows of neighbours, small ones first, and each is solved alone, with the constraints that speak of its transactions
-only. Leaving constraints out can only make a problem easier, whatever they are: a window that cannot be solved proves
-that the whole cannot. Windows that can be solved prove nothing. (Section 5 of the paper, "unsat search".)
+transactions that ran at about the same time (Cui et al. found at most five in 140 real bugs). So the trace is cut
+into windows of neighbours, small ones first, and each is solved alone, with the constraints that speak of its
+transactions only. Leaving constraints out can only make a problem easier, whatever they are: a window that cannot
+be solved proves that the whole cannot. Windows that can be solved prove nothing. (Section 5 of the paper, "unsat
+search".)
 """
 
 from __future__ import annotations

@@ -75,7 +75,11 @@ def reduced_superposition(
         return None, [negated(when) if when != TRUE else FALSE]
     if len(left) == 1:
         return None, [_when(when, left[0])]
-    if when is s.when and len(left) == len(s.options) and all(a is b for a, b in zip(left, s.options, strict=True)):
+    if (
+        when is s.when
+        and len(left) == len(s.options)
+        and all(a is b for a, b in zip(left, s.options, strict=True))
+    ):
         return s, []
     return Superposition(left, s.why, when), []
 

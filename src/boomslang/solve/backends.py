@@ -1,7 +1,7 @@
 """The solvers by name, and what each needs.
 
-The native engine takes the IR as it is. All others are *eager*: they take it written out in full (`Problem`), after the
-passes of Phase 4. Slow, and independent of the engine and of each other: that is their use.
+The native engine takes the IR as it is. All others are *eager*: they take it written out in full (`Problem`), after
+the passes of Phase 4. Slow, and independent of the engine and of each other: that is their use.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """An eager back end: clingo, an answer set solver whose programs may name edges that must not close a cycle.
 
-`#edge (u, v) : a.` is just what an IR asks for (Bomanson et al., "Answer set programming modulo acyclicity", 2015). Each
-variable is a choice, each clause a constraint, each edge atom an edge; what the prioritization advises becomes the sign
-that the solver tries first (`#heuristic a. [1, true]`). Written through the back end of the API, not as text.
+`#edge (u, v) : a.` is just what an IR asks for (Bomanson et al., "Answer set programming modulo acyclicity", 2015).
+Each variable is a choice, each clause a constraint, each edge atom an edge; what the prioritization advises becomes
+the sign that the solver tries first (`#heuristic a. [1, true]`). Written through the back end of the API, not as
+text.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ def solve_clingo(given: IR | Problem, limits: Limits | None = None) -> Solution:
         for a, b, variable in written.arcs:
             backend.add_acyc_edge(a, b, [atoms[variable]])
         for variable, sign in written.advice.items():
-            backend.add_heuristic(atoms[variable], clingo.backend.HeuristicType.Sign, 1 if sign else -1, 1, [])
+            backend.add_heuristic(
+                atoms[variable], clingo.backend.HeuristicType.Sign, 1 if sign else -1, 1, []
+            )
     encoded = time.perf_counter()
     left = None if limits.seconds is None else limits.seconds - (time.monotonic() - begin)
     true: set[int] | None = None

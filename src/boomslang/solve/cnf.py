@@ -65,22 +65,20 @@ class Clauses:
         if isinstance(e, Not):
             return self.disjunction(e.inner, not positive)
         if isinstance(e, Implies):
-            e, parts = Or((Not(e.premise), e.conclusion)), (Not(e.premise), e.conclusion)
-        elif isinstance(e, (And, Or)):
-            parts = e.parts
-        else:
+            e = Or((Not(e.premise), e.conclusion))
+        if not isinstance(e, (And, Or)):
             return [self.variable(e) if positive else -self.variable(e)]
         if isinstance(e, Or) == positive:  # a disjunction of its parts
             clause: list[int] = []
-            for part in parts:
+            for part in e.parts:
                 more = self.disjunction(part, positive)
                 if more is None:
                     return None
                 clause += more
             return clause
-        if not parts:
+        if not e.parts:
             return None
-        return [self._conjunction(And(tuple(part if positive else Not(part) for part in parts)))]
+        return [self._conjunction(And(tuple(part if positive else Not(part) for part in e.parts)))]
 
     def _conjunction(self, e: And) -> int:
         """A variable that holds just when all parts do."""

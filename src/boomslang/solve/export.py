@@ -3,15 +3,15 @@
 **SMT-LIB** (`smtlib`; version 2.6, logic QF_IDL): an integer for each point, a boolean for each atom; an edge that is
 true puts its source before its target. Comments say what is what. `z3 FILE`, `cvc5 FILE`, `yices-smt2 FILE`.
 
-**DIMACS with a graph** (`dimacs-graph`), which is MonoSAT's GNF: DIMACS CNF (`p cnf VARIABLES CLAUSES`, then clauses that
-end in 0), followed by a graph whose edges are variables:
+**DIMACS with a graph** (`dimacs-graph`), which is MonoSAT's GNF: DIMACS CNF (`p cnf VARIABLES CLAUSES`, then
+clauses that end in 0), followed by a graph whose edges are variables:
 
     digraph int NODES EDGES 0
     edge 0 FROM TO VARIABLE        the edge is there if the variable is true
     acyclic 0 VARIABLE             true if the graph has no cycle
 
-Each edge has a variable of its own. An edge that is always there, and `acyclic`, have one that a unit clause makes true.
-Comments (`c ...`) say what the variables and nodes are. `monosat FILE`.
+Each edge has a variable of its own. An edge that is always there, and `acyclic`, have one that a unit clause makes
+true. Comments (`c ...`) say what the variables and nodes are. `monosat FILE`.
 """
 
 from __future__ import annotations

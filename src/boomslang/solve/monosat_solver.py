@@ -1,8 +1,9 @@
 """An eager back end: MonoSAT, where its Python module can be imported (it is in no package registry).
 
-MonoSAT is a SAT solver that knows monotonic theories, among them whether a graph is acyclic (Bayless et al., "SAT modulo
-monotonic theories", AAAI 2015); Cobra and PolySI were built on it. The adapter uses five things of its module: `Var`, `Not`,
-`AssertClause`, `Graph` and `Solve`. MonoSAT has one solver for the whole process, so each problem begins with a new one.
+MonoSAT is a SAT solver that knows monotonic theories, among them whether a graph is acyclic (Bayless et al., "SAT
+modulo monotonic theories", AAAI 2015); Cobra and PolySI were built on it. The adapter uses five things of its
+module: `Var`, `Not`, `AssertClause`, `Graph` and `Solve`. MonoSAT has one solver for the whole process, so each
+problem begins with a new one.
 """
 
 from __future__ import annotations
