@@ -21,7 +21,7 @@ from boomslang.passes.segments import Decide, segments
 from boomslang.solve.solution import Limits
 
 PASSES: dict[str, Callable[[Problem, Decide, Limits], Problem]] = {
-    "prune": lambda problem, decide, limits: prune(problem),
+    "prune": lambda problem, decide, limits: prune(problem, limits),
     "merge": lambda problem, decide, limits: merge(problem),
     "prioritize": lambda problem, decide, limits: prioritize(problem),
     "segments": segments,
@@ -44,12 +44,13 @@ class Effect:
     refuted: bool
 
     def __str__(self) -> str:
+        if self.refuted:
+            return f"refuted ({self.seconds:.3f} s)"
         did = [
             f"-{self.superpositions} superpositions" if self.superpositions else "",
             f"-{self.expressions} expressions" if self.expressions else "",
             f"+{self.edges} edges" if self.edges else "",
             f"{self.advice} hints" if self.advice else "",
-            "refuted" if self.refuted else "",
         ]
         return f"{', '.join(word for word in did if word) or 'nothing'} ({self.seconds:.3f} s)"
 

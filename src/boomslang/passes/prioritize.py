@@ -37,8 +37,10 @@ def prioritize(problem: Problem) -> Problem:
         if isinstance(e, Edge) and e not in problem.fixed
     }
     for s in problem.superpositions:
-        edges = [e for e in s.options if isinstance(e, Edge)]
-        if any(e.kind not in (Dependency.WR, Dependency.PWR) for e in edges) or len(edges) < len(s.options):
+        edges = [e for e in s.options if isinstance(e, Edge)]  # none: a read that nobody can have written
+        if any(e.kind not in (Dependency.WR, Dependency.PWR) for e in edges) or len(edges) < max(
+            1, len(s.options)
+        ):
             continue
         fitting = [e for e in edges if place[e.source] < place[e.target]] or edges
         best = max(fitting, key=lambda e: int(place[e.source]))

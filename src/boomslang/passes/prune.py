@@ -12,6 +12,8 @@ An anti-dependency that a path implies, and that nothing asks about, is taken as
 
 from __future__ import annotations
 
+import math
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -33,13 +35,18 @@ from boomslang.ir.expression import (
 from boomslang.passes.problem import Problem, topological
 from boomslang.passes.reach import Reach
 from boomslang.passes.simplify import is_literal, reduced, reduced_superposition, units
+from boomslang.solve.solution import Limits
 
 MOST_ROUNDS = 50
 
 
-def prune(problem: Problem) -> Problem:
-    """The problem without what reachability decides."""
+def prune(problem: Problem, limits: Limits | None = None) -> Problem:
+    """The problem without what reachability decides, or as much less as time allows."""
+    seconds = None if limits is None else limits.seconds
+    stop = math.inf if seconds is None else time.monotonic() + seconds
     for _ in range(MOST_ROUNDS):
+        if time.monotonic() > stop:
+            break
         smaller = _round(problem)
         if smaller is problem:
             break

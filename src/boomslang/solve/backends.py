@@ -13,6 +13,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+import numpy as np
+
 from boomslang.errors import UsageError
 from boomslang.passes import Problem, chosen, optimise
 from boomslang.solve.solution import Limits, Solution
@@ -77,8 +79,8 @@ def solve_eagerly(
     stats["optimise"] = time.perf_counter() - start
     stats |= {f"pass {effect.name}": str(effect) for effect in effects}
     if smaller.refuted:
-        core = _core(smaller)
-        return replace(core, stats=stats, decided_by=f"the pass {effects[-1].name}" if effects else "")
+        stats |= {"encode": 0.0, "solve": 0.0}
+        return replace(_core(smaller), stats=stats, decided_by=f"the pass {effects[-1].name}" if effects else "")
     left = None if limits.seconds is None else limits.seconds - (time.monotonic() - begin)
     if left is not None and left <= 0:
         return Solution("unknown", reason="time", stats=stats)
@@ -90,8 +92,6 @@ def _core(problem: Problem) -> Solution:
     """Invalid, with the part that was refuted, if that part stands alone."""
     if problem.core is None:
         return Solution("invalid")
-    import numpy as np
-
     asg, txns = problem.ir.asg, np.array(problem.core, np.int64)
     reads = [np.arange(asg.read_start[t], asg.read_start[t + 1]) for t in problem.core]
     return Solution(
