@@ -177,21 +177,21 @@ class StandIn(types.ModuleType):
                 return self.number in standin.true
 
         class Monosat:
-            def newSolver(self) -> None:  # noqa: N802
+            def newSolver(self) -> None:
                 standin.variables, standin.clauses, standin.arcs, standin.true = [], [], [], set()
 
-            def setTimeLimit(self, seconds: int) -> None:  # noqa: N802
+            def setTimeLimit(self, seconds: int) -> None:
                 assert seconds >= 1
 
         class Graph:
             def __init__(self) -> None:
                 self.count = 0
 
-            def addNode(self) -> int:  # noqa: N802
+            def addNode(self) -> int:
                 self.count += 1
                 return self.count - 1
 
-            def addEdge(self, a: int, b: int) -> Var:  # noqa: N802
+            def addEdge(self, a: int, b: int) -> Var:
                 assert 0 <= a < self.count and 0 <= b < self.count
                 edge = Var()
                 standin.arcs.append((a, b, edge.number))
@@ -206,13 +206,13 @@ class StandIn(types.ModuleType):
         self.true: set[int] = set()
         self.Var, self.Monosat, self.Graph = Var, Monosat, Graph
 
-    def Not(self, variable: Any) -> int:  # noqa: N802
+    def Not(self, variable: Any) -> int:
         return -int(variable.number)
 
-    def AssertClause(self, clause: list[Any]) -> None:  # noqa: N802
+    def AssertClause(self, clause: list[Any]) -> None:
         self.clauses.append([x if isinstance(x, int) else x.number for x in clause])
 
-    def Solve(self) -> bool:  # noqa: N802
+    def Solve(self) -> bool:
         clingo = pytest.importorskip("clingo")
         control = clingo.Control()
         with control.backend() as backend:

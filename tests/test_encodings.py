@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -138,7 +139,7 @@ def test_refuses(name: str, trace: Trace, word: str) -> None:
 def test_refuses_levels_and_solvers() -> None:
     with pytest.raises(OutsideAssumptions, match="Cobra checks serializability, not snapshot isolation"):
         check(history(), "si", encoding="cobra")
-    with pytest.raises(OutsideAssumptions, match="Elle infers from lists; T0 .* has a put"):
+    with pytest.raises(OutsideAssumptions, match=r"Elle infers from lists; T0 .* has a put"):
         check(TWICE, "ser", encoding="elle")
     with pytest.raises(UsageError, match="the native engine takes no encoding"):
         Checker(history(), solver="native", encoding="cobra")
@@ -192,9 +193,7 @@ def test_emme_agrees_with_z3_told_the_same() -> None:
             ir = lower(asg, level)
             for order in ir.write_orders():
                 versions = sorted(order.writers, key=places.__getitem__)
-                ir.expressions += [
-                    ir.ww(a, b, order.key) for a, b in zip(versions, versions[1:], strict=False)
-                ]
+                ir.expressions += [ir.ww(a, b, order.key) for a, b in pairwise(versions)]
             expected = solve_z3(ir).status
             found = solve_eagerly(emme.encode(asg, level), "clingo")
             assert found.status == expected, level.name
@@ -230,7 +229,7 @@ def test_emme_knows_which_of_two_equal_values_was_read() -> None:
 
 
 def test_emme_refuses() -> None:
-    with pytest.raises(OutsideAssumptions, match="T0 .* does not say which version of 'x' it wrote"):
+    with pytest.raises(OutsideAssumptions, match=r"T0 .* does not say which version of 'x' it wrote"):
         check(TWICE, "ser", encoding="emme")
     twice = versioned(("A", [("put", "x", 1, {"version": 1})]), ("B", [("put", "x", 2, {"version": 1})]))
     with pytest.raises(OutsideAssumptions, match="version 1 of 'x' is there twice: T0 and T1"):

@@ -86,7 +86,7 @@ def by_z3(text: str) -> str:
 
 
 def by_clingo(text: str) -> str:
-    """A reader of GNF of a few lines, with clingo's acyclicity behind it. It is strict about what the format demands."""
+    """A small reader of GNF, with clingo's acyclicity behind it. It is strict about what the format demands."""
     clingo = pytest.importorskip("clingo")
     clauses: list[list[int]] = []
     edges: list[tuple[int, int, int]] = []

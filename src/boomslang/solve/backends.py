@@ -80,7 +80,9 @@ def solve_eagerly(
     stats |= {f"pass {effect.name}": str(effect) for effect in effects}
     if smaller.refuted:
         stats |= {"encode": 0.0, "solve": 0.0}
-        return replace(_core(smaller), stats=stats, decided_by=f"the pass {effects[-1].name}" if effects else "")
+        return replace(
+            _core(smaller), stats=stats, decided_by=f"the pass {effects[-1].name}" if effects else ""
+        )
     left = None if limits.seconds is None else limits.seconds - (time.monotonic() - begin)
     if left is not None and left <= 0:
         return Solution("unknown", reason="time", stats=stats)
