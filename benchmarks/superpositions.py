@@ -50,8 +50,8 @@ def main(arguments: list[str]) -> int:
     if given.write:
         about = (
             f"{size} transactions of 4 operations in 8 sessions at {given.level}; fewer keys and fewer values make "
-            "more superpositions. *left* are those after the passes. Total seconds, parsing included; `unknown` is the time "
-            f"limit of {given.timeout:g} s."
+            "more superpositions. *left* are those after the passes. Total seconds, parsing included; `unknown` is "
+            f"the time limit of {given.timeout:g} s."
         )
         page(
             "superpositions",

@@ -155,8 +155,8 @@ def topological(
 def solution(problem: Problem, holds: Callable[[Atom], bool]) -> Solution:
     """What a model says in numbers of the ASG: an order, the writer of each read, the initial values.
 
-    `holds` is asked about open atoms only. An order is any that keeps the edges that are true. Of a part there is nothing
-    to say but that it can be solved.
+    `holds` is asked about open atoms only. An order is any that keeps the edges that are true. Of a part there is
+    nothing to say but that it can be solved.
     """
     if problem.part is not None:
         return Solution("valid")

@@ -90,13 +90,13 @@ def _propagated(problem: Problem, found: dict[Atom, bool]) -> Problem:
         new: dict[Atom, bool] = {}
         kept: list[Superposition] = []
         left: list[Expression] = []
-        waiting = expressions
+        waiting = list(expressions)
         for s in superpositions:
             smaller, instead = reduced_superposition(s, fixed)
             changed = changed or smaller is not s
             if smaller is not None:
                 kept.append(smaller)
-            waiting = waiting + instead if instead else waiting
+            waiting += instead
         for e in waiting:
             small = reduced(e, fixed)
             changed = changed or small is not e
