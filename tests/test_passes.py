@@ -6,6 +6,7 @@ import random
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -241,6 +242,38 @@ def test_command_line(tmp_path: Any) -> None:
     assert done.returncode == 254 and "add, for example, --solver z3" in done.stderr
     done = run("--solver", "clingo", "--passes", "speed")
     assert done.returncode == 254 and "unknown pass 'speed'" in done.stderr
+
+
+def test_shown_on_the_command_line(tmp_path: Any) -> None:
+    from boomslang.trace import write_trace
+
+    path = tmp_path / "t.jsonl"
+    write_trace(TWINS, path)
+    command = [sys.executable, "-m", "boomslang", "ir", str(path), "--level", "ser", "--passes"]
+    done = subprocess.run([*command, "merge,prune"], capture_output=True, text=True, check=False)
+    told = done.stdout.splitlines()
+    assert [line.split(":")[0] for line in told[:2]] == ["# prune", "# merge"]
+    assert told[2:] == lines(merge(prune(problem(TWINS))))
+    done = subprocess.run([*command, "segments"], capture_output=True, text=True, check=False)
+    assert done.returncode == 254 and "no pass 'segments' to show" in done.stderr
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["ablation", "--transactions", "20", "--solvers", "clingo"],
+        ["encodings", "--sizes", "20"],
+        ["superpositions", "--transactions", "20", "--solvers", "clingo"],
+        ["scaling", "--sizes", "100,200", "--eager", "100"],
+        ["loc"],
+    ],
+)
+def test_benchmarks_run(words: list[str]) -> None:
+    folder = Path(__file__).resolve().parent.parent / "benchmarks"
+    command = [sys.executable, str(folder / f"{words[0]}.py"), *words[1:]]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and "failed" not in done.stdout, done.stdout + done.stderr
 
 
 # --- the parts
