@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -30,10 +29,21 @@ class BackEnd:
     needs: str
     """The Python module without which it cannot work."""
     about: str
+    remedy: str
+    """What to do if that is missing."""
+
+    def require(self) -> None:
+        """Says what to do if it cannot work here."""
+        if not self.installed:
+            raise UsageError(f"--solver {self.name} needs {self.remedy}")
 
     @property
     def installed(self) -> bool:
-        return find_spec(self.needs) is not None
+        try:
+            import_module(self.needs)
+        except ImportError:
+            return False
+        return True
 
     @property
     def solve(self) -> Solve:
@@ -45,9 +55,25 @@ NATIVE = "native"
 EAGER = {
     back.name: back
     for back in (
-        BackEnd("z3", "z3", "an SMT solver; integers for the order"),
-        BackEnd("clingo", "clingo", "an answer set solver with acyclicity edges"),
-        BackEnd("monosat", "monosat", "a SAT solver with graph theories; in no package registry"),
+        BackEnd(
+            "z3",
+            "z3",
+            "an SMT solver; integers for the order",
+            "the Z3 extra: pip install 'boomslang[z3]'",
+        ),
+        BackEnd(
+            "clingo",
+            "clingo",
+            "an answer set solver with acyclicity edges",
+            "the clingo extra: pip install 'boomslang[clingo]'",
+        ),
+        BackEnd(
+            "monosat",
+            "monosat",
+            "a SAT solver with graph theories; in no package registry",
+            "MonoSAT's Python module, which no package registry has; build it from "
+            "https://github.com/sambayless/monosat, or write the problem with `boomslang export --to dimacs-graph`",
+        ),
     )
 }
 SOLVERS = (NATIVE, *EAGER)
@@ -71,6 +97,7 @@ def solve_eagerly(
     """Runs the passes (None: all) and the back end. The statistics tell what each did, and how long it took."""
     limits = limits or Limits()
     begin = time.monotonic()
+    eager(name).require()
     solve = eager(name).solve
     size = {"edges": len(problem.known), "superpositions": len(problem.superpositions)}
     stats: dict[str, Any] = {**size, "expressions": len(problem.expressions)}

@@ -11,19 +11,18 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from boomslang.errors import UsageError
 from boomslang.ir.model import IR
 from boomslang.passes.problem import Problem, as_problem, solution
+from boomslang.solve.backends import EAGER
 from boomslang.solve.cnf import to_clauses
 from boomslang.solve.solution import Limits, Solution
 
 
 def solve_clingo(given: IR | Problem, limits: Limits | None = None) -> Solution:
     """Decides an IR, or a problem made of it, with clingo."""
-    try:
-        import clingo
-    except ImportError:
-        raise UsageError("--solver clingo needs the clingo extra: pip install 'boomslang[clingo]'") from None
+    EAGER["clingo"].require()
+    import clingo
+
     limits = limits or Limits()
     begin = time.monotonic()
     problem = as_problem(given)

@@ -13,22 +13,17 @@ import math
 import time
 from typing import Any
 
-from boomslang.errors import UsageError
 from boomslang.ir.model import IR
 from boomslang.passes.problem import Problem, as_problem, solution
+from boomslang.solve.backends import EAGER
 from boomslang.solve.cnf import to_clauses
 from boomslang.solve.solution import Limits, Solution
 
 
 def solve_monosat(given: IR | Problem, limits: Limits | None = None) -> Solution:
     """Decides an IR, or a problem made of it, with MonoSAT."""
-    try:
-        monosat: Any = importlib.import_module("monosat")
-    except ImportError:
-        raise UsageError(
-            "--solver monosat needs MonoSAT's Python module, which no package registry has; build it from "
-            "https://github.com/sambayless/monosat, or write the problem with `boomslang export --to dimacs-graph`"
-        ) from None
+    EAGER["monosat"].require()
+    monosat: Any = importlib.import_module("monosat")
     limits = limits or Limits()
     problem = as_problem(given)
     start = time.perf_counter()

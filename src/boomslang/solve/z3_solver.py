@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from boomslang.errors import UsageError
 from boomslang.ir.expression import (
     START,
     And,
@@ -24,15 +23,15 @@ from boomslang.ir.expression import (
 )
 from boomslang.ir.model import IR
 from boomslang.passes.problem import Problem, as_problem, solution
+from boomslang.solve.backends import EAGER
 from boomslang.solve.solution import Limits, Solution
 
 
 def solve_z3(given: IR | Problem, limits: Limits | None = None) -> Solution:
     """Decides an IR, or a problem made of it, with Z3."""
-    try:
-        import z3
-    except ImportError:
-        raise UsageError("--solver z3 needs the Z3 extra: pip install 'boomslang[z3]'") from None
+    EAGER["z3"].require()
+    import z3
+
     z3.set_param("ctrl_c", False)  # leave Ctrl-C to Python
     limits = limits or Limits()
     stop = None if limits.seconds is None else time.monotonic() + limits.seconds
