@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from boomslang.asg import build_asg
 from boomslang.cli import exits, solving
-from boomslang.cli.loading import TRACE, load
+from boomslang.cli.loading import TRACE, add_format, load
 from boomslang.cli.screen import Screen
 from boomslang.cli.watch import Watch, watched
 from boomslang.encodings import ENCODINGS, find_encoding
@@ -41,6 +41,7 @@ def add(commands: Commands) -> None:
         "--level", required=True, metavar="LEVEL", help="one isolation level (see `boomslang levels`)"
     )
     parser.add_argument("--to", required=True, choices=FORMATS, help="the form of the text")
+    add_format(parser)
     solving.add_passes(parser)
     parser.add_argument("--encoding", choices=ENCODINGS, help="as an earlier checker asked")
     parser.set_defaults(run=run)
@@ -57,7 +58,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     ]  # these need or tell a solver
 
     def work(watch: Watch) -> tuple[Problem, list[str]]:
-        trace = load(arguments.trace, watch)
+        trace = load(arguments.trace, watch, format=arguments.format)
         watch.begin("analysing")
         asg = build_asg(trace)
         if first_broken(asg) is not None:  # no choice is left to a solver
