@@ -81,6 +81,7 @@ def run(path: Path, way: Way) -> Run:
 
 def measure(path: Path, way: Way) -> dict[str, Any]:
     """The same, in this process."""
+    import boomslang.trace.formats.jsonl  # noqa: F401 - or it would be timed as parsing
     from boomslang import read_trace
     from boomslang.asg import build_asg
     from boomslang.encodings import find_encoding

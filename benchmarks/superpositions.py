@@ -33,7 +33,9 @@ def main(arguments: list[str]) -> int:
         (size, 0),
         (size // 2, 0),
         (size // 4, 0),
+        (size // 8, 0),
         (size // 2, 4),
+        (size // 4, 4),
     ):
         path = stored(replace(BLINDW, transactions=size, operations=4, keys=keys, values=values, sessions=8))
         native = run(path, Way(given.level, timeout=given.timeout))

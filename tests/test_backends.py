@@ -53,11 +53,15 @@ def test_without_its_module(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         EAGER[name].solve(expand(lower(build_asg(history()), find_level("ser"))), Limits())
 
 
+ROUNDS = [1, pytest.param(5, marks=pytest.mark.full)]
+
+
+@pytest.mark.parametrize("rounds", ROUNDS)
 @pytest.mark.parametrize("mix", [m for m in MIXES if not m.startswith("crowd")])
-def test_same_answers(mix: str) -> None:
+def test_same_answers(mix: str, rounds: int) -> None:
     """Every level, in every back end that is installed, with and without passes; every witness is replayed."""
-    seeds = iter(range(1000, 1500))
-    for _ in range(2):
+    seeds = iter(range(1000 * rounds, 1000 * rounds + 500))
+    for _ in range(rounds):
         trace = random_trace(next(seeds), mix)
         while first_broken(asg := build_asg(trace)) is not None or len(trace) > 6:
             trace = random_trace(next(seeds), mix)

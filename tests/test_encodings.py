@@ -62,7 +62,7 @@ def sound(mix: Any, seeds: range) -> Iterator[tuple[Trace, ASG]]:
 
 @pytest.mark.parametrize(
     ("name", "mix", "seeds"),
-    [("cobra", REGISTERS, 120), ("viper", REGISTERS, 120), ("polysi", REGISTERS, 120), ("elle", LISTS, 60)],
+    [("cobra", REGISTERS, 60), ("viper", REGISTERS, 60), ("polysi", REGISTERS, 80), ("elle", LISTS, 25)],
 )
 def test_agrees_with_the_engine(name: str, mix: Any, seeds: int) -> None:
     encoding, verdicts = find_encoding(name), {"valid": 0, "invalid": 0, "unknown": 0}
@@ -80,7 +80,7 @@ def test_agrees_with_the_engine(name: str, mix: Any, seeds: int) -> None:
                 if found.status == "valid":
                     replay(trace, witness(ir, found))
     assert (
-        verdicts["valid"] > 50 and verdicts["invalid"] > 50 and (verdicts["unknown"] > 0) == (name == "elle")
+        verdicts["valid"] > 20 and verdicts["invalid"] > 20 and (verdicts["unknown"] > 0) == (name == "elle")
     )
 
 
@@ -183,7 +183,7 @@ def test_emme_agrees_with_z3_told_the_same() -> None:
     """Whatever order the versions are said to have; Z3 hears of it as expressions on the plain IR."""
     emme, verdicts = find_encoding("emme"), {"valid": 0, "invalid": 0}
     rng = random.Random(5)
-    for plain, _ in sound(REGISTERS, range(60)):
+    for plain, _ in sound(REGISTERS, range(30)):
         places = list(range(1, len(plain) + 1))
         if rng.random() < 0.5:
             rng.shuffle(places)
@@ -200,7 +200,7 @@ def test_emme_agrees_with_z3_told_the_same() -> None:
             verdicts[found.status] += 1
             if found.status == "valid":
                 replay(trace, witness(ir, found))
-    assert min(verdicts.values()) > 20
+    assert min(verdicts.values()) > 10
 
 
 def versioned(*txns: tuple[str, list[tuple[str, str, Any, dict[str, Any] | None]]]) -> Trace:

@@ -322,11 +322,12 @@ def test_nothing_is_lost_in_a_simplification() -> None:
 WAYS: list[tuple[str, ...] | None] = [(), *((name,) for name in PASSES), None]
 
 
+@pytest.mark.parametrize("rounds", [1, pytest.param(8, marks=pytest.mark.full)])
 @pytest.mark.parametrize("mix", [m for m in MIXES if not m.startswith("crowd")])
-def test_no_pass_changes_an_answer(mix: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_pass_changes_an_answer(mix: str, rounds: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules["boomslang.passes.segments"], "SIZES", (2, 4))
-    seeds = iter(range(500))
-    for _ in range(2):
+    seeds = iter(range(500 * rounds, 500 * rounds + 500))
+    for _ in range(rounds):
         trace = random_trace(next(seeds), mix)
         while first_broken(asg := build_asg(trace)) is not None or len(trace) > 7:
             trace = random_trace(next(seeds), mix)
