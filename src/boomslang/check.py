@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,13 +11,15 @@ import numpy as np
 
 from boomslang.asg.graph import ASG, build_asg
 from boomslang.certify.certificate import Witness
+from boomslang.encodings import cycle, find_encoding
 from boomslang.errors import UsageError
-from boomslang.explain.core import Parts, first_broken
+from boomslang.explain.core import Parts, first_broken, refuted
 from boomslang.explain.counterexample import explain
 from boomslang.ir.lower import lower
-from boomslang.ir.model import IR
 from boomslang.levels import LEVELS, Level, find_level, implies
 from boomslang.levels.level import Dependency
+from boomslang.passes import chosen, expand
+from boomslang.solve.backends import NATIVE, SOLVERS, any_eager, solve_eagerly
 from boomslang.solve.solution import Limits, Solution, witness
 from boomslang.solve.strategy import solve as solve_with_engine
 from boomslang.solve.uncommitted import check_appends
@@ -26,7 +28,6 @@ from boomslang.trace.model import Trace
 from boomslang.verdict import INVALID, UNKNOWN, VALID, Verdict
 
 Progress = Callable[[int, int, int], object]
-SOLVERS = ("native", "z3")
 _REASONS = {
     "time": "the time limit was reached",
     "memory": "the memory limit was reached",
@@ -38,16 +39,28 @@ def check(
     trace: Trace,
     level: str | Level = "serializable",
     *,
-    solver: str = "native",
+    solver: str | None = None,
     timeout: float | None = None,
     memory: float | None = None,
     progress: Progress | None = None,
+    passes: Sequence[str] | None = None,
+    encoding: str | None = None,
 ) -> Verdict:
     """Does the trace satisfy the isolation level?
 
     `timeout` is in seconds and `memory` in megabytes of the process; when either is reached the verdict is unknown.
+    `solver` is the native engine if not said otherwise. `passes` (all, if not given) are for the other solvers, and
+    `encoding` is an earlier checker's way to put the question to one of those.
     """
-    return Checker(trace, solver=solver, timeout=timeout, memory=memory, progress=progress).check(level)
+    return Checker(
+        trace,
+        solver=solver,
+        timeout=timeout,
+        memory=memory,
+        progress=progress,
+        passes=passes,
+        encoding=encoding,
+    ).check(level)
 
 
 class Checker:
@@ -57,15 +70,25 @@ class Checker:
         self,
         trace: Trace,
         *,
-        solver: str = "native",
+        solver: str | None = None,
         timeout: float | None = None,
         memory: float | None = None,
         progress: Progress | None = None,
+        passes: Sequence[str] | None = None,
+        encoding: str | None = None,
     ) -> None:
+        if solver is None:
+            solver = NATIVE if encoding is None else any_eager()
         if solver not in SOLVERS:
             raise UsageError(f"unknown solver {solver!r}; known solvers: {', '.join(SOLVERS)}")
+        if solver == NATIVE and encoding is not None:
+            raise UsageError("the native engine takes no encoding but its own; use solver='z3' or 'clingo'")
+        if solver == NATIVE and passes is not None:
+            raise UsageError("passes are for eager solvers; use solver='z3' or 'clingo'")
         self.trace = trace
         self.solver = solver
+        self.passes = chosen(passes)
+        self.encoding = None if encoding is None else find_encoding(encoding)
         self.limits = Limits(timeout, memory, progress=progress)
         self._asg: ASG | None = None
         self.analyse_seconds = 0.0
@@ -105,7 +128,12 @@ class Checker:
         if parts is None:
             ir = lower(asg, level)
             lap("lower")
-            solution = self._solve(ir, self._left(begin))
+            if self.solver == NATIVE:
+                solution = solve_with_engine(ir, self._left(begin))
+            else:
+                problem = expand(ir) if self.encoding is None else self.encoding.encode(asg, level)
+                lap("expand")
+                solution = solve_eagerly(problem, self.solver, self._left(begin), self.passes)
             lap("solve")
             stats.update(solution.stats)
             if solution.decided_by:
@@ -120,6 +148,9 @@ class Checker:
                 verdict = Verdict(self.trace, level, VALID, witness=made, stats=stats)
                 return self._honest(verdict)
             parts = self._parts(solution)
+            if self.encoding is not None and self.encoding.knows_more and refuted(asg, level, parts) is None:
+                told = cycle.counterexample(problem)
+                return Verdict(self.trace, level, INVALID, "by its hints", counterexample=told, stats=stats)
         else:
             lap("solve")
         # The answer is there. Explaining it may use what is left of the time, and a moment more.
@@ -141,13 +172,6 @@ class Checker:
         if self.limits.seconds is None:
             return self.limits
         return replace(self.limits, seconds=max(1e-3, self.limits.seconds - (time.monotonic() - begin)))
-
-    def _solve(self, ir: IR, limits: Limits) -> Solution:
-        if self.solver == "native":
-            return solve_with_engine(ir, limits)
-        from boomslang.solve.z3_solver import solve_z3
-
-        return solve_z3(ir, limits)
 
     def _parts(self, solution: Solution) -> Parts:
         """What a refutation used; everything, if the solver does not say."""

@@ -8,7 +8,8 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from boomslang.check import SOLVERS, Checker, Progress
+from boomslang.check import Checker, Progress
+from boomslang.cli import solving
 from boomslang.cli.certificates import Certificates
 from boomslang.cli.loading import TRACE, add_format, free_ctrl_c, load
 from boomslang.cli.report import Answer, Report, show, to_json
@@ -53,7 +54,7 @@ def add(commands: Commands) -> None:
     add_format(parser)
     add_argument("--timeout", type=_positive, metavar="S", help="give up after S seconds, reading included")
     add_argument("--memory", type=_positive, metavar="MB", help="give up beyond MB megabytes of memory")
-    add_argument("--solver", choices=SOLVERS, default="native", help="native (the default), or z3: slow")
+    solving.add(parser)
     add_argument("--stats", action="store_true", help="show where the time went, and the solver's counters")
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--json", action="store_true", help="print JSON (see docs/how-it-works.md)")
@@ -78,7 +79,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     )
     for level in LEVELS if asked is None else asked:
         certificates.prepare(level)
-    if arguments.solver == "z3":
+    if arguments.solver == "z3" or arguments.encoding is not None:
         free_ctrl_c()
     report = watched(lambda watch: _answers(arguments, asked, watch), quiet=arguments.quiet)
     for warning in report.trace.warnings if report.trace is not None else ():
@@ -139,7 +140,7 @@ class _WatchedChecker(Checker):
         self, trace: Trace, arguments: argparse.Namespace, deadline: float | None, watch: Watch
     ) -> None:
         progress: Progress = watch.solving
-        super().__init__(trace, solver=arguments.solver, memory=arguments.memory, progress=progress)
+        super().__init__(trace, memory=arguments.memory, progress=progress, **solving.options(arguments))
         self.deadline = deadline
         self.watch = watch
 

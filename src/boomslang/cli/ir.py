@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from boomslang.asg import build_asg
@@ -10,11 +11,17 @@ from boomslang.cli import exits
 from boomslang.cli.loading import TRACE, add_format, load
 from boomslang.cli.screen import Screen
 from boomslang.cli.watch import Watch, watched
+from boomslang.errors import UsageError
 from boomslang.ir import IR, lower, print_ir
 from boomslang.levels import find_level
+from boomslang.passes import PASSES, chosen, expand, optimise, print_problem
+from boomslang.solve.solution import Solution
 
 if TYPE_CHECKING:
     from boomslang.cli.main import Commands
+
+
+_SHOWN = tuple(name for name in PASSES if name != "segments")  # that one asks a solver
 
 
 def add(commands: Commands) -> None:
@@ -32,6 +39,11 @@ def add(commands: Commands) -> None:
         "--expand", action="store_true", help="write the families out; quadratic in the writers of a key"
     )
     add_format(parser)
+    parser.add_argument(
+        "--passes",
+        metavar="NAMES",
+        help="write the families out, and show what these passes leave of them: " + ",".join(_SHOWN),
+    )
     parser.set_defaults(run=run)
 
 
@@ -46,8 +58,21 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     ir, warnings = watched(work)
     for text in warnings:
         screen.warning(text)
-    for line in print_ir(ir, expand=arguments.expand):
+    for line in (
+        print_ir(ir, expand=arguments.expand) if arguments.passes is None else _after(ir, arguments.passes)
+    ):
         screen.line(line)
         if screen.closed:
             break
     return exits.VALID
+
+
+def _after(ir: IR, names: str) -> Iterator[str]:
+    """The problem after these passes, with what each of them did."""
+    wanted = [name.strip() for name in names.split(",") if name.strip()]
+    if unknown := [name for name in wanted if name not in _SHOWN]:
+        raise UsageError(f"no pass {unknown[0]!r} to show; there are: {', '.join(_SHOWN)}")
+    problem, effects = optimise(expand(ir), chosen(wanted), lambda part, limits: Solution("unknown"))
+    for effect in effects:
+        yield f"# {effect.name}: {effect}"
+    yield from print_problem(problem)

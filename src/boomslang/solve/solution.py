@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +43,7 @@ class Solution:
     """Of each key, its initial value."""
     core_transactions: Int64 | None = None
     core_reads: Int64 | None = None
-    stats: dict[str, int] = field(default_factory=dict)
+    stats: dict[str, Any] = field(default_factory=dict)
     decided_by: str = ""
     """Which step of the strategy answered."""
 

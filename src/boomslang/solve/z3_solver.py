@@ -1,4 +1,4 @@
-"""The eager back end: the expanded IR, written out for Z3.
+"""An eager back end: the expanded IR, written out for Z3.
 
 Slow and independent; that is its use. Each point is an integer, each edge a boolean that puts its source before its
 target, each superposition "exactly one", each expression itself. Nothing here knows what a read is.
@@ -9,10 +9,6 @@ from __future__ import annotations
 import time
 from typing import Any
 
-import numpy as np
-
-from boomslang.asg.graph import PRESENT, UNKNOWN_INITIAL
-from boomslang.errors import UsageError
 from boomslang.ir.expression import (
     START,
     And,
@@ -24,23 +20,23 @@ from boomslang.ir.expression import (
     InitialIs,
     Not,
     Path,
-    Superposition,
 )
 from boomslang.ir.model import IR
-from boomslang.levels.level import Point
+from boomslang.passes.problem import Problem, as_problem, solution
+from boomslang.solve.backends import EAGER
 from boomslang.solve.solution import Limits, Solution
-from boomslang.trace.model import ABSENT
 
 
-def solve_z3(ir: IR, limits: Limits | None = None) -> Solution:
-    """Decides an IR with Z3."""
-    try:
-        import z3
-    except ImportError:
-        raise UsageError("--solver z3 needs the Z3 extra: pip install 'boomslang[z3]'") from None
+def solve_z3(given: IR | Problem, limits: Limits | None = None) -> Solution:
+    """Decides an IR, or a problem made of it, with Z3."""
+    EAGER["z3"].require()
+    import z3
+
     z3.set_param("ctrl_c", False)  # leave Ctrl-C to Python
+    limits = limits or Limits()
+    stop = None if limits.seconds is None else time.monotonic() + limits.seconds
     try:
-        return _Encoding(ir, z3, limits or Limits()).solve()
+        return _Encoding(as_problem(given), z3, limits, stop).solve()
     except _OutOfTime:
         return Solution("unknown", reason="time")
 
@@ -50,20 +46,29 @@ class _OutOfTime(Exception):
 
 
 class _Encoding:
-    def __init__(self, ir: IR, z3: Any, limits: Limits) -> None:
+    def __init__(self, problem: Problem, z3: Any, limits: Limits, stop: float | None) -> None:
         self.limits = limits
-        self.stop = None if limits.seconds is None else time.monotonic() + limits.seconds
-        self.ir = ir
+        self.stop = stop
+        self.problem = problem
         self.z3 = z3
-        self.solver = z3.Solver()
-        self.place = [z3.Int(f"n{node}") for node in range(ir.graph.nodes)]
+        self.solver = z3.SimpleSolver() if problem.advice else z3.Solver()  # only that one takes advice
+        self.places: dict[int, Any] = {}
         self.atoms: dict[Atom, Any] = {}
+
+    def place(self, node: int) -> Any:
+        if node not in self.places:
+            self.places[node] = self.z3.Int(f"n{node}")
+        return self.places[node]
 
     def atom(self, e: Atom) -> Any:
         if e not in self.atoms:
             self.atoms[e] = variable = self.z3.Bool(f"a{len(self.atoms)}")
             if isinstance(e, Edge) and e.source != START:
-                self.solver.add(self.z3.Implies(variable, self.place[e.source] < self.place[e.target]))
+                self.solver.add(self.z3.Implies(variable, self.place(e.source) < self.place(e.target)))
+            if e in self.problem.fixed:
+                self.solver.add(variable == self.problem.fixed[e])
+            elif e in self.problem.advice and hasattr(self.solver, "set_initial_value"):
+                self.solver.set_initial_value(variable, self.z3.BoolVal(self.problem.advice[e]))
         return self.atoms[e]
 
     def formula(self, e: Expression) -> Any:
@@ -83,31 +88,32 @@ class _Encoding:
             raise _OutOfTime
         return left
 
-    def solve(self) -> Solution:
-        z3, graph = self.z3, self.ir.graph
-        if graph.points == 2:
-            for t in range(graph.transactions):
-                self.solver.add(self.place[2 * t] < self.place[2 * t + 1])
-        for edge in self.ir.known_edges():
-            self.solver.add(self.atom(edge))
-        for read in self.ir.read_froms():
-            if self.ir.is_known(read):
-                self.solver.add(self.atom(self.ir.wr(read.candidates[0], read)))
-        for item in self.ir.expand():
+    def encode(self) -> None:
+        z3 = self.z3
+        for a, b in self.problem.arcs():
+            self.solver.add(self.place(a) < self.place(b))
+        for s in self.problem.superpositions:
             self.seconds_left()
-            if isinstance(item, Superposition):
-                options = [self.formula(option) for option in item.options]
-                one = z3.PbEq([(option, 1) for option in options], 1) if options else z3.BoolVal(False)
-                self.solver.add(z3.Implies(self.formula(item.when), one))
-            else:
-                self.solver.add(self.formula(item))
+            options = [self.formula(option) for option in s.options]
+            one = z3.PbEq([(option, 1) for option in options], 1) if options else z3.BoolVal(False)
+            self.solver.add(z3.Implies(self.formula(s.when), one))
+        for e in self.problem.expressions:
+            self.seconds_left()
+            self.solver.add(self.formula(e))
+
+    def solve(self) -> Solution:
+        z3 = self.z3
+        start = time.perf_counter()
+        self.encode()
+        encoded = time.perf_counter()
         if (left := self.seconds_left()) is not None:
             self.solver.set("timeout", max(1, int(left * 1000)))
         if self.limits.megabytes is not None:
             self.solver.set("max_memory", max(1, int(self.limits.megabytes)))
         answer = self.solver.check()
+        stats = {"encode": encoded - start, "solve": time.perf_counter() - encoded}
         if answer == z3.unsat:
-            return Solution("invalid")
+            return Solution("invalid", stats=stats)
         if answer == z3.unknown:
             reason = str(self.solver.reason_unknown())
             word = (
@@ -117,36 +123,10 @@ class _Encoding:
                 if "memory" in reason
                 else reason
             )
-            return Solution("unknown", reason=word)
-        return self._read_off(self.solver.model())
-
-    def _read_off(self, model: Any) -> Solution:
-        """The order, the writers and the initial values of a model."""
-        ir, graph, asg = self.ir, self.ir.graph, self.ir.asg
-
-        def holds(e: Atom) -> bool:
-            return e in self.atoms and bool(self.z3.is_true(model.eval(self.atoms[e], model_completion=True)))
-
-        inside = [
-            t
-            for t in range(graph.transactions)
-            if asg.state[t] == 0 or (asg.state[t] == 1 and holds(Committed(t)))
-        ]
-        place = [int(model.eval(p, model_completion=True).as_long()) for p in self.place]
-        nodes = sorted(
-            {graph.node(t, p) for t in inside for p in (Point.BEGIN, Point.COMMIT)},
-            key=lambda n: (place[n], n),
+            return Solution("unknown", reason=word, stats=stats)
+        model = self.solver.model()
+        found = solution(
+            self.problem, lambda e: bool(z3.is_true(model.eval(self.atoms[e], model_completion=True)))
         )
-        writer = np.full(len(asg.read_key), -2, np.int64)
-        initial = asg.initial.astype(np.int64)
-        kept = set(inside)
-        for read in ir.read_froms():
-            if read.txn not in kept:
-                continue
-            taken = next(w for w in read.candidates if holds(ir.wr(w, read)))
-            writer[read.read] = taken if taken != START else -1
-            pattern = int(asg.read_value[read.read])
-            if taken == START and initial[read.key] in (UNKNOWN_INITIAL, PRESENT):
-                initial[read.key] = pattern
-        initial[initial == UNKNOWN_INITIAL] = ABSENT
-        return Solution("valid", order=np.array(nodes, np.int64), read_writer=writer, initial=initial)
+        found.stats.update(stats)
+        return found

@@ -1,0 +1,97 @@
+"""`boomslang export`: the question as text, for a solver that is not built in."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from boomslang.asg import build_asg
+from boomslang.cli import exits, solving
+from boomslang.cli.loading import TRACE, add_format, load
+from boomslang.cli.screen import Screen
+from boomslang.cli.watch import Watch, watched
+from boomslang.encodings import ENCODINGS, find_encoding
+from boomslang.errors import UsageError
+from boomslang.explain.core import first_broken
+from boomslang.ir import lower
+from boomslang.ir.expression import FALSE
+from boomslang.levels import find_level
+from boomslang.passes import Problem, chosen, expand, optimise
+from boomslang.solve.export import FORMATS
+from boomslang.solve.solution import Limits, Solution
+
+if TYPE_CHECKING:
+    from boomslang.cli.main import Commands
+
+
+def add(commands: Commands) -> None:
+    parser = commands.add_parser(
+        "export",
+        help="write the question for another solver",
+        description="Writes what an eager solver is asked about a trace at a level, as text: satisfiable if the "
+        "trace satisfies the level. smtlib is SMT-LIB 2.6 (QF_IDL); dimacs-graph is DIMACS CNF with a graph, which "
+        "is MonoSAT's GNF (see docs/how-it-works.md).",
+    )
+    parser.add_argument("trace", metavar="TRACE", help=TRACE)
+    parser.add_argument("out", metavar="OUT", help="the file to write; - for the screen")
+    parser.add_argument(
+        "--level", required=True, metavar="LEVEL", help="one isolation level (see `boomslang levels`)"
+    )
+    parser.add_argument("--to", required=True, choices=FORMATS, help="the form of the text")
+    add_format(parser)
+    solving.add_passes(parser)
+    parser.add_argument("--encoding", choices=ENCODINGS, help="as an earlier checker asked")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace, screen: Screen) -> int:
+    level = find_level(arguments.level)
+    if not level.observes:
+        raise UsageError(f"{level.name} is decided without a solver: there is nothing to export")
+    # Without being asked for, no pass: what is written should be the question, not half of the answer.
+    wanted = solving.passes(arguments) or ()
+    passes = [
+        name for name in wanted if name not in ("segments", "prioritize")
+    ]  # these need or tell a solver
+
+    def work(watch: Watch) -> tuple[Problem, list[str]]:
+        trace = load(arguments.trace, watch, format=arguments.format)
+        watch.begin("analysing")
+        asg = build_asg(trace)
+        if first_broken(asg) is not None:  # no choice is left to a solver
+            return Problem(lower(asg, level), (), (), (FALSE,)), trace.warnings
+        watch.begin("writing")
+        encode = None if arguments.encoding is None else find_encoding(arguments.encoding).encode
+        problem = expand(lower(asg, level)) if encode is None else encode(asg, level)
+        return optimise(problem, chosen(passes), _nobody)[0], trace.warnings
+
+    problem, warnings = watched(work)
+    for text in warnings:
+        screen.warning(text)
+    lines = FORMATS[arguments.to](problem)
+    if arguments.out == "-":
+        for line in lines:
+            screen.line(line)
+            if screen.closed:
+                break
+    else:
+        _write(Path(arguments.out), lines)
+    return exits.VALID
+
+
+def _nobody(problem: Problem, limits: Limits) -> Solution:
+    return Solution("unknown")
+
+
+def _write(path: Path, lines: Iterable[str]) -> None:
+    """All or nothing: a file that is there is a whole one."""
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        with part.open("w", encoding="utf-8") as file:
+            file.writelines(f"{line}\n" for line in lines)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
