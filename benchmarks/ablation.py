@@ -54,7 +54,7 @@ def main(arguments: list[str]) -> int:
         about = (
             f"A BlindW-like history of {size} transactions of 8 operations over {valid.keys} keys, 8 sessions, at "
             f"{given.level}. *construct* ends with the expanded IR, *optimise* is the passes, *left* the "
-            f"superpositions after them; `unknown` is the time limit of {given.timeout:g} s. Seconds, each line in "
+            f"superpositions after them; `unknown` is the {given.timeout:g} s limit. Seconds, each line in "
             "a fresh process."
         )
         page("ablation", "Ablation: what each pass is worth", [about], lines[:-1], arguments)

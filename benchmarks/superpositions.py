@@ -53,7 +53,7 @@ def main(arguments: list[str]) -> int:
         about = (
             f"{size} transactions of 4 operations in 8 sessions at {given.level}; fewer keys and fewer values make "
             "more superpositions. *left* are those after the passes. Total seconds, parsing included; `unknown` is "
-            f"the time limit of {given.timeout:g} s."
+            f"the {given.timeout:g} s limit."
         )
         page(
             "superpositions",
