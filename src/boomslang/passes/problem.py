@@ -110,7 +110,8 @@ def expand(ir: IR) -> Problem:
             superpositions.append(item)
         else:
             expressions.append(item)
-    fixed.update(dict.fromkeys(known, True))
+    # An order that is known says nothing of whether both committed; a read does.
+    fixed.update((edge, True) for edge in known if edge.read >= 0)
     return Problem(ir, tuple(known), tuple(superpositions), tuple(expressions), fixed)
 
 
