@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
+import os
 import random
 import resource
 import shutil
@@ -27,6 +28,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -424,9 +426,14 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--out", type=Path, default=Path("fuzz-failures"), help="folder for failing inputs")
     given = parser.parse_args(arguments)
     failures = 0
-    for name in given.format or NAMES:
+
+    def one(name: str) -> Run:
         seed = random.SystemRandom().randrange(2**40) if given.seed is None else given.seed
-        run = fuzz(find(name), given.seconds, seed, given.out)
+        return fuzz(find(name), given.seconds, seed, given.out)
+
+    names = given.format or NAMES
+    cores = ThreadPoolExecutor(os.cpu_count())  # children are processes; their threads only wait
+    for name, run in zip(names, cores.map(one, names), strict=True):
         failures += len(run.failures)
         print(f"  {name:24} {run.traces:7} traces {run.refused:7} refused {len(run.failures):3} failures", flush=True)
         for failure in run.failures:
