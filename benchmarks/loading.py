@@ -40,6 +40,7 @@ REPORT = HERE.parent / "docs" / "benchmarks-formats.md"
 LISTS = re.compile(r"\b(lists?|appends?)\b")
 SAMPLE = 3_000
 """Transactions that show how long a history has to be."""
+TIMES = 3
 
 
 # ---------------------------------------------------------------- in the child: one load
@@ -53,11 +54,12 @@ def measure(path: Path, short: Path, format: str) -> dict[str, Any]:
         start = time.perf_counter()
         size = read_bytes(path)
         read = min(read, time.perf_counter() - start)
-    start = time.perf_counter()
+    start, busy = time.perf_counter(), time.process_time()
     trace = read_trace(path, format=format)
-    load = time.perf_counter() - start
+    load, cpu = time.perf_counter() - start, time.process_time() - busy
     operations = len(trace.op_kind) + len(trace.item_key)
-    return {"bytes": size, "transactions": len(trace), "operations": operations, "read": read, "load": load}
+    counts = {"bytes": size, "transactions": len(trace), "operations": operations}
+    return {**counts, "read": read, "load": load, "cpu": cpu}
 
 
 # ---------------------------------------------------------------- in the parent: all of them
@@ -151,17 +153,20 @@ def remove(path: Path) -> None:
 
 
 def in_child(path: Path, short: Path, format: str) -> dict[str, Any]:
+    """The best of a few fresh processes."""
     command = [sys.executable, str(Path(__file__).resolve()), "--child", str(path), str(short), format]
-    child = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    line = next(line for line in child.stdout.splitlines() if line.startswith(MARK))
-    figures: dict[str, Any] = json.loads(line.removeprefix(MARK))
-    return figures
+    found: list[dict[str, Any]] = []
+    for _ in range(TIMES):
+        child = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+        line = next(line for line in child.stdout.splitlines() if line.startswith(MARK))
+        found.append(json.loads(line.removeprefix(MARK)))
+    return found[0] | {name: min(figures[name] for figures in found) for name in ("read", "load", "cpu")}
 
 
 # ---------------------------------------------------------------- showing it
 
 COLUMNS = (
-    ("format", 14), ("history", 9), ("MB", 6), ("transactions", 12), ("operations", 10), ("read s", 7), ("load s", 7),
+    ("format", 14), ("history", 9), ("MB", 6), ("transactions", 12), ("operations", 10), ("read s", 7), ("load s", 7), ("CPU s", 7),
     ("load/read", 9), ("MB/s", 7), ("operations/s", 12), ("JSON Lines = 1", 14),
 )  # fmt: skip
 
@@ -178,6 +183,7 @@ def row(load: Load, ours: Load | None) -> list[str]:
         f"{f['operations']:,}",
         f"{f['read']:.3f}",
         f"{f['load']:.3f}",
+        f"{f['cpu']:.3f}",
         f"{f['load'] / f['read']:.1f}",
         f"{size / f['load']:.0f}",
         f"{load.rate:,.0f}",
@@ -204,8 +210,9 @@ def report(found: list[Load], about: str) -> str:
         f"Measured by `python benchmarks/loading.py --write` on {about}.",
         "",
         "One history in every [format](formats.md) that can say it, long enough for a file of about the same size, each",
-        "loaded in a fresh process. *read* is the time to read the bytes and forget them, from warm memory: the",
+        f"loaded in a fresh process (the best of {TIMES}). *read* is the time to read the bytes and forget them, from warm memory: the",
         "yardstick, which no loader can beat (a file that is mapped into memory is not read until it is used).",
+        "*CPU* is what loading used, and says more than the wall clock on a busy machine.",
         "*operations* counts the elements of lists and the rows of scans too. The last column",
         "is operations a second, with those of JSON Lines as 1. *registers* are puts and gets with times, where the",
         "format has them; *lists* are appends and list reads.",
