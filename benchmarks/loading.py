@@ -166,9 +166,19 @@ def in_child(path: Path, short: Path, format: str) -> dict[str, Any]:
 # ---------------------------------------------------------------- showing it
 
 COLUMNS = (
-    ("format", 14), ("history", 9), ("MB", 6), ("transactions", 12), ("operations", 10), ("read s", 7), ("load s", 7), ("CPU s", 7),
-    ("load/read", 9), ("MB/s", 7), ("operations/s", 12), ("JSON Lines = 1", 14),
-)  # fmt: skip
+    ("format", 14),
+    ("history", 9),
+    ("MB", 6),
+    ("transactions", 12),
+    ("operations", 10),
+    ("read s", 7),
+    ("load s", 7),
+    ("CPU s", 7),
+    ("load/read", 9),
+    ("MB/s", 7),
+    ("operations/s", 12),
+    ("JSON Lines = 1", 14),
+)
 
 
 def row(load: Load, ours: Load | None) -> list[str]:
@@ -198,7 +208,9 @@ def rows(found: list[Load]) -> Iterator[list[str]]:
 
 def plain(cells: Iterable[str]) -> str:
     pairs = zip(cells, COLUMNS, strict=True)
-    return "  ".join(c.ljust(w) if name in ("format", "history") else c.rjust(w) for c, (name, w) in pairs).rstrip()
+    return "  ".join(
+        c.ljust(w) if name in ("format", "history") else c.rjust(w) for c, (name, w) in pairs
+    ).rstrip()
 
 
 def report(found: list[Load], about: str) -> str:
@@ -209,9 +221,9 @@ def report(found: list[Load], about: str) -> str:
         "",
         f"Measured by `python benchmarks/loading.py --write` on {about}.",
         "",
-        "One history in every [format](formats.md) that can say it, long enough for a file of about the same size, each",
-        f"loaded in a fresh process (the best of {TIMES}). *read* is the time to read the bytes and forget them, from warm memory: the",
-        "yardstick, which no loader can beat (a file that is mapped into memory is not read until it is used).",
+        "One history in every [format](formats.md) that can say it, long enough for a file of about the same size,",
+        f"each loaded in a fresh process (the best of {TIMES}). *read* is the time to read the bytes and forget them,",
+        "from warm memory: the yardstick, which no loader can beat (a file that is mapped into memory is not read until it is used).",
         "*CPU* is what loading used, and says more than the wall clock on a busy machine.",
         "*operations* counts the elements of lists and the rows of scans too. The last column",
         "is operations a second, with those of JSON Lines as 1. *registers* are puts and gets with times, where the",

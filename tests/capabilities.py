@@ -57,14 +57,19 @@ def history(
 ) -> Trace:
     """A transaction, and then another of its session that has this outcome."""
     b = TraceBuilder(None if initial is None else [(key, initial)])
-    for number, what, ending in ((1, first, "committed"), (2, then or (lambda t, key: t.put(key + key, 2)), outcome)):
+    for number, what, ending in (
+        (1, first, "committed"),
+        (2, then or (lambda t, key: t.put(key + key, 2)), outcome),
+    ):
         times: Any = {} if clock is None else {"begin": 10 * number, "end": 10 * number + 1}
         with b.transaction("1", outcome=ending, **times) as t:  # type: ignore[arg-type]
             what(t, key)
     return b.build() if clock is None else replace(b.build(), clocks=[clock])
 
 
-def carries(format: Format, ways: list[dict[str, Any]], clocks: Iterable[str | None] = (None, "", CLOCK)) -> bool:
+def carries(
+    format: Format, ways: list[dict[str, Any]], clocks: Iterable[str | None] = (None, "", CLOCK)
+) -> bool:
     """Some formats know only numbers as keys, some only names, and some nothing without times."""
     return any(
         all(loss.minor for loss in format.losses(history(key, clock, **way)))
@@ -77,7 +82,10 @@ def capabilities() -> Iterator[str]:
     yield f"| --- |{' :-: |' * (1 + len(FEATURES))}"
     for format in FORMATS:
         if format.write is not None:
-            found = [carries(format, [{}], ("", CLOCK)), *(carries(format, ways) for ways in FEATURES.values())]
+            found = [
+                carries(format, [{}], ("", CLOCK)),
+                *(carries(format, ways) for ways in FEATURES.values()),
+            ]
             yield f"| `{format.name}` | {' | '.join('yes' if yes else '-' for yes in found)} |"
 
 

@@ -73,8 +73,10 @@ HAND_MADE: dict[str, list[bytes | Input]] = {
         b'{"session": "s", "txn": 1, "op": "commit", "return": 9}\n'
         b'{"session": "t", "txn": "a", "op": "commit", "error": "timeout"}\n',
         {
-            "c2.jsonl": b'{"boomslang": 1, "clock": "a"}\n{"op": "begin"}\n{"op": "put", "key": 1, "value": 2}\n{"op": "commit"}\n',
-            "c10.jsonl": b'{"txn": 4, "op": "begin"}\n{"txn": 4, "op": "get", "key": 1, "absent": true}\n{"op": "abort"}\n',
+            "c2.jsonl": b'{"boomslang": 1, "clock": "a"}\n'
+            b'{"op": "begin"}\n{"op": "put", "key": 1, "value": 2}\n{"op": "commit"}\n',
+            "c10.jsonl": b'{"txn": 4, "op": "begin"}\n'
+            b'{"txn": 4, "op": "get", "key": 1, "absent": true}\n{"op": "abort"}\n',
         },
     ],
     "viper": [
@@ -96,7 +98,7 @@ HAND_MADE: dict[str, list[bytes | Input]] = {
         b"{:index 0, :type :invoke, :process 0, :time 5, :f :txn, :value [[:append :x 1] [:r :y nil]]}\n"
         b"{:index 1, :type :invoke, :process 1, :time 6, :f :txn, :value [[:r :x nil] [:append :y 2]]}\n"
         b"{:index 2, :type :ok, :process 0, :time 7, :f :txn, :value [[:append :x 1] [:r :y []]]}\n"
-        b"{:index 3, :type :info, :process :nemesis, :f :start, :value #{1 2}, :error \"a\\n\"}\n"
+        b'{:index 3, :type :info, :process :nemesis, :f :start, :value #{1 2}, :error "a\\n"}\n'
         b'{:index 4, :type :info, :process 1, :f :txn, :value [[:r :x nil] [:append :y 2]], :error [:x #inst "2"]}\n'
         b"{:index 5, :type :invoke, :process 2, :f :txn, :value [[:r :x nil]]}\n"
         b"{:index 6, :type :ok, :process 2, :f :txn, :value [[:r :x [1]]]}\n",
@@ -135,46 +137,143 @@ HAND_MADE: dict[str, list[bytes | Input]] = {
 
 TOKENS: dict[str, list[bytes]] = {
     "jsonl": [
-        *(b'"op": "%s", ' % op for op in b"begin commit abort put get delete scan iterator next append list".split()),
-        b'"key": 1, ', b'"value": null, ', b'"txn": 1, ', b'"session": "s", ', b'"items": [[1, 2]], ', b'"end": true, ',
-        b'"elements": [], ', b'"from": 1, ', b'"to": 2, ', b'"invoke": 3, ', b'"return": -1, ', b'"error": "x", ',
-        b'"found": false, ', b'"iterator": 7, ', b'"initial": true, ', b'{"boomslang": 1, "initial": "unknown"}\n',
+        *(
+            b'"op": "%s", ' % op
+            for op in b"begin commit abort put get delete scan iterator next append list".split()
+        ),
+        b'"key": 1, ',
+        b'"value": null, ',
+        b'"txn": 1, ',
+        b'"session": "s", ',
+        b'"items": [[1, 2]], ',
+        b'"end": true, ',
+        b'"elements": [], ',
+        b'"from": 1, ',
+        b'"to": 2, ',
+        b'"invoke": 3, ',
+        b'"return": -1, ',
+        b'"error": "x", ',
+        b'"found": false, ',
+        b'"iterator": 7, ',
+        b'"initial": true, ',
+        b'{"boomslang": 1, "initial": "unknown"}\n',
     ],
     "viper": [
-        b'["w", 1, 0, true], ', b'["r", 1, 0, false], ', b'["d", 1, 2, 3, false, true], ', b'"nil"', b'"isInitial": true, ',
-        b'["i", "k", 5, 0, true, true], ', b'["range", "nil", "nil", [], []], ', b'"preBeginTS": 3, ', b'{"value": []}\n',
-        b'{"id": 1, "val": 0}, ', b"-9223372036854775808", b'"postCommitTS": -1, ',
+        b'["w", 1, 0, true], ',
+        b'["r", 1, 0, false], ',
+        b'["d", 1, 2, 3, false, true], ',
+        b'"nil"',
+        b'"isInitial": true, ',
+        b'["i", "k", 5, 0, true, true], ',
+        b'["range", "nil", "nil", [], []], ',
+        b'"preBeginTS": 3, ',
+        b'{"value": []}\n',
+        b'{"id": 1, "val": 0}, ',
+        b"-9223372036854775808",
+        b'"postCommitTS": -1, ',
     ],
     "jepsen-edn": [
-        b":type :ok ", b":type :info ", b":process 0 ", b":value ", b"[:append 1 1] ", b"[:r 1 nil] ", b"[:r 1 [1 1]] ",
-        b"#_", b"#{", b"#inst ", b"nil ", b":f :txn ", b"\\a ", b'"', b";", b":index 0 ", b"1e400 ", b"7N ", b"##NaN ", b"^{}",
+        b":type :ok ",
+        b":type :info ",
+        b":process 0 ",
+        b":value ",
+        b"[:append 1 1] ",
+        b"[:r 1 nil] ",
+        b"[:r 1 [1 1]] ",
+        b"#_",
+        b"#{",
+        b"#inst ",
+        b"nil ",
+        b":f :txn ",
+        b"\\a ",
+        b'"',
+        b";",
+        b":index 0 ",
+        b"1e400 ",
+        b"7N ",
+        b"##NaN ",
+        b"^{}",
     ],
     "jepsen-json": [
-        b'"type":"ok",', b'"type":"info",', b'"process":0,', b'"value":[],', b'["append",1,1],', b'["r",1,null],',
-        b'["r",1,[1,1]],', b'"index":0,', b'"time":-1,', b"null", b"1e400,", b'"f":"txn",',
+        b'"type":"ok",',
+        b'"type":"info",',
+        b'"process":0,',
+        b'"value":[],',
+        b'["append",1,1],',
+        b'["r",1,null],',
+        b'["r",1,[1,1]],',
+        b'"index":0,',
+        b'"time":-1,',
+        b"null",
+        b"1e400,",
+        b'"f":"txn",',
     ],
     "timekiller": [
-        b'{"t": "a", "k": 1, "v": 1}, ', b'{"t": "r", "k": 1, "v": [1, 1]}, ', b'"sts": {"p": 1, "l": 5}, ', b'"tid": 1, ',
-        b'"v": null, ', b'"sid": -1, ', b'{"t": "w", "k": 3, "v": 0}, ', b'"p": "99999999999999999999", ',
+        b'{"t": "a", "k": 1, "v": 1}, ',
+        b'{"t": "r", "k": 1, "v": [1, 1]}, ',
+        b'"sts": {"p": 1, "l": 5}, ',
+        b'"tid": 1, ',
+        b'"v": null, ',
+        b'"sid": -1, ',
+        b'{"t": "w", "k": 3, "v": 0}, ',
+        b'"p": "99999999999999999999", ',
     ],
     "dbcop-json": [
-        b'{"Write": {"variable": 0, "version": 0}}, ', b'{"Read": {"variable": 0, "version": 0}}, ', b'"committed": false, ',
-        b'"events": [], ', b"[], ", b"18446744073709551616", b"null",
+        b'{"Write": {"variable": 0, "version": 0}}, ',
+        b'{"Read": {"variable": 0, "version": 0}}, ',
+        b'"committed": false, ',
+        b'"events": [], ',
+        b"[], ",
+        b"18446744073709551616",
+        b"null",
     ],
-    "dbcop-hist": [b"[x:=0] ", b"x==0 ", b"x==? ", b"!", b"---\n", b"// ", b"[", b"] ", b"18446744073709551616"],
-    "text": [b"r(1,0,0,0)\n", b"w(1,0,1,-1)\n", b"w(1,0,0,-2)\n", b"\r", b"-1", b"99999999999999999999", b"(", b",,"],
+    "dbcop-hist": [
+        b"[x:=0] ",
+        b"x==0 ",
+        b"x==? ",
+        b"!",
+        b"---\n",
+        b"// ",
+        b"[",
+        b"] ",
+        b"18446744073709551616",
+    ],
+    "text": [
+        b"r(1,0,0,0)\n",
+        b"w(1,0,1,-1)\n",
+        b"w(1,0,0,-2)\n",
+        b"\r",
+        b"-1",
+        b"99999999999999999999",
+        b"(",
+        b",,",
+    ],
     "awdit": [b"r 1 0\n", b"w 1 0\n", b"---\n", b"===\n", b"-", b"=", b"99999999999999999999 ", b"\r"],
     "cobra": [
-        b"S" + b"\0" * 7 + b"\1", b"C" + b"\0" * 7 + b"\1", b"A" + b"\0" * 7 + b"\1", b"W" + b"\0" * 24, b"R" + b"\0" * 32,
-        b"\0\0\0\0\xbe\xbe\xeb\xee", b"\0\0\0\0\xde\xad\xbe\xef", b"\0\0\0\0\xab\xcd\xef\xab", b"\0\0\0\0\xab\xdd\xef\xee",
+        b"S" + b"\0" * 7 + b"\1",
+        b"C" + b"\0" * 7 + b"\1",
+        b"A" + b"\0" * 7 + b"\1",
+        b"W" + b"\0" * 24,
+        b"R" + b"\0" * 32,
+        b"\0\0\0\0\xbe\xbe\xeb\xee",
+        b"\0\0\0\0\xde\xad\xbe\xef",
+        b"\0\0\0\0\xab\xcd\xef\xab",
+        b"\0\0\0\0\xab\xdd\xef\xee",
     ],
     "dbcop-bincode": [
-        b"\0" * 8, b"\1" + b"\0" * 7, b"\xff" * 8, b"\0" * 7 + b"\x80", b"\1", b"\0", b"\2", b"\0" * 4 + b"\1" + b"\0" * 3,
+        b"\0" * 8,
+        b"\1" + b"\0" * 7,
+        b"\xff" * 8,
+        b"\0" * 7 + b"\x80",
+        b"\1",
+        b"\0",
+        b"\2",
+        b"\0" * 4 + b"\1" + b"\0" * 3,
         b"\1" + b"\0" * 16 + b"\1",
     ],
     "arrow": [b"ARROW1", b"\xff" * 4, b"\0" * 8, b"\xff" * 8, b"\x80"],
     "parquet": [b"PAR1", b"\xff" * 4, b"\0" * 8, b"\x15", b"\x80"],
-}  # fmt: skip
+}
 TOKENS["dbcop-bincode-committed"] = TOKENS["dbcop-bincode"]
 
 MIXES = (
@@ -257,7 +356,9 @@ def damaged(data: bytes, tokens: list[bytes], rng: random.Random) -> bytes:
             case 5:
                 out[at:at] = out[rng.randrange(len(out) + 1) :][: rng.randint(1, 80)]
             case 6:
-                out[at : at + 8] = rng.choice((b"\xff" * 8, b"\0" * 8, b"\x7f" + b"\xff" * 7, bytes(out[at : at + 8])[::-1]))
+                out[at : at + 8] = rng.choice(
+                    (b"\xff" * 8, b"\0" * 8, b"\x7f" + b"\xff" * 7, bytes(out[at : at + 8])[::-1])
+                )
             case 7:
                 lines = bytes(out).split(b"\n")
                 i, j = rng.randrange(len(lines)), rng.randrange(len(lines))
@@ -398,13 +499,17 @@ def fuzz(format: Format, seconds: float, seed: int, out: Path, most: int = 10) -
             try:
                 said = json.loads(child.stdout)
             except ValueError:
-                died = signal.Signals(-child.returncode).name if child.returncode < 0 else str(child.returncode)
+                died = (
+                    signal.Signals(-child.returncode).name if child.returncode < 0 else str(child.returncode)
+                )
                 slow = f"no answer within {SECONDS:g} seconds" if died == "SIGALRM" else f"a crash: {died}"
                 said = {"wrong": f"{slow}\n{child.stderr[-2000:]}".strip()}
             run.traces += said.get("traces", 0)
             run.refused += said.get("refused", 0)
             if "wrong" in said:
-                run.failures.append(f"seed {seed}: {said['wrong']}\n  the input is in {kept(name, out, format, seed)}")
+                run.failures.append(
+                    f"seed {seed}: {said['wrong']}\n  the input is in {kept(name, out, format, seed)}"
+                )
     return run
 
 
@@ -439,7 +544,10 @@ def main(arguments: list[str]) -> int:
     cores = ThreadPoolExecutor(os.cpu_count())  # children are processes; their threads only wait
     for name, run in zip(names, cores.map(one, names), strict=True):
         failures += len(run.failures)
-        print(f"  {name:24} {run.traces:7} traces {run.refused:7} refused {len(run.failures):3} failures", flush=True)
+        print(
+            f"  {name:24} {run.traces:7} traces {run.refused:7} refused {len(run.failures):3} failures",
+            flush=True,
+        )
         for failure in run.failures:
             print(failure)
     return 1 if failures else 0

@@ -10,7 +10,18 @@ from pathlib import Path
 
 import fuzz_formats
 import pytest
-from fuzz_formats import HAND_MADE, NAMES, TOKENS, Input, Wrong, damaged_input, examine, fuzz, good_file, put_down
+from fuzz_formats import (
+    HAND_MADE,
+    NAMES,
+    TOKENS,
+    Input,
+    Wrong,
+    damaged_input,
+    examine,
+    fuzz,
+    good_file,
+    put_down,
+)
 
 from boomslang.trace import Trace, TraceBuilder, TraceError
 from boomslang.trace.formats import FORMATS, Format, find
