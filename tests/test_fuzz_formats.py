@@ -6,6 +6,7 @@ import random
 import shutil
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import fuzz_formats
@@ -25,6 +26,8 @@ from fuzz_formats import (
 
 from boomslang.trace import Trace, TraceBuilder, TraceError
 from boomslang.trace.formats import FORMATS, Format, find
+from boomslang.trace.rules import check_rules
+from boomslang.trace.scalars import Scalars
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -114,3 +117,38 @@ def test_crashes_and_endless_loops_leave_their_input(
     assert len(run.failures) == 1 and told in run.failures[0]
     assert (tmp_path / "out" / "text-6").exists()
     assert str(tmp_path) not in sys.path
+
+
+# --- what it found
+
+
+def test_a_number_of_a_transaction_comes_once_in_a_cobra_log(tmp_path: Path) -> None:
+    number = (7).to_bytes(8, "big")
+    (tmp_path / "T1.log").write_bytes((b"S" + number + b"C" + number) * 2)
+    with pytest.raises(
+        TraceError, match=r"T1.log:3: found a second transaction 7; expected each number once"
+    ):
+        find("cobra").read(tmp_path, lambda: None)
+
+
+def test_without_a_name_the_transaction_before_has_ended() -> None:
+    b = TraceBuilder()
+    for name, outcome in ((1, "unknown"), (2, "committed")):
+        with b.transaction("1", name=name, outcome=outcome) as t:  # type: ignore[arg-type]
+            t.put(1, name)
+    trace = b.build()
+    check_rules(trace, "f")
+    with pytest.raises(
+        TraceError, match=r"a transaction without a name after one of unknown outcome \(row 1\)"
+    ):
+        check_rules(replace(trace, names=Scalars.of([1, None])), "f")
+
+
+@pytest.mark.parametrize("name", ["text", "awdit", "dbcop-hist"])
+def test_no_file_without_transactions_is_written(name: str) -> None:
+    b = TraceBuilder()
+    with b.transaction("1") as t:
+        t.append("x", 1)
+    assert "everything: no transaction is left" in [
+        loss.what for loss in find(name).losses(b.build()) if loss.fatal
+    ]
