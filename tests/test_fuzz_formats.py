@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import fuzz_formats
+import numpy as np
 import pytest
 from fuzz_formats import (
     HAND_MADE,
@@ -141,7 +142,7 @@ def test_without_a_name_the_transaction_before_has_ended() -> None:
     with pytest.raises(
         TraceError, match=r"a transaction without a name after one of unknown outcome \(row 1\)"
     ):
-        check_rules(replace(trace, names=Scalars.of([1, None])), "f")
+        check_rules(replace(trace, names=Scalars.of([1, None]), txn_name=np.arange(2, dtype=np.int32)), "f")
 
 
 @pytest.mark.parametrize("name", ["text", "awdit", "dbcop-hist"])
