@@ -11,7 +11,7 @@ CXX := $(firstword $(foreach name,c++ g++ clang++,$(shell command -v $(name) 2>/
 endif
 export CXX
 BIN := $(VENV)/bin
-SOURCES := pyproject.toml CMakeLists.txt $(wildcard native/*/*.cpp native/*/*.hpp)
+SOURCES := pyproject.toml CMakeLists.txt $(wildcard $(foreach depth,* */* */*/*,native/$(depth).cpp native/$(depth).hpp))
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help demo test test-full fuzz bench lint docs clean
@@ -20,7 +20,8 @@ help:
 	@echo 'make demo        check a history that is valid and one that is not'
 	@echo 'make test        the tests (a few minutes)'
 	@echo 'make test-full   all tests, the long ones too'
-	@echo 'make fuzz        random histories, every opinion compared (MINUTES=$(MINUTES))'
+	@echo 'make fuzz        random histories, every opinion compared (MINUTES=$(MINUTES)); then damaged files,'
+	@echo '                 a tenth of that time for each format'
 	@echo 'make bench       measure (BENCH=quick for the quick ones; BENCH="all --list" shows what there is)'
 	@echo 'make lint        ruff and mypy'
 	@echo 'make docs        write the generated parts of the documentation again'
@@ -42,10 +43,16 @@ test-full: $(VENV)/.test
 	@$(BIN)/python -m pytest
 
 fuzz: $(VENV)/.test
-	@$(BIN)/python tests/fuzz.py --minutes $(MINUTES)
+	@code=0; \
+	$(BIN)/python tests/fuzz.py --minutes $(MINUTES) || code=1; \
+	$(BIN)/python tests/fuzz_formats.py --seconds $$(awk 'BEGIN { print 6 * $(MINUTES) }') || code=1; \
+	exit $$code
 
-bench: $(VENV)/.built
+# Arrow, one of the formats that are loaded, comes with the tests.
+bench: $(VENV)/.test
 	@$(BIN)/python benchmarks/run.py $(BENCH)
+	@$(if $(filter --list,$(BENCH)),,$(BIN)/python benchmarks/loading.py \
+	    $(if $(filter quick,$(BENCH)),--megabytes 3) $(filter --write,$(BENCH)))
 
 lint: $(VENV)/.lint
 	@$(BIN)/ruff check .

@@ -26,6 +26,7 @@ from boomslang.trace import read_trace
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "benchmarks"))
 
 import cases
+import loading
 import run
 import simulate
 from simulate import RANDOMBENCH, History
@@ -379,3 +380,23 @@ def test_every_case_is_named_once() -> None:
     for group in cases.GROUPS.values():
         names = Counter((case.name, case.level) for case in group())
         assert [name for name, count in names.items() if count > 1] == []
+
+
+@pytest.mark.parametrize(("only", "histories"), [("text", 1), ("jepsen-edn", 2), ("dbcop-hist", 1)])
+def test_every_format_is_loaded(
+    only: str, histories: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loading, "TIMES", 1)
+    monkeypatch.setattr(loading, "SAMPLE", 100)
+    found = list(loading.loads(0.02, only, tmp_path))
+    assert [load.format for load in found] == [only] * histories
+    assert all(5_000 < load.figures["bytes"] < 80_000 and load.figures["operations"] for load in found)
+    assert not list(tmp_path.iterdir())
+
+
+def test_loading_is_compared_with_json_lines() -> None:
+    figures = {"bytes": 30_000_000, "transactions": 1_000, "operations": 8_000, "read": 0.01, "cpu": 0.5}
+    found = [loading.Load("jsonl", "registers", figures | {"load": 1.0})]
+    found += [loading.Load("text", "registers", figures | {"load": 0.5})]
+    page = loading.report(found, "a machine")
+    assert "| 0.500 | 0.500 | 50.0 | 60 | 16,000 | 2.00 |" in page

@@ -1,7 +1,7 @@
 """The documentation says what the program does: every example is run, every generated part is made again.
 
 - A `console` block holds commands after `$` and what they print; times are not compared.
-- A block `json file=NAME` is a file that later commands of the page read.
+- A block such as `json file=NAME` is a file that later commands of the page read.
 - A block with `>>>` is Python.
 - What stands between `<!-- generated: NAME -->` and `<!-- end -->` is made from the code.
 
@@ -22,6 +22,7 @@ from pathlib import Path
 
 import pytest
 from anomalies import CASES
+from capabilities import capabilities, signs
 from levels_apart import POOL, notation, telling
 
 from boomslang.levels import (
@@ -157,6 +158,8 @@ PARTS: dict[str, Callable[[], Iterator[str]]] = {
     "apart": apart,
     "histories": histories,
     "short-levels": short_levels,
+    "formats": signs,
+    "capabilities": capabilities,
 }
 
 

@@ -149,6 +149,8 @@ class _Rules:
         self.none(
             ~named & (t.txn_session < 0), "a transaction with neither a session nor a name", "one of the two"
         )
+        if not named.all():
+            self._nameless(named)
         rows = np.flatnonzero(named)
         code = (t.txn_session[rows].astype(np.int64) << 32) | t.txn_name[rows]
         if not (np.diff(code) > 0).all():
@@ -158,6 +160,19 @@ class _Rules:
                 self.refuse(
                     f"two transactions of a session with the name {t.names[again]!r}", "one of each name"
                 )
+
+    def _nameless(self, named: Mask) -> None:
+        """Without a name the begin of a transaction shows only where the one before it in its session has ended."""
+        t = self.t
+        order = np.argsort(t.txn_session, kind="stable")
+        before, after = order[:-1], order[1:]
+        wrong = np.zeros(len(t), bool)
+        wrong[after] = (
+            (t.txn_session[before] == t.txn_session[after])
+            & (t.txn_outcome[before] == Outcome.UNKNOWN)
+            & ~named[after]
+        )
+        self.none(wrong, "a transaction without a name after one of unknown outcome", "a name")
 
     # --- operations
 

@@ -84,7 +84,7 @@ def _unrecognised(sample: Sample) -> TraceError:
         )
     return TraceError(
         f"found a file of no known format, which starts with {_start(sample)}; expected one of {signs}; "
-        "fix: check the path; name the format with --format to see what is wrong with it",
+        "fix: check the path; name the format with --format to see what is wrong with it (see docs/formats.md)",
         shown(sample.path),
     )
 

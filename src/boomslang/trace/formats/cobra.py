@@ -132,6 +132,16 @@ def _read_log(path: str, data: bytes, warnings: list[str]) -> _Log:
             row + 1,
         )
 
+    _, first = np.unique(txn_id, return_index=True)
+    if len(first) < count:
+        again = int(np.setdiff1d(np.arange(count), first)[0])
+        raise TraceError(
+            f"found a second transaction {int(txn_id[again])}; expected each number once in a log; "
+            "fix: check that the log is one run's",
+            path,
+            int(begin[again]) + 1,
+        )
+
     ops = np.flatnonzero((tag == WRITE) | (tag == READ))
     is_read = tag[ops] == READ
     key, value = np.empty(len(ops), np.int64), np.empty(len(ops), np.int64)

@@ -369,13 +369,14 @@ class _Reading:
         used: list[NDArray[Any]] = [c for c in (trace.txn_ctx, trace.op_ctx) if c is not None]
         if not used:
             return
+        decoder = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_refuse)
         for n, text in enumerate(np.unique(np.concatenate(used)).tolist()):
             if n % 10_000 == 0:
                 self.check()
             if text < 0:
                 continue
             try:
-                hint = json.loads(trace.texts.text(text), object_pairs_hook=_object, parse_constant=_refuse)
+                hint = decoder.decode(trace.texts.text(text))
             except (ValueError, RecursionError):
                 hint = None
             if not isinstance(hint, dict):

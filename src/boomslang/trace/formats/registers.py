@@ -170,6 +170,8 @@ class Registers:
             lost.append(Loss("hints (ctx)"))
         if trace.initial_mode == Initial.UNKNOWN:
             lost.append(Loss("that the initial state is unknown", fatal=True))
+        if not self.sessions():
+            lost.append(Loss("everything: no transaction is left", fatal=True))
         lose(len(self.loaded), "the initial state: {} would be written by a transaction of its own", "key")
         lose(rows(self.kept & (trace.txn_session < 0)), "that {} had no session: each gets one of its own")
         return lost

@@ -86,12 +86,14 @@ def _unwritten_is_initial(trace: Trace) -> Trace:
         joined: Int64 = key.astype(np.int64) * width + value
         return joined
 
-    read = np.unique(
+    # Sorted, and merged by hand: NumPy's sets take many times as long on pairs.
+    read = np.sort(
         np.concatenate(
             [pairs(trace.op_key[gets], trace.op_value[gets]), pairs(trace.item_key, trace.item_value)]
         )
     )
-    unwritten = np.setdiff1d(read, pairs(trace.op_key[puts], trace.op_value[puts]))
+    written = np.append(np.sort(pairs(trace.op_key[puts], trace.op_value[puts])), np.int64(-1))
+    unwritten = np.unique(read[written[np.searchsorted(written[:-1], read)] != read])
     key, values = np.unique(unwritten // width, return_counts=True)
     initial = unwritten[np.isin(unwritten // width, key[values == 1])]
     initial = initial[initial % width != zero(trace.values)]
@@ -179,8 +181,6 @@ def losses(trace: Trace) -> list[Loss]:
         lost.append(Loss(f"{counted(number, 'delete')} without the value that was deleted", fatal=True))
     if number := sum(_bounds(trace, r) is None for r in ranges):
         lost.append(Loss(f"{counted(number, 'scan')} with bounds that cannot be written", fatal=True))
-    if trace.initial_mode == Initial.GIVEN and not len(said.sessions()):
-        lost.append(Loss("everything: there are no transactions", fatal=True))
     if said.times and any(trace.clocks):
         lost.append(Loss("the name of the clock", minor=True))
     if said.times and ((trace.txn_begin == -1) | (trace.txn_end == -1)).any():
