@@ -110,7 +110,9 @@ def expand(ir: IR) -> Problem:
             superpositions.append(item)
         else:
             expressions.append(item)
-    fixed.update(dict.fromkeys(known, True))
+    # An order that is known says nothing of whether both committed; a read does.
+    doubtful = {ir.graph.node(int(t), p) for t in np.flatnonzero(ir.asg.state != 0) for p in Point}
+    fixed.update({e: True for e in known if e.read >= 0 or not {e.source, e.target} & doubtful})
     return Problem(ir, tuple(known), tuple(superpositions), tuple(expressions), fixed)
 
 
