@@ -18,6 +18,9 @@ enum Kind : uint8_t { PUT, GET, DELETE, SCAN, ITERATOR, NEXT, BEGIN, COMMIT, ABO
 enum Flag : uint8_t { FOUND = 1, NOTHING = 2, ERROR = 4, END = 8 };
 enum Outcome : uint8_t { COMMITTED, ABORTED, UNKNOWN };
 enum ReadKind : uint8_t { ITEM, PREDICATE };
+// What a read sees of its own transaction's earlier writes: its own latest one; what others wrote, as if it had not
+// written; or either.
+enum OwnWrites : uint8_t { MUST_SEE, EXTERNAL, EITHER };
 
 struct Columns {
     int32_t keys = 0;
@@ -31,6 +34,7 @@ struct Columns {
     std::span<const int64_t> key_rank;
     std::span<const uint8_t> key_type;
     std::span<const int32_t> init;  // of each key
+    OwnWrites own_writes = MUST_SEE;
 };
 
 struct Writes {  // sorted by (key, value, transaction)
@@ -70,6 +74,7 @@ struct Extracted {
     Reads reads;
     Internal internal;
     Lists lists;
+    int64_t own_seen = 0, own_missed = 0;  // reads of keys that the transaction had written: its own value, or another
 };
 
 Extracted extract(const Columns& columns, Limits& limits);

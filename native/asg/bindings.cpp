@@ -18,8 +18,9 @@ NB_MODULE(_analyse, m) {
         [](int32_t keys, In<int64_t> txn_ops, In<uint8_t> txn_outcome, In<uint8_t> op_kind, In<uint8_t> op_flags,
            In<int32_t> op_key, In<int32_t> op_value, In<int32_t> op_range, In<int32_t> range_lo, In<int32_t> range_hi,
            In<int64_t> range_items, In<int32_t> item_key, In<int32_t> item_value, In<int64_t> key_rank,
-           In<uint8_t> key_type, In<int32_t> init, double seconds, double megabytes) {
+           In<uint8_t> key_type, In<int32_t> init, uint8_t own_writes, double seconds, double megabytes) {
             Columns c;
+            c.own_writes = OwnWrites(own_writes);
             c.keys = keys, c.txn_ops = view(txn_ops), c.txn_outcome = view(txn_outcome), c.op_kind = view(op_kind);
             c.op_flags = view(op_flags), c.op_key = view(op_key), c.op_value = view(op_value);
             c.op_range = view(op_range), c.range_lo = view(range_lo), c.range_hi = view(range_hi);
@@ -37,6 +38,7 @@ NB_MODULE(_analyse, m) {
             d["internal"] = nb::make_tuple(out(std::move(e.internal.txn)), out(std::move(e.internal.op)),
                                            out(std::move(e.internal.key)), out(std::move(e.internal.seen)),
                                            out(std::move(e.internal.own)));
+            d["own_seen"] = e.own_seen, d["own_missed"] = e.own_missed;
             Lists& l = e.lists;
             d["lists"] = nb::make_tuple(out(std::move(l.of)), out(std::move(l.length)), out(std::move(l.key)),
                                         out(std::move(l.start)), out(std::move(l.txn)));
@@ -45,7 +47,7 @@ NB_MODULE(_analyse, m) {
         nb::arg("keys"), nb::arg("txn_ops"), nb::arg("txn_outcome"), nb::arg("op_kind"), nb::arg("op_flags"),
         nb::arg("op_key"), nb::arg("op_value"), nb::arg("op_range"), nb::arg("range_lo"), nb::arg("range_hi"),
         nb::arg("range_items"), nb::arg("item_key"), nb::arg("item_value"), nb::arg("key_rank"), nb::arg("key_type"),
-        nb::arg("init"), nb::arg("seconds"), nb::arg("megabytes"));
+        nb::arg("init"), nb::arg("own_writes"), nb::arg("seconds"), nb::arg("megabytes"));
     m.def(
         "link",
         [](In<uint8_t> outcome, In<int64_t> read_start, In<int32_t> read_key, In<int32_t> read_value,

@@ -81,7 +81,15 @@ struct Walk {
     void observe(int32_t key, int32_t pattern, ReadKind kind, int32_t op) {
         if (!observing) return;
         if (own_txn[size_t(key)] != txn) return external(key, pattern, kind, op);
-        if (!fits(own_value[size_t(key)], pattern)) broken(key, pattern, own_value[size_t(key)], op);
+        after_own(key, pattern, kind, op, own_value[size_t(key)]);
+    }
+
+    // A read of a key that the transaction had written.
+    void after_own(int32_t key, int32_t pattern, ReadKind kind, int32_t op, int32_t own) {
+        bool seen = fits(own, pattern);
+        ++(seen ? out.own_seen : out.own_missed);
+        if (c.own_writes == EXTERNAL || (c.own_writes == EITHER && !seen)) return external(key, pattern, kind, op);
+        if (!seen) broken(key, pattern, own, op);
     }
 
     // An own write made while the iterator is open may or may not be seen by it.
@@ -102,7 +110,7 @@ struct Walk {
             }
         }
         if (!before) return external(key, pattern, kind, op);
-        if (!fits(value_before, pattern)) broken(key, pattern, value_before, op);
+        after_own(key, pattern, kind, op, value_before);
     }
 
     template <class F>
@@ -136,12 +144,18 @@ struct Walk {
         int64_t first = c.range_items[range], last = c.range_items[range + 1];
         limits.step(uint32_t(last - first) / 8 + 1);
         if (own_txn[size_t(key)] == txn) {
-            for (int64_t o = op; o-- > c.txn_ops[txn];) {
+            int64_t all = last;
+            bool ends_with_own = true;
+            for (int64_t o = op; ends_with_own && o-- > c.txn_ops[txn];) {
                 if (c.op_kind[o] != APPEND || c.op_key[o] != key || c.op_flags[o] & ERROR) continue;
-                if (last == first || c.item_value[last - 1] != c.op_value[o])
-                    return broken(key, last == first ? ABSENT : c.item_value[last - 1], own_value[size_t(key)], op);
-                --last;
+                ends_with_own = last > first && c.item_value[last - 1] == c.op_value[o];
+                if (ends_with_own) --last;
             }
+            ++(ends_with_own ? out.own_seen : out.own_missed);
+            // An element is appended once, so a list that ends with one's own appends shows them.
+            if (ends_with_own ? c.own_writes == EXTERNAL : c.own_writes == MUST_SEE)
+                return broken(key, last == first ? ABSENT : c.item_value[last - 1], own_value[size_t(key)], op);
+            if (!ends_with_own) last = all;
         }
         lists.push_back({int64_t(out.reads.key.size()), op, int32_t(last - first)});
         external(key, last == first ? ABSENT : c.item_value[last - 1], ITEM, op);

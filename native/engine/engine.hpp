@@ -142,6 +142,7 @@ private:
     bool take_given();
     bool satisfied(Lit l);
     int32_t violated_given();
+    bool given_read_holds(int32_t r, int32_t& last);
     std::vector<int32_t> given_;
 
     // --- search.cpp: clause learning

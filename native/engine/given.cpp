@@ -69,6 +69,16 @@ bool Engine::satisfied(Lit l) {
     return holds != bool(l & 1);
 }
 
+// Without such clauses any candidate will do that the read sees. With them it may be settled whom it takes, or that it
+// does not take somebody.
+bool Engine::given_read_holds(int32_t r, int32_t& last) {
+    int32_t taken = source(r);
+    last = p_.read_strong[r] ? last_writer(r) : -1;
+    if (taken == -2) return false;
+    if (p_.read_strong[r]) return taken == (last < 0 ? -1 : p_.write_txn[last]);
+    return taken < 0 || (active(taken) && order_.pos[size_t(order_.commit_of(taken))] < read_pos(r));
+}
+
 int32_t Engine::violated_given() {
     for (int32_t id : given_) {
         const Clause& c = clauses_[size_t(id)];

@@ -63,7 +63,9 @@ void Engine::sweep() {
                 bool fits = w >= 0 ? matches(p_.write_value[w], p_.read_value[r])
                                    : initial_matches(key, p_.read_value[r]);
                 int32_t ignored;
-                if (!fits && (p_.read_strong[r] || !read_holds(int32_t(r), ignored))) dirty_read(int32_t(r));
+                bool holds = given_.empty() ? fits || (!p_.read_strong[r] && read_holds(int32_t(r), ignored))
+                                            : read_holds(int32_t(r), ignored);
+                if (!holds) dirty_read(int32_t(r));
             }
         if (writes_here)
             for (int64_t j = txn_write_start_[size_t(t)]; j < txn_write_start_[size_t(t) + 1]; ++j) {
@@ -280,6 +282,7 @@ bool Engine::read_holds(int32_t r, int32_t& last) {
     int32_t t = read_txn_[size_t(r)], key = p_.read_key[r];
     if (!active(t)) return true;
     int32_t here = order_.pos[size_t(order_.begin_of(t))];
+    if (!given_.empty() && read_from_first_.get(uint64_t(uint32_t(r))) >= 0) return given_read_holds(r, last);
     if (p_.read_strong[r]) {
         last = last_writer(r);
         return last >= 0 ? matches(p_.write_value[last], p_.read_value[r]) : initial_matches(key, p_.read_value[r]);

@@ -13,6 +13,7 @@ A trace goes in (what clients sent and got back), a verdict with a certificate c
 from boomslang.check import Checker, check
 from boomslang.errors import UsageError
 from boomslang.levels import LEVELS, Level
+from boomslang.modules import Hints, Module, module, register_user_module
 from boomslang.trace import Absent, Trace, TraceBuilder, TraceError, read_trace
 from boomslang.verdict import Verdict
 
@@ -20,14 +21,18 @@ __all__ = [
     "LEVELS",
     "Absent",
     "Checker",
+    "Hints",
     "Level",
+    "Module",
     "Trace",
     "TraceBuilder",
     "TraceError",
     "UsageError",
     "Verdict",
     "check",
+    "module",
     "read_trace",
+    "register_user_module",
 ]
 
 __version__ = "0.1.0"

@@ -16,8 +16,11 @@ from boomslang.errors import UsageError
 from boomslang.explain.core import Parts, first_broken, refuted
 from boomslang.explain.counterexample import explain
 from boomslang.ir.lower import lower
+from boomslang.ir.model import IR
 from boomslang.levels import LEVELS, Level, find_level, implies
 from boomslang.levels.level import Dependency
+from boomslang.modules.module import Function, Module, prepare
+from boomslang.modules.registry import find_modules
 from boomslang.passes import chosen, expand
 from boomslang.solve.backends import NATIVE, SOLVERS, any_eager, solve_eagerly
 from boomslang.solve.solution import Limits, Solution, witness
@@ -27,6 +30,7 @@ from boomslang.trace.errors import LimitReached
 from boomslang.trace.model import Trace
 from boomslang.verdict import INVALID, UNKNOWN, VALID, Verdict
 
+Asked = str | Module | Function
 Progress = Callable[[int, int, int], object]
 _REASONS = {
     "time": "the time limit was reached",
@@ -45,12 +49,14 @@ def check(
     progress: Progress | None = None,
     passes: Sequence[str] | None = None,
     encoding: str | None = None,
+    modules: Iterable[Asked] = (),
 ) -> Verdict:
     """Does the trace satisfy the isolation level?
 
     `timeout` is in seconds and `memory` in megabytes of the process; when either is reached the verdict is unknown.
     `solver` is the native engine if not said otherwise. `passes` (all, if not given) are for the other solvers, and
-    `encoding` is an earlier checker's way to put the question to one of those.
+    `encoding` is an earlier checker's way to put the question to one of those. `modules` say what else is known or asked
+    for: names (with parameters: "bounded-staleness:time=100"), files, or functions with @boomslang.module.
     """
     return Checker(
         trace,
@@ -60,6 +66,7 @@ def check(
         progress=progress,
         passes=passes,
         encoding=encoding,
+        modules=modules,
     ).check(level)
 
 
@@ -76,6 +83,7 @@ class Checker:
         progress: Progress | None = None,
         passes: Sequence[str] | None = None,
         encoding: str | None = None,
+        modules: Iterable[Asked] = (),
     ) -> None:
         if solver is None:
             solver = NATIVE if encoding is None else any_eager()
@@ -90,6 +98,9 @@ class Checker:
         self.passes = chosen(passes)
         self.encoding = None if encoding is None else find_encoding(encoding)
         self.limits = Limits(timeout, memory, progress=progress)
+        self.modules = find_modules(modules)
+        if self.modules and encoding is not None:
+            raise UsageError("an encoding is an earlier checker's whole way to ask; it takes no modules")
         self._asg: ASG | None = None
         self.analyse_seconds = 0.0
 
@@ -98,21 +109,32 @@ class Checker:
         """The Abstract Semantic Graph, built when it is first needed."""
         if self._asg is None:
             start = time.perf_counter()
-            self._asg = build_asg(self.trace, seconds=self.limits.seconds, megabytes=self.limits.megabytes)
+            self._asg = prepare(self._built(), self.modules)
             self.analyse_seconds = time.perf_counter() - start
         return self._asg
+
+    def _built(self) -> ASG:
+        """The ASG as no module has changed it."""
+        return build_asg(self.trace, seconds=self.limits.seconds, megabytes=self.limits.megabytes)
 
     def check(self, level: str | Level) -> Verdict:
         """The verdict at one level."""
         level = find_level(level)
         try:
-            return self._check(level)
+            verdict = self._check(level)
+            return (
+                replace(verdict, modules=tuple(m.spelled for m in self.modules)) if self.modules else verdict
+            )
         except LimitReached as limit:
             return Verdict(self.trace, level, UNKNOWN, _REASONS.get(limit.reason, limit.reason))
 
     def _check(self, level: Level) -> Verdict:
         begin = time.monotonic()
         if not level.observes:
+            if self.modules:
+                raise UsageError(
+                    f"{level.title} looks at nothing that a module could speak of; ask without modules"
+                )
             return self._check_appends(level)
         asg = self.asg
         start = time.perf_counter()
@@ -145,7 +167,8 @@ class Checker:
             if solution.status == VALID:
                 made = witness(ir, solution)
                 lap("certify")
-                verdict = Verdict(self.trace, level, VALID, witness=made, stats=stats)
+                notes = (*asg.notes, *ir.notes)
+                verdict = Verdict(self.trace, level, VALID, witness=made, stats=stats, notes=notes)
                 return self._honest(verdict)
             parts = self._parts(solution)
             if self.encoding is not None and self.encoding.knows_more and refuted(asg, level, parts) is None:
@@ -153,11 +176,61 @@ class Checker:
                 return Verdict(self.trace, level, INVALID, "by its hints", counterexample=told, stats=stats)
         else:
             lap("solve")
+        if self.modules:
+            return self._blame(level, stats, begin)
         # The answer is there. Explaining it may use what is left of the time, and a moment more.
         left = self._left(begin).seconds
         counterexample = explain(asg, level, parts, None if left is None else max(0.2, left))
         lap("explain")
         return Verdict(self.trace, level, INVALID, counterexample=counterexample, stats=stats)
+
+    def _blame(self, level: Level, stats: dict[str, Any], begin: float) -> Verdict:
+        """The trace is invalid with the modules. Without which of them would it be valid?
+
+        Modules that have nothing to do with it are left out of the explanation, but for those that ask for less than
+        the level does: without them something else might be explained, which they allow.
+        """
+        kept, blamed = self.modules, []
+        weaker = lower(self.asg, level).weakened_by | {
+            m.spelled for m in self.modules if m.prepare is not None
+        }
+        for m in self.modules:
+            rest = tuple(x for x in kept if x is not m)
+            if self._holds(rest, level, begin):
+                blamed.append(m.spelled)
+            elif m.spelled not in weaker:
+                kept = rest
+        asg = self.asg if kept == self.modules else prepare(self._built(), kept)
+        ir = lower(asg, level)
+        parts = first_broken(asg)
+        if parts is None:
+            parts = self._parts(self._solve(ir, self._left(begin)))
+        start = time.perf_counter()
+        left = self._left(begin).seconds
+        counterexample = explain(asg, level, parts, None if left is None else max(0.2, left))
+        stats["explain"] = time.perf_counter() - start
+        reason = f"valid without the module{'s' * (len(blamed) > 1)} {' and '.join(blamed)}" if blamed else ""
+        return Verdict(
+            self.trace,
+            level,
+            INVALID,
+            reason,
+            counterexample=counterexample,
+            stats=stats,
+            broken_by=tuple(blamed),
+            rests_on=tuple(m.spelled for m in kept),
+            notes=(*self.asg.notes, *ir.notes),
+        )
+
+    def _solve(self, ir: IR, limits: Limits) -> Solution:
+        if self.solver == NATIVE:
+            return solve_with_engine(ir, limits)
+        return solve_eagerly(expand(ir), self.solver, limits, self.passes)
+
+    def _holds(self, modules: tuple[Module, ...], level: Level, begin: float) -> bool:
+        """Is the trace valid with these modules?"""
+        asg = prepare(self._built(), modules)
+        return first_broken(asg) is None and self._solve(lower(asg, level), self._left(begin)).status == VALID
 
     def _check_appends(self, level: Level) -> Verdict:
         start = time.perf_counter()
@@ -215,10 +288,13 @@ class Checker:
         levels = [
             level
             for level in among
-            if (self.trace.has_times or not level.needs_times)
+            if (level.observes or not self.modules)
+            and (self.trace.has_times or not level.needs_times)
             and (self.trace.has_sessions or not level.needs_sessions)
         ]
         verdicts: dict[str, Verdict] = {}
+        if self.modules:  # what they ask for may differ from level to level
+            return {level.name: self.check(level) for level in levels}
         while left := [level for level in levels if level.name not in verdicts]:
             verdict = self.check(_next_question(left, any(v.invalid for v in verdicts.values())))
             asked = verdict.level

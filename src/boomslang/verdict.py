@@ -31,6 +31,15 @@ class Verdict:
     stats: dict[str, Any] = field(default_factory=dict)
     """Seconds of each phase (`analyse`, `lower`, `solve`, `explain`) and the engine's counters."""
 
+    modules: tuple[str, ...] = ()
+    """The modules that had a say."""
+    broken_by: tuple[str, ...] = ()
+    """Of an invalid trace: the modules without which it would be valid. None: the level itself is broken."""
+    rests_on: tuple[str, ...] = ()
+    """Of an invalid trace: the modules that its counterexample cannot do without."""
+    notes: tuple[str, ...] = ()
+    """What modules have to say about the answer."""
+
     @property
     def valid(self) -> bool:
         return self.status == VALID
@@ -44,10 +53,14 @@ class Verdict:
 
     def certificate(self) -> dict[str, Any] | None:
         """The certificate to write to a file; None for unknown."""
+        # A trace that is invalid without its modules needs none of them to show it.
+        mine = self.modules if self.witness is not None else self.rests_on
+        more: dict[str, Any] = {"modules": list(mine)} if mine else {}
         if self.witness is not None:
-            return to_json(self.trace, self.witness)
+            return to_json(self.trace, self.witness, **more)
         if self.counterexample is not None:
-            return to_json(self.trace, self.counterexample.core, explanation=self.counterexample.to_json())
+            explanation = self.counterexample.to_json()
+            return to_json(self.trace, self.counterexample.core, explanation=explanation, **more)
         return None
 
     def to_json(self) -> dict[str, Any]:
@@ -57,5 +70,8 @@ class Verdict:
             "status": self.status,
             "reason": self.reason or None,
             "counterexample": None if self.counterexample is None else self.counterexample.to_json(),
+            "modules": list(self.modules),
+            "broken_by": list(self.broken_by),
+            "notes": list(self.notes),
             "stats": self.stats,
         }

@@ -20,6 +20,7 @@ def extract(
     key_rank: NDArray[np.int64],
     key_type: NDArray[np.uint8],
     init: NDArray[np.int32],
+    own_writes: int,
     seconds: float,
     megabytes: float,
 ) -> dict[str, Any]: ...

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,9 @@ from boomslang.asg import _analyse
 from boomslang.errors import UsageError
 from boomslang.trace.errors import LimitReached
 from boomslang.trace.model import ABSENT, NO_TIME, Initial, Outcome, Trace
+
+if TYPE_CHECKING:
+    from boomslang.modules.module import Module
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
@@ -143,6 +146,14 @@ class ASG:
     """See `suppose`."""
     key_of: Int64 | None = None
     """The trace's number of each key here; None: the same."""
+    own_reads: tuple[int, int] = (0, 0)
+    """Reads of keys that their transaction had written: how many saw its own value, and how many another."""
+    modules: tuple[Module, ...] = ()
+    """What else is known: applied when this is lowered."""
+    notes: tuple[str, ...] = ()
+    """What the modules that changed it have to say."""
+    part_of: Int64 | None = None
+    """Where transactions were split: of each transaction of the trace, the number of the one it is a part of."""
 
     @property
     def transactions(self) -> int:
@@ -293,7 +304,7 @@ class ASG:
             ordered=(self.ordered & keep)[old],
             key_of=used if self.key_of is None else self.key_of[used],
         )
-        return _linked(part)
+        return linked(part)
 
     def _internal_part(
         self, kept: Int64 | None, keep: NDArray[np.bool_], new: Int32, key_new: Int32
@@ -327,10 +338,11 @@ _SUPPOSED_IN = 3
 def suppose(asg: ASG, transactions: list[int], *, committed: bool) -> ASG:
     """The ASG if these transactions of unknown outcome committed, or if they did not."""
     outcome = _SUPPOSED_IN if committed else int(Outcome.ABORTED)
-    return _linked(replace(asg, supposed={**asg.supposed, **dict.fromkeys(transactions, outcome)}))
+    return linked(replace(asg, supposed={**asg.supposed, **dict.fromkeys(transactions, outcome)}))
 
 
-def _linked(part: ASG, seconds: float = 0.0, megabytes: float = 0.0) -> ASG:
+def linked(part: ASG, seconds: float = 0.0, megabytes: float = 0.0) -> ASG:
+    """The ASG with candidates, states and the order of appends found anew."""
     # A transaction that contradicts itself cannot have committed, if we do not know that it did.
     outcome = part.outcome
     impossible = part.internal[0][outcome[part.internal[0]] == Outcome.UNKNOWN]
@@ -373,8 +385,22 @@ def _linked(part: ASG, seconds: float = 0.0, megabytes: float = 0.0) -> ASG:
     )
 
 
-def build_asg(trace: Trace, *, seconds: float | None = None, megabytes: float | None = None) -> ASG:
-    """Parse a trace into its Abstract Semantic Graph; raises `LimitReached` if that takes too much."""
+OWN_WRITES = ("must", "external", "either")
+"""What a read sees of its own transaction's earlier writes, see `build_asg`."""
+
+
+def build_asg(
+    trace: Trace,
+    *,
+    seconds: float | None = None,
+    megabytes: float | None = None,
+    own_writes: str = "must",
+) -> ASG:
+    """Parse a trace into its Abstract Semantic Graph; raises `LimitReached` if that takes too much.
+
+    `own_writes`: a read of a key that its transaction has written sees that write (`must`), sees what others wrote as
+    if it had not written (`external`), or `either`. It holds key by key inside scans and iterators, and for deletes.
+    """
     start = time.monotonic()
     if max(len(trace.op_kind), 2 * len(trace)) >= 2**30:
         raise UsageError(f"{len(trace.op_kind)} operations are more than one check can take; split the trace")
@@ -399,6 +425,7 @@ def build_asg(trace: Trace, *, seconds: float | None = None, megabytes: float | 
         trace.key_rank,
         trace.keys.type,
         initial,
+        OWN_WRITES.index(own_writes),
         seconds or 0.0,
         megabytes or 0.0,
     )
@@ -435,6 +462,7 @@ def build_asg(trace: Trace, *, seconds: float | None = None, megabytes: float | 
         internal=found["internal"],
         intermediate=found["intermediate"],
         ordered=np.ones(len(trace), bool),
+        own_reads=(int(found["own_seen"]), int(found["own_missed"])),
     )
     left = 0.0 if seconds is None else max(1e-3, seconds - (time.monotonic() - start))
-    return _linked(unlinked, left, megabytes or 0.0)
+    return linked(unlinked, left, megabytes or 0.0)

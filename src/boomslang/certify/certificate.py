@@ -114,6 +114,10 @@ def read_certificate(path: Path, trace: Trace) -> Witness | Core:
         raise UsageError(
             f"{path}: made for another trace ({data.get('trace')}); this one is {fingerprint(trace)}"
         )
+    if modules := data.get("modules"):
+        raise UsageError(
+            f"{path}: made with the modules {modules}; what rests on them cannot be verified without them"
+        )
     try:
         return _parse(data)
     except (KeyError, TypeError, ValueError, OverflowError) as problem:

@@ -17,6 +17,7 @@ from boomslang.cli.screen import Screen
 from boomslang.cli.watch import Watch, watched
 from boomslang.errors import UsageError
 from boomslang.levels import LEVELS, Level, find_level
+from boomslang.modules import find_modules
 from boomslang.trace import LimitReached, Trace
 from boomslang.verdict import UNKNOWN, Verdict
 
@@ -44,6 +45,14 @@ def add(commands: Commands) -> None:
         action="append",
         metavar="LEVEL",
         help="an isolation level (see `boomslang levels`); several: ser,si,rc; or: strongest",
+    )
+    add_argument(
+        "--module",
+        action="append",
+        default=[],
+        metavar="MODULE",
+        help="what else is known or asked for: a module's name (see `boomslang modules`) or a Python file, which "
+        "is run; parameters after a colon: bounded-staleness:time=100; may be given several times",
     )
     add_argument(
         "--certificate",
@@ -77,6 +86,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     certificates = Certificates(
         arguments.certificate, arguments.trace, several=asked is None or len(asked) > 1
     )
+    find_modules(arguments.module)  # a wrong name should not wait for the trace to be read
     for level in LEVELS if asked is None else asked:
         certificates.prepare(level)
     if arguments.solver == "z3" or arguments.encoding is not None:
@@ -122,7 +132,11 @@ def _answers(arguments: argparse.Namespace, asked: list[Level] | None, watch: Wa
         if asked is None:
             verdicts = list(checker.strongest().values())
             decided = {verdict.level.name for verdict in verdicts}
-            report.undecidable = [level for level in LEVELS if level.name not in decided]
+            report.undecidable = [
+                level
+                for level in LEVELS
+                if level.name not in decided and (level.observes or not arguments.module)
+            ]
         else:
             verdicts = [checker.check(level) for level in asked]
         report.answers = [Answer(v.level, v.status, v.reason, v) for v in verdicts]
@@ -140,7 +154,13 @@ class _WatchedChecker(Checker):
         self, trace: Trace, arguments: argparse.Namespace, deadline: float | None, watch: Watch
     ) -> None:
         progress: Progress = watch.solving
-        super().__init__(trace, memory=arguments.memory, progress=progress, **solving.options(arguments))
+        super().__init__(
+            trace,
+            memory=arguments.memory,
+            progress=progress,
+            modules=arguments.module,
+            **solving.options(arguments),
+        )
         self.deadline = deadline
         self.watch = watch
 

@@ -14,6 +14,8 @@ from boomslang.cli.watch import Watch, watched
 from boomslang.errors import UsageError
 from boomslang.ir import IR, lower, print_ir
 from boomslang.levels import find_level
+from boomslang.modules import find_modules
+from boomslang.modules.module import prepare
 from boomslang.passes import PASSES, chosen, expand, optimise, print_problem
 from boomslang.solve.solution import Solution
 
@@ -36,6 +38,9 @@ def add(commands: Commands) -> None:
         "--level", required=True, metavar="LEVEL", help="one isolation level (see `boomslang levels`)"
     )
     parser.add_argument(
+        "--module", action="append", default=[], metavar="MODULE", help="as for `check`; its words come last"
+    )
+    parser.add_argument(
         "--expand", action="store_true", help="write the families out; quadratic in the writers of a key"
     )
     add_format(parser)
@@ -49,11 +54,12 @@ def add(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
     level = find_level(arguments.level)
+    modules = find_modules(arguments.module)
 
     def work(watch: Watch) -> tuple[IR, list[str]]:
         trace = load(arguments.trace, watch, format=arguments.format)
         watch.begin("analysing")
-        return lower(build_asg(trace), level), trace.warnings
+        return lower(prepare(build_asg(trace), modules), level), trace.warnings
 
     ir, warnings = watched(work)
     for text in warnings:

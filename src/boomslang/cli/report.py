@@ -89,6 +89,7 @@ def show(report: Report, screen: Screen, *, stats: bool) -> None:
         width = max(len(answer.level.title) for answer in report.answers)
         for answer in report.answers:
             screen.line(f"{answer.level.title:{width}}  ", *_verdict(answer), indent=2)
+    _show_notes(report, screen)
     _show_reasons(report, screen)
     if written := [answer for answer in report.answers if answer.certificate is not None]:
         screen.line()
@@ -105,6 +106,8 @@ def _verdict(answer: Answer) -> Iterator[Part]:
     word, style = _SHOWN[answer.status]
     found = answer.counterexample
     reason = found.anomaly.name if found is not None and found.anomaly is not None else answer.reason
+    if answer.verdict is not None and answer.verdict.broken_by and reason != answer.reason:
+        reason = f"{reason}; {answer.reason}"
     yield (f"{word:7}" if reason else word, style)
     if reason:
         yield f"  {reason}"
@@ -162,6 +165,15 @@ def _show_strongest(report: Report, screen: Screen) -> None:
             screen.line(f"{'cannot be decided':22}", text, indent=2, hang=22)
 
 
+def _show_notes(report: Report, screen: Screen) -> None:
+    """What modules have to say about the answers."""
+    notes = [note for a in report.answers if a.verdict is not None for note in a.verdict.notes]
+    if notes:
+        screen.line()
+    for note in dict.fromkeys(notes):
+        screen.line((note, "dim"), indent=2)
+
+
 def _show_reasons(report: Report, screen: Screen) -> None:
     """Why what is invalid is. Several levels often break for the same reason: it is told once."""
     told = {level.name for level in (minimal if report.strongest else list)(report.of(INVALID))}
@@ -171,7 +183,7 @@ def _show_reasons(report: Report, screen: Screen) -> None:
             reasons.setdefault(tuple(answer.counterexample.lines()), []).append(answer)
     for lines, answers in reasons.items():
         screen.line()
-        titles = [answer.level.title for answer in answers]
+        titles = [_asked(answer) for answer in answers]
         screen.line((f"Why it is not {' and not '.join(titles)}:", "bold"))
         for line in lines:
             text = line.lstrip()
@@ -179,6 +191,12 @@ def _show_reasons(report: Report, screen: Screen) -> None:
             screen.line((text, style), indent=2 + len(line) - len(text))
         if not all(a.counterexample is not None and a.counterexample.minimal for a in answers):
             screen.line(("(Time ran out before every part had been tried: fewer may do.)", "dim"), indent=2)
+
+
+def _asked(answer: Answer) -> str:
+    """The level, and the modules that were broken rather than the level."""
+    broken = () if answer.verdict is None else answer.verdict.broken_by
+    return f"{answer.level.title} with {' and '.join(broken)}" if broken else answer.level.title
 
 
 def _show_stats(report: Report, screen: Screen) -> None:
@@ -218,7 +236,8 @@ def to_json(report: Report) -> dict[str, Any]:
 
 def _answer_json(answer: Answer) -> dict[str, Any]:
     told: dict[str, Any] = {"level": answer.level.name, "status": answer.status, "reason": answer.reason}
-    told |= {"counterexample": None, "stats": {}} if answer.verdict is None else answer.verdict.to_json()
+    nothing: dict[str, Any] = {"counterexample": None, "modules": [], "broken_by": [], "notes": [], "stats": {}}
+    told |= nothing if answer.verdict is None else answer.verdict.to_json()
     return {**told, "certificate": None if answer.certificate is None else str(answer.certificate)}
 
 

@@ -21,10 +21,11 @@ from numpy.typing import NDArray
 
 from boomslang.asg.graph import ASG, OUT
 from boomslang.certify.certificate import Core
+from boomslang.errors import UsageError
 from boomslang.ir.lower import lower
 from boomslang.levels.level import Level
 from boomslang.solve.native import solve_native
-from boomslang.solve.solution import Limits
+from boomslang.solve.solution import Limits, Solution
 from boomslang.trace.model import Outcome
 
 Int64 = NDArray[np.int64]
@@ -107,8 +108,8 @@ def refuted(asg: ASG, level: Level, parts: Parts, limits: Limits | None = None) 
     part = asg.restrict(parts.transactions, parts.reads, parts.internal)
     used = first_broken(part)
     if used is None:
-        found = solve_native(lower(part, level), limits)
-        if found.status != "invalid":
+        found = _solved(part, level, limits)
+        if found is None or found.status != "invalid":
             return None
         assert found.core_transactions is not None and found.core_reads is not None
         used = Parts(found.core_transactions, found.core_reads, np.zeros(0, np.int64))
@@ -118,7 +119,42 @@ def refuted(asg: ASG, level: Level, parts: Parts, limits: Limits | None = None) 
     reader = np.searchsorted(asg.read_start, parts.reads, side="right") - 1
     old = np.searchsorted(asg.txn_of, part.txn_of[used.transactions])
     internal = parts.internal[kept[asg.internal[0][parts.internal]]]
-    return Parts(old[kept[old]], parts.reads[kept[reader]][used.reads], internal[used.internal])
+    reads = parts.reads[kept[reader]]
+    narrow = Parts(old[kept[old]], reads[used.reads], internal[used.internal])
+    if asg.modules and not _stands(asg, level, narrow, limits):
+        # What a module said of these may rest on others, which the refutation did not need to name.
+        return Parts(parts.transactions, reads, internal)
+    return narrow
+
+
+def _stands(asg: ASG, level: Level, parts: Parts, limits: Limits | None) -> bool:
+    """Do these parts alone break the level?"""
+    part = asg.restrict(parts.transactions, parts.reads, parts.internal)
+    found = _solved(part, level, limits)
+    return first_broken(part) is not None or (found is not None and found.status == "invalid")
+
+
+def _solved(part: ASG, level: Level, limits: Limits | None) -> Solution | None:
+    """The engine's answer about a part; None if a module cannot make sense of it."""
+    try:
+        return solve_native(lower(part, level), limits)
+    except UsageError:
+        if not part.modules:
+            raise
+        return None
+
+
+def _neighbours(asg: ASG, parts: Parts) -> Parts:
+    """These parts, and all transactions that share a session or a key with one of them."""
+    reader, session = asg.read_txn, asg.trace.txn_session[asg.txn_of]
+    inside = np.zeros(asg.transactions, bool)
+    inside[parts.transactions] = True
+    keys = np.zeros(asg.keys, bool)
+    keys[asg.read_key[inside[reader]]] = keys[asg.write_key[inside[asg.write_txn]]] = True
+    inside |= (session >= 0) & np.isin(session, session[inside])
+    inside[reader[keys[asg.read_key]]] = inside[asg.write_txn[keys[asg.write_key]]] = True
+    reads, internal = inside[reader], inside[asg.internal[0]]
+    return Parts(np.flatnonzero(inside), np.flatnonzero(reads), np.flatnonzero(internal))
 
 
 def shrink(asg: ASG, level: Level, found: Parts, seconds: float | None = None) -> MinimalCore:
@@ -129,10 +165,16 @@ def shrink(asg: ASG, level: Level, found: Parts, seconds: float | None = None) -
         # Refuting a large core again can take as long as the first time; with a limit, do not start.
         return MinimalCore(_core(small, level, parts), small, False)
     used = refuted(small, level, parts)
+    if used is None and asg.modules:
+        small, parts = _part(asg, complete(asg, _neighbours(asg, found)))
+        used = refuted(small, level, parts)
     if used is None:
         # The proof's account of itself was incomplete. The answer stands all the same; begin with everything.
         small, parts = _part(asg, _everything(asg))
         used = refuted(small, level, parts)
+    if used is None and asg.modules:
+        # A module that says less of a part than of the whole: then only the whole will do.
+        return MinimalCore(_core(small, level, parts), small, False)
     if used is None:
         raise AssertionError("what the engine refuted is not refuted again")
     parts, tried_transactions = _drop(small, level, used, _transactions, _without_transactions, stop)

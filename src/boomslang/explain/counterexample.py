@@ -16,6 +16,7 @@ from boomslang.explain.anomalies import FUTURE, G1A, G1B, INTERNAL, THIN_AIR, An
 from boomslang.explain.argument import Argument, Contradiction
 from boomslang.explain.core import MinimalCore, Parts, shrink
 from boomslang.explain.lists import impossible
+from boomslang.explain.modules import what_modules_said
 from boomslang.explain.names import Names, listed, short
 from boomslang.explain.prover import argue
 from boomslang.levels.level import Level
@@ -132,6 +133,8 @@ def explain(asg: ASG, level: Level, found: Parts, seconds: float | None = None) 
     direct = _direct(asg, made)
     if direct is not None:
         return Counterexample(asg.trace, made.core, *direct, made.minimal, candidates)
+    if (said := what_modules_said(made.asg, level)) is not None:
+        return Counterexample(asg.trace, made.core, said, None, made.minimal, candidates)
     left = None if seconds is None else max(0.1, seconds - (time.monotonic() - begin))
     reasoning = argue(made.asg, level, left)
     anomaly = name_anomaly(level, reasoning)

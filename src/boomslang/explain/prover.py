@@ -134,7 +134,21 @@ class _Prover:
                             Dependency.RT,
                             f"{self.names.txn(a)} had returned before {self.names.txn(b)} was invoked",
                         )
+        self._told(state)
         return state
+
+    def _told(self, state: _State) -> None:
+        """Edges that modules know."""
+        for told in self.ir.told:
+            for sources, targets, kind in self.ir.graph.chunks[told.chunks : told.chunks_end]:
+                for a, b in zip(sources.tolist(), targets.tolist(), strict=True):
+                    x, y = self.ir.graph.transaction(a), self.ir.graph.transaction(b)
+                    if x is None or y is None or b in state.out.get(a, {}):
+                        continue
+                    text = f"{told.module} says that {self.names.txn(x)} comes before {self.names.txn(y)}"
+                    step = self._step(text, (), Edge(a, b, kind))
+                    state.out.setdefault(a, {})[b] = step
+                    self._note(state, Edge(a, b, kind), step)
 
     def _returned_before(self, a: int, b: int) -> bool:
         trace, (x, y) = self.asg.trace, (int(self.asg.txn_of[a]), int(self.asg.txn_of[b]))

@@ -1,20 +1,24 @@
 """Lowering: from the Abstract Semantic Graph to the IR of one level.
 
 The reads' own edges and the two families are the same for every level; what a level adds to the graph is session
-order and real-time order.
+order and real-time order. Then the modules that the ASG holds say what they know: here, so that a part of the trace
+is lowered like the whole.
 """
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import replace
 
 from boomslang.asg.graph import ASG
 from boomslang.ir.model import IR, Graph
 from boomslang.levels.level import Dependency, Level, Point
+from boomslang.modules.module import Module, apply, protected
 
 
-def lower(asg: ASG, level: Level) -> IR:
-    """The IR of a trace at a level."""
+def lower(asg: ASG, level: Level, modules: tuple[Module, ...] | None = None) -> IR:
+    """The IR of a trace at a level, with these modules (None: those that the ASG holds)."""
+    if modules is not None:
+        asg = replace(asg, modules=modules)
     graph = Graph(points=level.points, transactions=asg.transactions)
     if level.has(Dependency.SO):
         sources, targets = asg.session_edges()
@@ -22,18 +26,9 @@ def lower(asg: ASG, level: Level) -> IR:
             (graph.nodes_of(sources, Point.COMMIT), graph.nodes_of(targets, Point.BEGIN), Dependency.SO)
         )
     if level.has(Dependency.RT):
-        add_time_order(graph, asg)
-    return IR(asg, level, graph)
-
-
-def add_time_order(graph: Graph, asg: ASG, *, by_log: bool = False) -> None:
-    """Adds real-time order to the graph, or (`by_log`) what the order of the log's lines suggests."""
-    lines, graph.helpers = asg.time_edges(by_log=by_log)
-    first = graph.points * graph.transactions
-    for sources, enters, chain, targets, leaves in lines:
-        for a, b in (
-            (graph.nodes_of(sources, Point.COMMIT), enters + first),
-            (chain[:-1] + first, chain[1:] + first),
-            (leaves + first, graph.nodes_of(targets, Point.BEGIN)),
-        ):
-            graph.chunks.append((a.astype(np.int64), b.astype(np.int64), Dependency.RT))
+        graph.add_time_line(asg)
+    if not asg.modules:
+        return IR(asg, level, graph)
+    ir = IR(protected(asg), level, graph)
+    apply(asg.modules, ir)
+    return ir

@@ -11,8 +11,8 @@ earlier checkers stop; the native engine never expands them. Superpositions and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations, pairwise, permutations
 
@@ -31,7 +31,9 @@ from boomslang.asg.graph import (
     SEVERAL,
     UNKNOWN_INITIAL,
 )
+from boomslang.errors import UsageError
 from boomslang.ir.expression import (
+    FALSE,
     START,
     TRUE,
     Committed,
@@ -43,8 +45,9 @@ from boomslang.ir.expression import (
     Path,
     Superposition,
     all_of,
+    atoms,
 )
-from boomslang.levels.level import Dependency, Level, Once, Point
+from boomslang.levels.level import Dependency, Ends, Level, Once, Point
 from boomslang.trace.model import ABSENT
 
 Int64 = NDArray[np.int64]
@@ -82,6 +85,19 @@ class Graph:
         if txn is None:
             return f"h{node - self.points * self.transactions}"
         return f"T{txn}" if self.points == 1 else f"{'BC'[node % 2]}{txn}"
+
+    def add_time_line(self, asg: ASG, *, by_log: bool = False) -> None:
+        """Adds real-time order, or (`by_log`) what the order of the log's lines suggests."""
+        lines, helpers = asg.time_edges(by_log=by_log)
+        first = self.nodes
+        self.helpers += helpers
+        for sources, enters, chain, targets, leaves in lines:
+            for a, b in (
+                (self.nodes_of(sources, Point.COMMIT), enters + first),
+                (chain[:-1] + first, chain[1:] + first),
+                (leaves + first, self.nodes_of(targets, Point.BEGIN)),
+            ):
+                self.chunks.append((a.astype(np.int64), b.astype(np.int64), Dependency.RT))
 
     def add(self, source: int, target: int, kind: Dependency) -> None:
         """Adds one known edge between nodes: what a module with more knowledge does."""
@@ -140,6 +156,20 @@ class ReadFrom:
                 yield Implies(all_of(takes, overwritten), ir.rw(self, p))
 
 
+@dataclass(frozen=True)
+class Told:
+    """What one module added: from where to where in the IR's lists."""
+
+    module: str
+    chunks: int
+    superpositions: int
+    expressions: int
+    chunks_end: int
+    superpositions_end: int
+    expressions_end: int
+    notes: int = 0
+
+
 @dataclass
 class IR:
     """The problem of one trace at one level."""
@@ -151,15 +181,101 @@ class IR:
     """Explicit ones, besides the families."""
     expressions: list[Expression] = field(default_factory=list)
     """Explicit ones, besides the families."""
+    told: list[Told] = field(default_factory=list)
+    """What each module added."""
+    weakened_by: set[str] = field(default_factory=set)
+    """Modules that dropped something."""
+    notes: list[str] = field(default_factory=list)
+    """What modules have to say to people."""
+
+    # --- what a module may say
+
+    def know(
+        self, a: Int64 | list[int] | int, b: Int64 | list[int] | int, kind: Dependency = Dependency.WW
+    ) -> None:
+        """Known edges: transactions a come before transactions b (pair by pair, or one and many)."""
+        source, target = self.ends(kind)
+        one, many = np.broadcast_arrays(np.atleast_1d(np.asarray(a, np.int64)), np.asarray(b, np.int64))
+        sources, targets = np.ascontiguousarray(one), np.ascontiguousarray(many)
+        self.graph.chunks.append(
+            (self.graph.nodes_of(sources, source), self.graph.nodes_of(targets, target), kind)
+        )
+
+    def require(self, *expressions: Expression) -> None:
+        """These must hold."""
+        self.expressions.extend(expressions)
+
+    def choose(self, *options: Expression, why: str, when: Expression = TRUE) -> None:
+        """A superposition: exactly one of these holds."""
+        self.superpositions.append(Superposition(options, why, when))
+
+    def refine(self, read: int, writers: Iterable[int]) -> None:
+        """The read took one of these (transactions, or START) and no other of its candidates."""
+        family = self.read_from(read, int(self.asg.read_txn[read]))
+        left = set(writers)
+        for w in family.candidates:
+            if w not in left:
+                self.require(Not(self.wr(w, family)))
+        if not left & set(family.candidates):
+            self.require(Not(self.committed(family.txn)))
+
+    def demand(self, order: Dependency) -> None:
+        """Session order (SO) or real-time order (RT), where the level does not ask for it by itself."""
+        if order not in (Dependency.SO, Dependency.RT):
+            raise UsageError(f"only so and rt can be demanded, not {order.value}")
+        if self.level.has(order):
+            return
+        once = self.level.once and replace(self.level.once, kinds=self.level.once.kinds | {order})
+        self.level = replace(self.level, edges={**self.level.edges, order: self.ends(order)}, once=once)
+        if order == Dependency.SO:
+            self.know(*self.asg.session_edges(), Dependency.SO)
+        else:
+            self.graph.add_time_line(self.asg)
+
+    def drop(self, kind: Dependency) -> None:
+        """This kind of dependency does not matter: rw or prw (such reads may see any earlier version), so, rt."""
+        if kind not in (Dependency.RW, Dependency.PRW, Dependency.SO, Dependency.RT):
+            raise UsageError(f"{kind.value} cannot be dropped: every order keeps it")
+        if self.level.once is not None and kind in (Dependency.RW, Dependency.PRW):
+            raise UsageError(f"{self.level.name} forbids cycles with one anti-dependency; {kind.value} stays")
+        self.level = replace(self.level, edges={k: e for k, e in self.level.edges.items() if k != kind})
+        self.graph.chunks = [chunk for chunk in self.graph.chunks if chunk[2] != kind]
+        self.__dict__.pop("strong", None)
+        self.weakened_by.update(told.module for told in self.told[-1:])
+
+    def relax(self, reads: NDArray[np.bool_]) -> None:
+        """These reads (true in a mask over all) may see any earlier version, not only the last."""
+        if self.level.once is not None:
+            raise UsageError(f"{self.level.name} says of every read which versions it may see")
+        self.strong = self.strong & ~reads
+        self.weakened_by.update(told.module for told in self.told[-1:])
+
+    def begin_module(self, name: str) -> None:
+        """What is added from now on is this module's."""
+        counts = (len(self.graph.chunks), len(self.superpositions), len(self.expressions))
+        self.told.append(Told(name, *counts, *counts, notes=len(self.notes)))
+
+    def end_module(self) -> None:
+        last = self.told[-1]
+        counts = (len(self.graph.chunks), len(self.superpositions), len(self.expressions))
+        self.told[-1] = replace(
+            last, chunks_end=counts[0], superpositions_end=counts[1], expressions_end=counts[2]
+        )
+        self.notes[last.notes :] = [f"{last.module}: {note}" for note in self.notes[last.notes :]]
 
     # --- atoms
+
+    def ends(self, kind: Dependency) -> Ends:
+        """The points that an edge of this kind joins; the session's and time's join what wr does."""
+        default = self.level.edges[Dependency.WR] if kind in (Dependency.SO, Dependency.RT) else None
+        return self.level.edges.get(kind) or default or (Point.ONLY, Point.ONLY)
 
     def committed(self, txn: int) -> Expression:
         return Committed(txn) if self.asg.state[txn] == MAYBE else TRUE
 
     def _edge(self, a: int, b: int, kind: Dependency, key: int, read: int = -1) -> Edge:
         # A cursor's anti-dependencies are none of its level's, but order all the same.
-        source, target = self.level.edges.get(kind, (Point.ONLY, Point.ONLY))
+        source, target = self.ends(kind)
         return Edge(
             START if a == START else self.graph.node(a, source), self.graph.node(b, target), kind, key, read
         )
@@ -255,6 +371,17 @@ class IR:
             yield from self._shown_by(txn)
         yield from self.superpositions
         yield from self.expressions
+        yield from self._named_edges()
+
+    def _named_edges(self) -> Iterator[Expression]:
+        """An edge that an expression names is there only if both its transactions committed."""
+        items = [*self.expressions, *(e for s in self.superpositions for e in (*s.options, s.when))]
+        for atom in dict.fromkeys(a for e in items for a in atoms(e)):
+            if isinstance(atom, Edge):
+                for node in (atom.source, atom.target):
+                    txn = self.graph.transaction(node)
+                    if txn is not None and self.asg.state[txn] != IN:
+                        yield Implies(atom, self.committed(txn) if self.asg.state[txn] == MAYBE else FALSE)
 
     def _shown_by(self, txn: int) -> Iterator[Expression]:
         """What the list reads of a transaction of unknown outcome say, if it committed."""

@@ -12,7 +12,7 @@ With `expand`, the families are written out as superpositions and expressions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from boomslang.asg.graph import IN, MAYBE, OUT
 from boomslang.ir.expression import (
@@ -57,37 +57,44 @@ def print_ir(ir: IR, *, expand: bool = False) -> Iterator[str]:
             yield format_item(ir, item)
 
 
-def format_item(ir: IR, item: Superposition | Expression) -> str:
+Names = Callable[[int], str]
+"""What a node is called."""
+
+
+def format_item(ir: IR, item: Superposition | Expression, name: Names | None = None) -> str:
     """One superposition or expression as a line."""
     if not isinstance(item, Superposition):
-        return f"expression {format_expression(ir, item)}"
-    options = ", ".join(format_expression(ir, option) for option in item.options)
-    when = "" if item.when == And(()) else f" when {format_expression(ir, item.when)}"
+        return f"expression {format_expression(ir, item, name)}"
+    options = ", ".join(format_expression(ir, option, name) for option in item.options)
+    when = "" if item.when == And(()) else f" when {format_expression(ir, item.when, name)}"
     return f"superposition <{options}>{when} # {item.why}"
 
 
-def format_expression(ir: IR, e: Expression) -> str:
+def format_expression(ir: IR, e: Expression, name: Names | None = None) -> str:
+    """An expression in words; `name` says what its nodes are called (else: as in the graph)."""
+    called = name or ir.graph.name
+
+    def text(x: Expression) -> str:
+        return format_expression(ir, x, called)
+
     if isinstance(e, Edge):
         key = f"({ir.key_name(e.key)})" if e.key >= 0 else ""
-        return f"{ir.graph.name(e.source)} -{e.kind.value}{key}-> {ir.graph.name(e.target)}"
+        return f"{called(e.source)} -{e.kind.value}{key}-> {called(e.target)}"
     if isinstance(e, Committed):
-        return f"committed(T{e.txn})"
+        return f"committed({called(ir.graph.points * e.txn).replace('B', 'T')})"
     if isinstance(e, InitialIs):
         return f"initial({ir.key_name(e.key)}) = {ir.value_name(e.value)}"
     if isinstance(e, Path):
-        return f"path({ir.graph.name(e.source)}, {ir.graph.name(e.target)})"
+        return f"path({called(e.source)}, {called(e.target)})"
     if isinstance(e, Not):
-        return f"not ({format_expression(ir, e.inner)})"
+        return f"not ({text(e.inner)})"
     if isinstance(e, Implies):
-        return f"{format_expression(ir, e.premise)} => {format_expression(ir, e.conclusion)}"
+        return f"{text(e.premise)} => {text(e.conclusion)}"
     if not e.parts:
         return "true" if isinstance(e, And) else "false"
     word = " and " if isinstance(e, And) else " or "
     return word.join(
-        f"({format_expression(ir, part)})"
-        if isinstance(part, (And, Or, Implies))
-        else format_expression(ir, part)
-        for part in e.parts
+        f"({text(part)})" if isinstance(part, (And, Or, Implies)) else text(part) for part in e.parts
     )
 
 

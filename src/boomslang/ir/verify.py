@@ -31,7 +31,7 @@ def _graph(ir: IR) -> Iterator[str]:
             continue
         if edge.source == edge.target:
             yield f"{name} is a loop"
-        if edge.kind not in ir.level.edges:
+        if edge.kind not in ir.level.edges and not ir.told:
             yield f"{name} is of a kind that {ir.level.name} does not know"
         source, target = ir.graph.transaction(edge.source), ir.graph.transaction(edge.target)
         if (source is None or target is None) and edge.kind != Dependency.RT:

@@ -111,7 +111,8 @@ def expand(ir: IR) -> Problem:
         else:
             expressions.append(item)
     # An order that is known says nothing of whether both committed; a read does.
-    fixed.update((edge, True) for edge in known if edge.read >= 0)
+    doubtful = {ir.graph.node(int(t), p) for t in np.flatnonzero(ir.asg.state != 0) for p in Point}
+    fixed.update({e: True for e in known if e.read >= 0 or not {e.source, e.target} & doubtful})
     return Problem(ir, tuple(known), tuple(superpositions), tuple(expressions), fixed)
 
 

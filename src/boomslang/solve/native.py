@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boomslang.asg.graph import ASG, suppose
-from boomslang.errors import UsageError
 from boomslang.ir.model import IR
 from boomslang.levels.level import Dependency, Point
+from boomslang.solve.clauses import clauses
 from boomslang.solve.solution import Limits, Solution
 from boomslang.trace.model import NO_TIME, Kind, Outcome
 
@@ -50,7 +50,7 @@ def solve_native(
     The order of appends that a list read shows is a known edge for the engine. Whether it is known can depend on
     whether the reader committed: then both are tried, without it first.
     """
-    doubt = _doubt(ir.asg)
+    doubt = _doubt(ir)
     if doubt is None:
         if len(ir.asg.doubtful):  # nothing needs these: leave them out
             ir = replace(ir, asg=suppose(ir.asg, ir.asg.doubtful.tolist(), committed=False))
@@ -79,21 +79,19 @@ def solve_native(
     )
 
 
-def _doubt(asg: ASG) -> int | None:
+def _doubt(ir: IR) -> int | None:
     """A transaction of unknown outcome whose list reads say more, and that something other than a list may need."""
+    asg, spoken_of = ir.asg, bool(ir.superpositions or ir.expressions)
     for t in asg.doubtful.tolist():
-        if (asg.trace.op_kind[asg.write_op[asg.write_txn == t]] != Kind.APPEND).any():
+        if spoken_of or (asg.trace.op_kind[asg.write_op[asg.write_txn == t]] != Kind.APPEND).any():
             return int(t)
     return None
 
 
 def _solve(ir: IR, limits: Limits, hints: bool, saturate: bool) -> Solution:
-    if ir.superpositions or ir.expressions:
-        raise UsageError(
-            "the native engine takes no superpositions or expressions added by hand yet; use solver='z3'"
-        )
     asg, level = ir.asg, ir.level
     once = level.once
+    clause_start, clause_literals, helpers = clauses(ir)
     # Where a path decides, it does so for every read that does not see the last writer.
     strong = np.ones(len(asg.read_key), np.uint8) if once else ir.strong.astype(np.uint8)
     before, after = ir.list_order()
@@ -102,7 +100,7 @@ def _solve(ir: IR, limits: Limits, hints: bool, saturate: bool) -> Solution:
     found = _engine.solve(
         asg.transactions,
         ir.graph.points,
-        ir.graph.helpers,
+        ir.graph.helpers + helpers,
         asg.keys,
         asg.state,
         asg.read_start,
@@ -117,11 +115,11 @@ def _solve(ir: IR, limits: Limits, hints: bool, saturate: bool) -> Solution:
         np.concatenate(sources).astype(np.int32),
         np.concatenate(targets).astype(np.int32),
         ir.path_edges().astype(np.uint8),
-        _hinted_successors(ir) if hints else np.zeros(0, np.int32),
+        _hinted_successors(ir, helpers) if hints else np.zeros(0, np.int32),
         priorities(asg),
         asg.read_op,
-        np.zeros(0, np.int64),
-        np.zeros(0, np.int32),
+        clause_start,
+        clause_literals,
         level.edges[Dependency.WW] != (Point.COMMIT, Point.COMMIT),
         (Dependency.WW in once.kinds, once.longest or 0, once.earlier) if once else None,
         limits.seconds or 0.0,
@@ -154,14 +152,14 @@ def _with_lists(asg: ASG, transactions: Int64, reads: NDArray[np.int32]) -> tupl
     return np.union1d(transactions, readers), np.union1d(reads.astype(np.int64), shown)
 
 
-def _hinted_successors(ir: IR) -> NDArray[np.int32]:
+def _hinted_successors(ir: IR, helpers: int) -> NDArray[np.int32]:
     """For each node the node that its session suggests next, or nothing where the level demands that anyway."""
     if ir.level.has(Dependency.SO) or not ir.asg.trace.has_sessions:
         return np.zeros(0, np.int32)
     sources, targets = ir.asg.session_edges()
     both = ir.asg.outcome[targets] == Outcome.COMMITTED
     sources, targets = sources[both], targets[both]
-    successor = np.full(ir.graph.nodes, -1, np.int32)
+    successor = np.full(ir.graph.nodes + helpers, -1, np.int32)
     successor[ir.graph.nodes_of(sources, Point.COMMIT)] = ir.graph.nodes_of(targets, Point.BEGIN)
     return successor
 

@@ -1,0 +1,1 @@
+"""The modules that come with Boomslang, one file each."""

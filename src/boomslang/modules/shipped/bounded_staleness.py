@@ -1,0 +1,18 @@
+"""Bounded staleness: a read may be stale, but not by more than a given time (in the trace's unit of time)."""
+
+from boomslang.asg.graph import ASG
+from boomslang.ir.model import IR
+from boomslang.modules.module import Hints, module
+from boomslang.modules.versions import not_before, own_begin, returned_writers
+
+
+@module
+def bounded_staleness(asg: ASG, ir: IR, hints: Hints, *, time: int) -> None:
+    """A read sees all that had been committed more than `time` before its transaction was invoked."""
+    if not asg.trace.has_times:
+        ir.notes.append("no times in the trace, so nothing was asked for")
+    for read in ir.read_froms():
+        begin = own_begin(asg, read.txn)
+        if begin is not None:
+            for writer in returned_writers(asg, ir, read, begin - time):
+                ir.require(*not_before(ir, read, writer))

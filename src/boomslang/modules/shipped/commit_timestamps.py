@@ -1,0 +1,45 @@
+"""Commit timestamps: where the database tells when each transaction began (its snapshot) and committed.
+
+In `ctx` of a transaction: `sts` and `cts`, or `start` and `commit`; numbers, or lists of numbers that compare from left
+to right. With one point a transaction it is placed at its commit; with two, a snapshot holds what was committed up to
+its timestamp. Equal commits stay unordered. (Li et al., "TimeKiller", 2024, check exactly this.)
+"""
+
+import numpy as np
+
+from boomslang.asg.graph import ASG, OUT
+from boomslang.ir.model import IR
+from boomslang.levels.level import Dependency, Point
+from boomslang.modules.module import Hints, module
+from boomslang.modules.versions import moment
+
+
+@module
+def commit_timestamps(asg: ASG, ir: IR, hints: Hints) -> None:
+    """Transactions are in the order of their timestamps in ctx: sts and cts, or start and commit."""
+    events = []  # (timestamp, stage at that timestamp, node): commits, then snapshots, then commits of such snapshots
+    for t in np.flatnonzero(asg.ordered & (asg.state != OUT)).tolist():
+        ctx = hints.transaction(t)
+        times = [ctx.get(a, ctx.get(b)) for a, b in (("sts", "start"), ("cts", "commit"))]
+        start, commit = (None if x is None else moment("timestamp", x) for x in times)
+        if commit is not None:
+            at_once = ir.graph.points == 2 and start == commit
+            events.append((commit, 2 * at_once, ir.graph.node(t, Point.COMMIT)))
+        if start is not None and ir.graph.points == 2:
+            events.append((start, 1, ir.graph.node(t, Point.BEGIN)))
+    if not events:
+        ir.notes.append("no transaction has timestamps in ctx")
+        return
+    ranks = {when: i for i, when in enumerate(sorted({event[:2] for event in events}))}
+    rank = np.array([ranks[event[:2]] for event in events])
+    nodes = np.array([node for _, _, node in events])
+    # Helper nodes between the ranks keep this linear.
+    helper = ir.graph.nodes + np.arange(len(ranks) - 1)
+    ir.graph.helpers += len(helper)
+    late, early = rank > 0, rank < len(helper)
+    for a, b in (
+        (helper[:-1], helper[1:]),
+        (helper[rank[late] - 1], nodes[late]),
+        (nodes[early], helper[rank[early]]),
+    ):
+        ir.graph.chunks.append((a.astype(np.int64), b.astype(np.int64), Dependency.RT))

@@ -1,0 +1,66 @@
+"""Repeatable read as MariaDB and MySQL (InnoDB) mean it: plain reads see a snapshot, locking reads and writes do not.
+
+`SELECT ... FOR UPDATE`, `... FOR SHARE`, and what UPDATE and DELETE look at, see the newest committed state, so one
+transaction works with several views. It is split: all plain reads are one part, placed where the first of them was
+(that takes the snapshot); each locking read, and each delete that told what it found, is a part of its own, with a
+fresh view; the writes belong to the last part, the commit. A locking read is marked in `ctx`: {"lock": "update"} (or
+"share", or true). With locks=held the locking parts are the commit's: their locks are held until then.
+
+Deliberately not a tight check: without locks=held it does not ask that what was locked stays as it was read.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from boomslang.asg.graph import ASG
+from boomslang.errors import UsageError
+from boomslang.ir.model import IR
+from boomslang.modules.module import Hints, module
+from boomslang.modules.split import keep_together, split
+from boomslang.trace.model import Flag, Kind
+
+PLAIN = (Kind.GET, Kind.SCAN, Kind.ITERATOR, Kind.NEXT, Kind.LIST)
+
+
+def into_views(asg: ASG, hints: Hints) -> ASG:
+    """The ASG with each transaction split into its views."""
+    if (locks := hints.parameters["locks"]) not in ("released", "held"):
+        raise UsageError(f"found locks={locks!r}; expected released or held")
+    trace = asg.trace
+    told = (trace.op_kind == Kind.DELETE) & (trace.op_flags & (Flag.FOUND | Flag.NOTHING) != 0)
+    reads = np.isin(trace.op_kind, PLAIN)
+    locking = np.zeros(len(trace.op_kind), bool)
+    if trace.op_ctx is not None:
+        for row in np.flatnonzero(reads & (trace.op_ctx >= 0)).tolist():
+            locking[row] = bool(hints.operation(row).get("lock"))
+    # An iterator locks what its opening says.
+    locked_ranges = np.unique(trace.op_range[locking & (trace.op_kind == Kind.ITERATOR)])
+    locking |= (trace.op_kind == Kind.NEXT) & np.isin(trace.op_range, locked_ranges)
+    part = np.zeros(len(trace.op_kind), np.int64)
+    for t in range(len(trace)):
+        view, snapshot = 0, -1
+        first, end = int(trace.txn_ops[t]), int(trace.txn_ops[t + 1])
+        last = []
+        for row in range(first, end):
+            if reads[row] and not locking[row]:
+                if snapshot < 0:
+                    snapshot, view = view, view + 1
+                part[row] = snapshot
+            elif (locking[row] or told[row]) and locks == "released":
+                part[row], view = view, view + 1
+            else:
+                last.append(row)
+        part[last] = view
+    made = split(asg, part)
+    note = (
+        "mariadb-repeatable-read: plain reads see a snapshot, locking reads and writes the newest state; "
+        "each view is a transaction of its own, so this is deliberately not a tight check"
+    )
+    return replace(made, notes=(*asg.notes, note))
+
+
+@module(prepare=into_views)
+def mariadb_repeatable_read(asg: ASG, ir: IR, hints: Hints, *, locks: str = "released") -> None:
+    """Plain reads see a snapshot; locking reads (ctx.lock) and writes see the newest committed state."""
+    keep_together(ir)

@@ -1,0 +1,67 @@
+"""Mixed isolation: each transaction at its own level (Adya 1999, section 5.5: the mixing graph).
+
+A transaction carries its level in `ctx`: {"level": "read committed"}; without one it has the level that is asked for.
+The mixing graph has every ww; a wr if the *reader* is at PL-2 or above; an item rw if the reader is at PL-2.99 or
+above; a predicate rw if it is at PL-3. What a PL-1 transaction read does not matter.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boomslang.asg.graph import ASG, ITEM, linked
+from boomslang.errors import UsageError
+from boomslang.ir.model import IR
+from boomslang.levels import find_level
+from boomslang.modules.module import Hints, module
+
+MIXED = ("read-uncommitted", "read-committed", "repeatable-read", "serializable")
+"""PL-1, PL-2, PL-2.99, PL-3."""
+
+
+def _levels(asg: ASG, hints: Hints, asked: int) -> NDArray[np.int64]:
+    """Of each transaction, its level in MIXED."""
+    found = np.full(asg.transactions, asked, np.int64)
+    for t, name in hints.transactions("level").items():
+        level = find_level(name).name if isinstance(name, str) else repr(name)
+        if level not in MIXED:
+            raise UsageError(
+                f"found the level {name!r} in ctx of T{int(asg.txn_of[t])} ({asg.trace.where(int(asg.txn_of[t]))}); "
+                f"only these can be mixed: {', '.join(MIXED)}"
+            )
+        found[t] = MIXED.index(level)
+    return found
+
+
+def forget_dirty_reads(asg: ASG, hints: Hints) -> ASG:
+    """The ASG without what PL-1 transactions read."""
+    level = _levels(asg, hints, 3)
+    kept = level[asg.read_txn] > 0
+    counts = np.bincount(asg.read_txn[kept], minlength=asg.transactions)
+    txn, op, key, seen, own = asg.internal
+    inner = level[txn] > 0
+    lists = asg.lists
+    if len(lists.of):
+        lists = replace(lists, of=lists.of[kept], length=lists.length[kept])
+    return linked(
+        replace(
+            asg,
+            read_start=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
+            read_key=asg.read_key[kept],
+            read_value=asg.read_value[kept],
+            read_op=asg.read_op[kept],
+            read_kind=asg.read_kind[kept],
+            lists=lists,
+            internal=(txn[inner], op[inner], key[inner], seen[inner], own[inner]),
+        )
+    )
+
+
+@module(prepare=forget_dirty_reads)
+def mixed_isolation(asg: ASG, ir: IR, hints: Hints) -> None:
+    """Each transaction at the level that its ctx.level names; the others at the level that is asked for."""
+    if ir.level.name not in MIXED:
+        raise UsageError(f"{ir.level.name} cannot be mixed; ask for one of: {', '.join(MIXED[1:])}")
+    level = _levels(asg, hints, MIXED.index(ir.level.name))[asg.read_txn]
+    ir.strong = np.where(asg.read_kind == ITEM, level >= 2, level >= 3)

@@ -1,0 +1,43 @@
+"""A known version order, as a white box knows it: from the log, change-data capture, or version numbers.
+
+In `ctx`, on a put or delete: `version`, a number that grows with the versions of that key; on a transaction: `cdc`, its
+position in the change log (for all it wrote). On either: `overwrites`, the name of a transaction (or a list) whose
+versions are older. Positions are numbers, or lists of numbers. What has no such hint stays open: the order may be
+partial. (The order of lists is known without any hint.)
+"""
+
+import numpy as np
+
+from boomslang.asg.graph import ASG
+from boomslang.ir.model import IR
+from boomslang.modules.module import Hints, module
+from boomslang.modules.versions import consecutive, moment
+
+
+@module
+def version_order(asg: ASG, ir: IR, hints: Hints) -> None:
+    """Versions are in the order that ctx tells: `version`, `cdc` or `overwrites`."""
+    said = 0
+    for key in np.flatnonzero(np.diff(asg.key_start) > 1).tolist():
+        ranked: dict[str, list[tuple[tuple[float, ...], int]]] = {"version": [], "cdc": []}
+        writers = ir.writers(key)
+        for i in range(int(asg.key_start[key]), int(asg.key_start[key + 1])):
+            t = int(asg.write_txn[i])
+            if t not in writers or not asg.ordered[t]:
+                continue
+            operation, transaction = hints.operation(int(asg.write_op[i])), hints.transaction(t)
+            for hint, ctx in (("version", operation), ("cdc", transaction)):
+                if hint in ctx:
+                    ranked[hint].append((moment(hint, ctx[hint]), t))
+            for ctx in (operation, transaction):
+                names = ctx.get("overwrites", [])
+                for name in names if isinstance(names, list) else [names]:
+                    older = hints.named(name)
+                    if older in writers and older != t and asg.ordered[older]:
+                        ir.know(older, t)
+                        said += 1
+        for positions in ranked.values():
+            consecutive(ir, positions)
+            said += len(positions)
+    if not said:
+        ir.notes.append("no transaction or operation has such a hint")

@@ -1,0 +1,78 @@
+"""Words that modules about versions share: older, newer, and which a read must not miss."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby, product
+from typing import Any
+
+import numpy as np
+
+from boomslang.asg.graph import ASG, Int64
+from boomslang.errors import UsageError
+from boomslang.ir.expression import START, Expression, Implies, Not, all_of
+from boomslang.ir.model import IR, ReadFrom
+from boomslang.trace.model import NO_TIME, Outcome
+
+
+def not_older(ir: IR, one: ReadFrom, two: ReadFrom) -> Iterator[Expression]:
+    """The second read of a key does not see an older version than the first."""
+    for a in one.candidates:
+        for b in two.candidates:
+            if a in (b, START):
+                continue
+            both = all_of(ir.wr(a, one), ir.wr(b, two))
+            yield Not(both) if b == START else Implies(both, ir.ww(a, b, one.key))
+
+
+def not_before(ir: IR, read: ReadFrom, writer: int) -> Iterator[Expression]:
+    """The read sees the version of this writer, or a newer one."""
+    for w in read.candidates:
+        if w == writer:
+            continue
+        takes = ir.wr(w, read)
+        yield Not(takes) if w == START else Implies(takes, ir.ww(writer, w, read.key))
+
+
+def returned_writers(asg: ASG, ir: IR, read: ReadFrom, moment: int) -> list[int]:
+    """Who wrote the read's key, committed, and had returned before this moment of the reader's clock."""
+    trace = asg.trace
+    writers = np.array([w for w in ir.writers(read.key) if w != read.txn], np.int64)
+    ids = asg.txn_of[writers]
+    known = (
+        asg.ordered[writers] & (asg.outcome[writers] == Outcome.COMMITTED) & (trace.txn_end[ids] != NO_TIME)
+    )
+    here = trace.txn_clock[ids] == trace.txn_clock[int(asg.txn_of[read.txn])]
+    found: list[int] = writers[known & here & (trace.txn_end[ids] < moment)].tolist()
+    return found
+
+
+def own_begin(asg: ASG, txn: int) -> int | None:
+    """When the transaction was invoked, if that was recorded and counts."""
+    begin = int(asg.trace.txn_begin[int(asg.txn_of[txn])])
+    return begin if begin != NO_TIME and asg.ordered[txn] else None
+
+
+def moment(hint: str, value: Any) -> tuple[float, ...]:
+    """A position or timestamp of a hint: a number, or a list of numbers, compared from left to right."""
+    parts = value if isinstance(value, list) else [value]
+    if not parts or any(isinstance(x, bool) or not isinstance(x, int | float) for x in parts):
+        raise UsageError(f"found {value!r} as {hint!r} in ctx; expected a number or a list of numbers")
+    return tuple(parts)
+
+
+def session_of(asg: ASG) -> Int64:
+    """Of each transaction, its session; -1 where it has none or is not kept."""
+    return np.where(asg.ordered, asg.trace.txn_session[asg.txn_of], -1).astype(np.int64)
+
+
+def consecutive(ir: IR, ranked: Iterable[tuple[tuple[float, ...], int]]) -> None:
+    """Writers with positions become known edges, from each to those at the next position."""
+    before: list[int] = []
+    edges: list[tuple[int, int]] = []
+    for _, group in groupby(sorted(ranked), key=lambda pair: pair[0]):
+        now = [t for _, t in group]
+        edges += product(before, now)
+        before = now
+    if edges:
+        ir.know(*np.array(edges, np.int64).T)
