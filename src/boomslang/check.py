@@ -55,8 +55,8 @@ def check(
 
     `timeout` is in seconds and `memory` in megabytes of the process; when either is reached the verdict is unknown.
     `solver` is the native engine if not said otherwise. `passes` (all, if not given) are for the other solvers, and
-    `encoding` is an earlier checker's way to put the question to one of those. `modules` say what else is known or asked
-    for: names (with parameters: "bounded-staleness:time=100"), files, or functions with @boomslang.module.
+    `encoding` is an earlier checker's way to put the question to one of those. `modules` say what else is known or
+    asked for: names (with parameters: "bounded-staleness:time=100"), files, or functions with @boomslang.module.
     """
     return Checker(
         trace,
