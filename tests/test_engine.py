@@ -414,17 +414,17 @@ def edge(a: int, b: int) -> Edge:
 
 
 def test_expressions_are_for_every_solver() -> None:
-    for solve in (solve_native, solve_z3):
+    for ask in (solve_native, solve_z3):
         ir = three_writers()
-        assert solve(ir).status == "valid"
+        assert ask(ir).status == "valid"
         ir.expressions.append(Not(edge(0, 1)))
-        solution = solve(ir)
+        solution = ask(ir)
         assert solution.status == "valid" and solution.order is not None
         order = solution.order.tolist()
         assert order.index(1) < order.index(0)
         replay(ir.asg.trace, witness(ir, solution))
         ir.expressions.append(Not(edge(1, 0)))
-        assert solve(ir).status == "invalid"
+        assert ask(ir).status == "invalid"
 
 
 def test_an_absent_edge_that_no_order_shows_is_for_z3() -> None:

@@ -236,7 +236,13 @@ def to_json(report: Report) -> dict[str, Any]:
 
 def _answer_json(answer: Answer) -> dict[str, Any]:
     told: dict[str, Any] = {"level": answer.level.name, "status": answer.status, "reason": answer.reason}
-    nothing: dict[str, Any] = {"counterexample": None, "modules": [], "broken_by": [], "notes": [], "stats": {}}
+    nothing: dict[str, Any] = {
+        "counterexample": None,
+        "modules": [],
+        "broken_by": [],
+        "notes": [],
+        "stats": {},
+    }
     told |= nothing if answer.verdict is None else answer.verdict.to_json()
     return {**told, "certificate": None if answer.certificate is None else str(answer.certificate)}
 
