@@ -542,12 +542,12 @@ def compare(seed: int, mix: str, levels: int) -> Counter[tuple[str, str]]:
     return found
 
 
-@pytest.mark.parametrize("mix", [mix for mix in MIXES if MIXES[mix].transactions[1] <= SMALL])
-def test_native_and_z3_agree_on_what_random_modules_say(mix: str) -> None:
+def test_native_and_z3_agree_on_what_random_modules_say() -> None:
     found: Counter[tuple[str, str]] = Counter()
-    for seed in range(40):
-        found += compare(seed, mix, levels=3)
-    assert found["valid", "valid"] >= 10 and found["valid", "invalid"] >= 10, found
+    mixes = [mix for mix in MIXES if MIXES[mix].transactions[1] <= SMALL]
+    for seed in range(12):
+        found += compare(seed, mixes[seed % len(mixes)], levels=2)
+    assert found["valid", "valid"] and found["valid", "invalid"], found
 
 
 @pytest.mark.full
@@ -557,17 +557,18 @@ def test_native_and_z3_agree_on_many_more(mix: str) -> None:
         compare(seed, mix, levels=4)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("mix", ["default", "few-values", "unknown", "lists"])
 def test_cores_of_random_modules_stand_on_their_own(mix: str) -> None:
     broken = 0
-    for seed in range(30):
+    for seed in range(12):
         trace = random_trace(seed, mix)
         for level in ("ser", "si", "rc"):
             verdict = check(trace, level, modules=[random_module(seed)])
             if verdict.invalid:
                 assert verdict.counterexample is not None and list(verdict.counterexample.lines())
                 broken += bool(verdict.broken_by)
-    assert broken >= 5
+    assert broken >= 2
 
 
 def test_many_alternatives_get_names() -> None:

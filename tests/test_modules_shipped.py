@@ -143,11 +143,12 @@ CASES: dict[str, tuple[Meaning, Callable[[random.Random, list[Txn]], None]]] = {
 }
 
 
+@pytest.mark.parametrize("seeds", [range(48), pytest.param(range(48, 250), marks=pytest.mark.full)])
 @pytest.mark.parametrize("module", CASES)
-def test_the_module_means_what_all_worlds_say(module: str) -> None:
+def test_the_module_means_what_all_worlds_say(module: str, seeds: range) -> None:
     means, change = CASES[module]
     found: Counter[tuple[bool, bool]] = Counter()
-    for seed in range(150):
+    for seed in seeds:
         rng = random.Random(seed)
         txns = random_txns(rng)
         change(rng, txns)
@@ -165,14 +166,14 @@ def test_the_module_means_what_all_worlds_say(module: str) -> None:
             assert verdict.counterexample.minimal and list(verdict.counterexample.lines())
         elif not plain:
             assert not verdict.broken_by
-    assert found[True, True] > 10, found
-    assert found[True, False] > 5 or module in ("read-modify-writes",), found
+    assert found[True, True] > 3, found
+    assert found[True, False] > 1 or module in ("read-modify-writes",), found
 
 
 @pytest.mark.parametrize("level", ["si", "prefix", "causal", "pl-2+", "ra", "cs", "strong-session-si"])
 @pytest.mark.parametrize("module", CASES)
 def test_at_other_levels_z3_agrees(module: str, level: str) -> None:
-    for seed in range(200, 212):
+    for seed in range(200, 203):
         rng = random.Random(seed)
         txns = random_txns(rng)
         CASES[module][1](rng, txns)
@@ -340,7 +341,7 @@ def test_the_policy_holds_key_by_key_and_for_deletes() -> None:
 def test_policies_as_reads_in_another_place() -> None:
     """`external` is a read before the write; `either` is that, or no read at all where the own value was seen."""
     found: Counter[tuple[str, bool]] = Counter()
-    for seed in range(200):
+    for seed in range(80):
         txns = random_txns(random.Random(seed), values=(1, 2))
         for policy in ("external", "either"):
 
@@ -360,7 +361,7 @@ def test_policies_as_reads_in_another_place() -> None:
             verdict = check(build(txns), level, modules=[f"read-own-writes:policy={policy}"])
             assert verdict.valid == expected, (seed, policy)
             found[policy, expected] += 1
-    assert min(found.values()) > 20, found
+    assert min(found.values()) > 8, found
 
 
 # --- two levels in one trace ------------------------------------------------------------------------------------
@@ -371,7 +372,7 @@ MIXED = {"PL-1": 0, "PL-2": 1, "PL-2.99": 2, "PL-3": 3}
 
 def test_mixed_levels_mean_the_mixing_graph() -> None:
     found: Counter[bool] = Counter()
-    for seed in range(200):
+    for seed in range(80):
         rng = random.Random(seed)
         txns = random_txns(rng)
         for t in txns:
@@ -399,7 +400,7 @@ def test_mixed_levels_mean_the_mixing_graph() -> None:
             verdict = check(build(txns), asked, modules=["mixed-isolation"], solver=solver)
             assert verdict.valid == expected, (seed, solver, verdict)
         found[expected] += 1
-    assert min(found.values()) > 20, found
+    assert min(found.values()) > 8, found
 
 
 def test_other_levels_cannot_be_mixed() -> None:
@@ -441,7 +442,7 @@ def views(txns: list[Txn]) -> tuple[list[Txn], list[tuple[int, int]], list[int]]
 
 def test_locking_reads_have_views_of_their_own() -> None:
     found: Counter[bool] = Counter()
-    for seed in range(400):
+    for seed in range(140):
         rng = random.Random(seed)
         txns = random_txns(rng, 3)
         for t in txns:
@@ -468,7 +469,7 @@ def test_locking_reads_have_views_of_their_own() -> None:
             assert verdict.valid == expected, (seed, level)
             found[expected] += 1
             assert any("not a tight check" in note for note in verdict.notes)
-    assert min(found.values()) > 20, found
+    assert min(found.values()) > 6, found
 
 
 def locked(*parts: Any) -> Any:

@@ -215,15 +215,22 @@ class Statistics:
     def anti_dependencies(self, level: Level) -> int:
         """How many the IR of a level would imply: who read a version comes before who overwrote it."""
         kinds = (ITEM, level.items_see_last), (PREDICATE, level.predicates_see_last)
-        return sum(self._overwriters[kind] for kind, sees_last in kinds if sees_last)
+        found = sum(self._overwriters[kind] for kind, sees_last in kinds if sees_last)
+        return found + (self._overwriters["cursor"] if level.cursor and not level.items_see_last else 0)
 
     @cached_property
-    def _overwriters(self) -> dict[int, int]:
+    def _overwriters(self) -> dict[int | str, int]:
         """Of all reads of a kind, and of each of their candidates: how many others wrote the key."""
         count, initial, counts = self._candidates
-        found = {}
-        for kind in (ITEM, PREDICATE):
-            at = np.flatnonzero(counts & (self.asg.read_kind == kind))
+        item = self.asg.read_kind == ITEM
+        kinds: dict[int | str, Mask] = {
+            ITEM: item,
+            PREDICATE: ~item,
+            "cursor": item & self.asg.cursor_reads(),
+        }
+        found: dict[int | str, int] = {}
+        for kind, which in kinds.items():
+            at = np.flatnonzero(counts & which)
             others = self.writers[self.asg.read_key[at]] - self._overwritten[at]
             # The candidate itself is none of them; the initial state is no writer.
             found[kind] = int((count[at] * others - (count[at] - initial[at])).sum())

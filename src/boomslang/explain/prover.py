@@ -300,6 +300,10 @@ class _Prover:
             return False
         seen = self._seen(r)
         if len(r.candidates) == 1:
+            other = self._other_initial(state, r) if r.candidates[0] == START else None
+            if other is not None:
+                text = f"{seen}, the initial value, which was another: a key has one initial value"
+                raise _Found(Contradiction(text, (), (other,)))
             self.take(state, r, r.candidates[0], (), seen, only="only")
             return True
         changed = False
