@@ -100,7 +100,8 @@ def _replay(trace: Trace, witness: Witness) -> None:
         key, row = np.divmod(reads.read[1:], reads.rows)
         replay_paths(trace, base, extra, order, row, key, reads.source[1:], refuse)
     if base == "cursor-stability":
-        replay_cursors(trace, order, *reads.items(), refuse)
+        key, row = np.divmod(reads.read[1:], reads.rows)
+        replay_cursors(trace, order, row, key, reads.source[1:], reads.item[1:], refuse)
 
 
 def _observations(t: Trace, counts: Array) -> Iterator[tuple[Array, ...]]:
@@ -177,6 +178,7 @@ class _Reads:
                 raise ReplayError("read_op, read_key and read_writer differ in length")
             by = np.argsort(code)
             self.read, self.source = np.append(-1, code[by]), np.append(-1, source[by])
+            self.item = np.zeros(len(self.read), bool)  # which of them turned out to be item reads
             keys = _ints("version_order", sorted(witness.version_order), 0, len(self.initial))
             orders = [_ints("version_order", witness.version_order[k], 0, len(trace)) for k in keys.tolist()]
             told = np.repeat(keys, [*map(len, orders)]) * self.places + commit[np.hstack([keys[:0], *orders])]
@@ -184,24 +186,14 @@ class _Reads:
             if not np.array_equal(told, self.version[1:][np.isin(key, np.append(keys, several))]):
                 raise ReplayError("the version orders are not those of the keys' writers in the order")
 
-    def told(self, row: Array, key: Array | None = None) -> Array:
+    def told(self, row: Array, key: Array | None = None, item: Array | bool = True) -> Array:
+        """Whom the witness names as the writer of each of these reads."""
         code = (self.trace.op_key[row] if key is None else key) * np.int64(self.rows) + row
         at = np.searchsorted(self.read, code, side="right") - 1
         _refuse(self.trace, row[self.read[at] != code], "has a read without a writer", op=True)
+        self.item[at] = item
         source: Array = self.source[at]
         return source
-
-    def items(self) -> tuple[Array, Array, Array, Array]:
-        """The named reads: row, key, writer, is it an item read?"""
-        key, row = np.divmod(self.read[1:], self.rows)
-        scans = np.isin(self.trace.op_kind[row], (Kind.SCAN, Kind.NEXT))
-        item = ~scans | (self.trace.op_key[row] == key)
-        for i in np.flatnonzero(scans).tolist():
-            r = int(self.trace.op_range[row[i]])
-            if self.trace.op_kind[row[i]] == Kind.SCAN:
-                held = self.trace.item_key[self.trace.range_items[r] : self.trace.range_items[r + 1]]
-                item[i] = key[i] in held
-        return row, key, self.source[1:], item
 
     def explain(self, row: Array, key: Array, value: Array, item: Array, since: Array) -> None:
         by = np.argsort(code := key * self.rows + row)  # neighbours in memory: searching is then quick
@@ -220,7 +212,7 @@ class _Reads:
         at = last = np.searchsorted(self.version, base + start) - 1
         last[self.version[last] < base] = 0  # the initial state
         if self.named:
-            self.used, source = self.used + len(row), self.told(row, key)
+            self.used, source = self.used + len(row), self.told(row, key, item)
             ended = np.where(source < 0, -1, self.commit[source])
             wanted = np.where(source < 0, -1, np.where(ended < 0, -2, base + ended))
             at = np.searchsorted(self.version, wanted, side="right") - 1

@@ -15,6 +15,7 @@ between w and r is looked at.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
@@ -48,15 +49,15 @@ def replay_paths(
     """Check the reads (`row`, `key`, and whom they read from) against an order of transactions."""
     overwrites, any_length, earlier = PATHS[base]
     txn = np.searchsorted(trace.txn_ops, row, side="right") - 1
-    place = np.full(len(trace), -1)
-    place[order] = np.arange(len(order))
-    versions = _versions(trace, order, place)
+    place = _places(trace, order)
+    versions = _versions(trace, place)
 
     missed: list[tuple[int, list[int]]] = []
     for i in range(len(row)):
         w, t = int(source[i]), int(txn[i])
-        after = -1 if w < 0 else int(place[w])
-        later = [p for p in versions.get(int(key[i]), ()) if after < place[p] < place[t]]
+        places = versions.get(int(key[i]), [])
+        first = bisect_right(places, -1 if w < 0 else int(place[w]))
+        later = [int(order[p]) for p in places[first : bisect_left(places, int(place[t]))]]
         if later:
             missed.append((i, later))
     if not missed:
@@ -69,8 +70,8 @@ def replay_paths(
             read_from.setdefault(t, []).append((r, w))
             before[t].add(w)
     if overwrites:
-        for writers in versions.values():
-            for a, b in pairwise(writers):
+        for places in versions.values():
+            for a, b in pairwise(order[places].tolist()):
                 before[b].add(a)
     committed = trace.txn_outcome == Outcome.COMMITTED
     sessions: dict[int, int] = {}  # the last committed transaction of each session so far
@@ -100,7 +101,7 @@ def replay_paths(
                 refuse(row[i : i + 1], "misses a version whose writer it read from")
             continue
         # Backwards from the reader: who reaches it? `moments`: of each clock, the latest begin of those that do.
-        reach, marked, moments = {t}, set(before[t]), dict[int, int]()
+        marked, moments = set(before[t]), dict[int, int]()
         goal = set(later)
         if trace.txn_begin[t] != NO_TIME:
             moments[int(trace.txn_clock[t])] = int(trace.txn_begin[t])
@@ -111,7 +112,6 @@ def replay_paths(
                 continue
             if p in goal:
                 refuse(row[i : i + 1], "misses a version that it depends on")
-            reach.add(p)
             marked |= before[p]
             began, clock = int(trace.txn_begin[p]), int(trace.txn_clock[p])
             if began != NO_TIME:
@@ -123,21 +123,19 @@ def replay_cursors(
 ) -> None:
     """Who reads a key and writes it overwrites the version that it read."""
     marked = trace.marked("cursor")
-    place = np.full(len(trace), -1)
-    place[order] = np.arange(len(order))
-    versions = _versions(trace, order, place)
+    place = _places(trace, order)
+    versions = _versions(trace, place)
+    txn = np.searchsorted(trace.txn_ops, row, side="right") - 1
     for i in np.flatnonzero(item & (True if marked is None else marked[row])).tolist():
-        writers, t = versions.get(int(key[i]), []), trace.owner(int(row[i]))
-        if t in writers:
-            at = writers.index(t)
-            if (writers[at - 1] if at else -1) != source[i]:
-                refuse(row[i : i + 1], "reads a key and writes it, and another wrote it in between")
+        places, mine = versions.get(int(key[i]), []), int(place[txn[i]])
+        at = bisect_left(places, mine)
+        if places[at : at + 1] == [mine] and (int(order[places[at - 1]]) if at else -1) != source[i]:
+            refuse(row[i : i + 1], "reads a key and writes it, and another wrote it in between")
 
 
 def replay_uncommitted(trace: Trace, order: Array, refuse: Refuse) -> None:
     """Nothing read counts, but in what order the appends of the ordered transactions came."""
-    place = np.full(len(trace), -1)
-    place[order] = np.arange(len(order))
+    place = _places(trace, order)
     fine = trace.op_flags & Flag.ERROR == 0
     txn = np.repeat(np.arange(len(trace)), np.diff(trace.txn_ops))
     wrote = np.flatnonzero((trace.op_kind == Kind.APPEND) & fine)
@@ -151,8 +149,15 @@ def replay_uncommitted(trace: Trace, order: Array, refuse: Refuse) -> None:
             refuse(np.array([row]), "read a list whose appends are in another order")
 
 
-def _versions(trace: Trace, order: Array, place: Array) -> dict[int, list[int]]:
-    """Of each key, who wrote it, in order."""
+def _places(trace: Trace, order: Array) -> Array:
+    """Where each transaction stands in the order; -1: nowhere."""
+    place = np.full(len(trace), -1)
+    place[order] = np.arange(len(order))
+    return place
+
+
+def _versions(trace: Trace, place: Array) -> dict[int, list[int]]:
+    """Of each key, where in the order those stand who wrote it."""
     deletes = (trace.op_kind == Kind.DELETE) & (trace.op_flags & Flag.NOTHING == 0)
     writes = (np.isin(trace.op_kind, (Kind.PUT, Kind.APPEND)) | deletes) & (trace.op_flags & Flag.ERROR == 0)
     txn = np.repeat(np.arange(len(trace)), np.diff(trace.txn_ops))
@@ -160,5 +165,5 @@ def _versions(trace: Trace, order: Array, place: Array) -> dict[int, list[int]]:
     pairs = np.unique(np.stack([trace.op_key[rows].astype(np.int64), place[txn[rows]]], axis=1), axis=0)
     found: dict[int, list[int]] = {}
     for key, at in pairs.tolist():
-        found.setdefault(key, []).append(int(order[at]))
+        found.setdefault(key, []).append(at)
     return found

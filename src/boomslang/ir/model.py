@@ -401,25 +401,25 @@ class IR:
                     both = all_of(self.committed(txn), self.committed(f))
                     yield Implies(both, self.ww(blocks[-1], f, key))
 
+    def order_edges(self) -> tuple[Int64, Int64]:
+        """All known edges that are no read's: `list_order`, then the graph's."""
+        sources, targets = self.list_order()
+        return (
+            np.concatenate([sources, *(a for a, _, _ in self.graph.chunks)]),
+            np.concatenate([targets, *(b for _, b, _ in self.graph.chunks)]),
+        )
+
     def path_edges(self) -> NDArray[np.bool_]:
-        """Of each known edge that is no read's (`list_order`, then the graph's): is it a step of a forbidden cycle?"""
+        """Of each of `order_edges`: is it a step of a forbidden cycle?"""
         kinds = frozenset() if self.level.once is None else self.level.once.kinds
         lists = np.full(len(self.asg.list_from), Dependency.WW in kinds)
         return np.concatenate([lists, *(np.full(len(a), kind in kinds) for a, _, kind in self.graph.chunks)])
 
     def _paths(self, once: Once) -> Iterator[Expression]:
         """No cycle with one anti-dependency: r read x from w, p overwrote it, and there is no path from p to r."""
-        sources, targets = self.list_order()
-        known = [
-            (a, b)
-            for a, b, step in zip(
-                np.concatenate([sources, *(a for a, _, _ in self.graph.chunks)]).tolist(),
-                np.concatenate([targets, *(b for _, b, _ in self.graph.chunks)]).tolist(),
-                self.path_edges().tolist(),
-                strict=True,
-            )
-            if step
-        ]
+        sources, targets = self.order_edges()
+        steps_of_paths = self.path_edges()
+        known = list(zip(sources[steps_of_paths].tolist(), targets[steps_of_paths].tolist(), strict=True))
         reads = list(self.read_froms())
         steps: list[tuple[Expression, int, int, int]] = [(TRUE, a, b, -1) for a, b in known]
         steps += [(self.wr(w, r), w, r.txn, r.read) for r in reads for w in r.candidates if w != START]
@@ -436,8 +436,8 @@ class IR:
                     for edge, a in into[b]:
                         if c not in (a, b):
                             yield Implies(all_of(edge, Path(b, c)), Path(a, c))
+        direct = self._closure(known) if once.longest == 1 else set()
         for r in reads:
-            direct = {(p, b) for p, b in self._closure(known)} if once.longest == 1 else set()
             for w in r.candidates:
                 for p in self.writers(r.key):
                     if p in (w, r.txn):

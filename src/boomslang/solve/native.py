@@ -94,9 +94,7 @@ def _solve(ir: IR, limits: Limits, hints: bool, saturate: bool) -> Solution:
     clause_start, clause_literals, helpers = clauses(ir)
     # Where a path decides, it does so for every read that does not see the last writer.
     strong = np.ones(len(asg.read_key), np.uint8) if once else ir.strong.astype(np.uint8)
-    before, after = ir.list_order()
-    sources = [before, *(a for a, _, _ in ir.graph.chunks)]
-    targets = [after, *(b for _, b, _ in ir.graph.chunks)]
+    sources, targets = ir.order_edges()
     found = _engine.solve(
         asg.transactions,
         ir.graph.points,
@@ -112,8 +110,8 @@ def _solve(ir: IR, limits: Limits, hints: bool, saturate: bool) -> Solution:
         asg.write_txn,
         asg.write_value,
         asg.initial,
-        np.concatenate(sources).astype(np.int32),
-        np.concatenate(targets).astype(np.int32),
+        sources.astype(np.int32),
+        targets.astype(np.int32),
         ir.path_edges().astype(np.uint8),
         _hinted_successors(ir, helpers) if hints else np.zeros(0, np.int32),
         priorities(asg),
