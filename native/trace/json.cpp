@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <charconv>
-#include <cmath>
 #include <cstdio>
 
 namespace boomslang {
@@ -259,19 +257,12 @@ Scalar Json::number() {
     if (!digit(*p)) syntax("a digit in the exponent");
     while (digit(*p)) ++p;
   }
-  double value = 0;
-#if defined(__cpp_lib_to_chars)
-  const bool fits = std::from_chars(from, p, value).ec == std::errc{};
-#else
-  value = std::strtod(std::string(from, p).c_str(), nullptr);
-  const bool fits = std::isfinite(value);
-#endif
-  if (!fits)
+  const std::optional<double> value = to_double(from, p);
+  if (!value)
     fault("the number " + show({Type::integer, static_cast<std::uint32_t>(p - from), from}),
           "a number that a 64-bit float can hold", "write it as a string if it must be kept as it is");
-  if (value == 0) value = 0;  // -0.0 and 0.0 are one value
   char* out = scratch();
-  std::memcpy(out, &value, 8);
+  std::memcpy(out, &*value, 8);
   used_ += 8;
   return {Type::real, 8, out};
 }

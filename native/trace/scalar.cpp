@@ -1,8 +1,23 @@
 #include "trace/scalar.hpp"
 
+#include <charconv>
+#include <cmath>
 #include <cstdio>
+#include <cstdlib>
 
 namespace boomslang {
+
+std::optional<double> to_double(const char* from, const char* to) {
+  double value = 0;
+#if defined(__cpp_lib_to_chars)
+  const bool fits = std::from_chars(from, to, value).ec == std::errc{};
+#else
+  value = std::strtod(std::string(from, to).c_str(), nullptr);
+  const bool fits = std::isfinite(value);
+#endif
+  if (!fits) return std::nullopt;
+  return value == 0 ? 0.0 : value;
+}
 
 std::string show(const Scalar& scalar) {
   constexpr std::size_t most = 60;

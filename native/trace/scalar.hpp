@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <string>
 
 namespace boomslang {
@@ -52,6 +53,9 @@ inline int compare(const Scalar& a, const Scalar& b) {
   }
   return compare_bytes(a, b);
 }
+
+// The number that the text is; nothing if a double cannot hold it. -0.0 and 0.0 are one value.
+std::optional<double> to_double(const char* from, const char* to);
 
 // As a person would write it, for messages.
 std::string show(const Scalar& scalar);

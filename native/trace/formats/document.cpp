@@ -1,7 +1,5 @@
 #include "trace/formats/document.hpp"
 
-#include <charconv>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -249,19 +247,12 @@ Token Document::lex_number() {
 }
 
 Token Document::real(const char* from, const char* to) {
-  double value = 0;
-#if defined(__cpp_lib_to_chars)
-  const bool fits = std::from_chars(from, to, value).ec == std::errc{};
-#else
-  value = std::strtod(std::string(from, to).c_str(), nullptr);
-  const bool fits = std::isfinite(value);
-#endif
-  if (!fits)
+  const std::optional<double> value = to_double(from, to);
+  if (!value)
     throw Fault{"the number " + show(slice(Type::integer, from, to)), "a number that a 64-bit float can hold",
                 "write it as a string if it must be kept as it is", {}, line_};
-  if (value == 0) value = 0;  // -0.0 and 0.0 are one value
   char* const out = take(8);
-  std::memcpy(out, &value, 8);
+  std::memcpy(out, &*value, 8);
   scalar_ = {Type::real, 8, out};
   return Token::real;
 }

@@ -432,11 +432,17 @@ class _Prover:
             known = before.target in state.out.get(before.source, {})
             known = known or self.impossible(state, self.ir.ww(w, p, r.key)) is not None
             if not known and (path := self.impossible(state, after)) is not None:
-                mine = f"{reader} read {self.names.txn(w)}'s {key} and not {name}'s"
-                text = f"{mine}, though {name} is before {reader}: {name} is before {self.names.txn(w)}"
-                contrary = (self._step("", (), after), *path)
-                changed |= self.add(state, before, self._step(text, (took, *path), before, contrary))
+                changed |= self._puts_before(state, r, p, path)
         return changed
+
+    def _puts_before(self, state: _State, r: ReadFrom, p: int, way: tuple[Step, ...]) -> bool:
+        """p reaches the reader, which did not see it: p is before the writer that was read from."""
+        w, took = state.taken[r.read]
+        key, reader, name = self.names.key(r.key), self.names.txn(r.txn), self.names.txn(p)
+        mine = f"{reader} read {self.names.txn(w)}'s {key} and not {name}'s"
+        text = f"{mine}, though {name} is before {reader}: {name} is before {self.names.txn(w)}"
+        edge, contrary = self.ir.ww(p, w, r.key), (self._step("", (), self.ir.rw(r, p)), *way)
+        return self.add(state, edge, self._step(text, (took, *way), edge, contrary))
 
     def _reaches(self, state: _State, p: int, r: ReadFrom) -> tuple[Step, ...] | None:
         """The path of the level's kind from p to the reader, if there is one."""
@@ -480,10 +486,7 @@ class _Prover:
             edge = self.ir.ww(p, w, r.key)
             if edge.target in state.out.get(edge.source, {}):
                 continue
-            mine = f"{reader} read {self.names.txn(w)}'s {key} and not {name}'s"
-            text = f"{mine}, though {name} is before {reader}: {name} is before {self.names.txn(w)}"
-            contrary = (self._step("", (), self.ir.rw(r, p)), *way)
-            changed |= self.add(state, edge, self._step(text, (took, *way), edge, contrary))
+            changed |= self._puts_before(state, r, p, way)
         return changed
 
     def _overlaps(self, state: _State) -> bool:
