@@ -1,0 +1,60 @@
+"""Real databases to record: adapters on one interface, and servers that are started on the spot.
+
+`find_database("sqlite")` or `find_database("postgresql://...")` opens one. An adapter is imported only when it is asked
+for, and its driver only then: `pip install 'boomslang[duckdb]'` and the like bring them.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+
+from boomslang.databases.database import (
+    Aborted,
+    Connection,
+    Database,
+    DatabaseError,
+    DriverMissing,
+    Failed,
+    Lost,
+    Offered,
+)
+from boomslang.errors import UsageError
+
+ADAPTERS: Mapping[str, str] = {
+    "sqlite": "boomslang.databases.sqlite:SQLite",
+}
+"""Name on the command line -> where its `Database` is. Called with what follows the name's colon, or nothing."""
+
+SCHEMES: Mapping[str, str] = {}
+"""Scheme of an address -> name of the adapter that takes the whole address."""
+
+
+def find_database(spec: str) -> Database:
+    """Opens a database: a name, a name and an argument (`sqlite:/tmp/x.db`), or an address (`mysql://...`)."""
+    name, colon, argument = spec.partition(":")
+    if colon and argument.startswith("//") and name.lower() in SCHEMES:
+        name, argument = SCHEMES[name.lower()], spec
+    where = ADAPTERS.get(name.lower())
+    if where is None:
+        known = ", ".join(sorted(ADAPTERS))
+        raise UsageError(f"found the unknown database {spec!r}; expected one of {known}, or an address")
+    module, _, attribute = where.partition(":")
+    adapter = getattr(importlib.import_module(module), attribute)
+    opened: Database = adapter(argument) if argument else adapter()
+    return opened
+
+
+__all__ = [
+    "ADAPTERS",
+    "SCHEMES",
+    "Aborted",
+    "Connection",
+    "Database",
+    "DatabaseError",
+    "DriverMissing",
+    "Failed",
+    "Lost",
+    "Offered",
+    "find_database",
+]
