@@ -5,6 +5,8 @@ PYTHON ?= python3
 VENV ?= .venv
 MINUTES ?= 10
 BENCH ?= all
+# A worker a core, each with whole files: a file may share a server or a browser.
+PYTEST ?= -n auto --dist loadfile
 
 ifeq ($(origin CXX),default)
 CXX := $(firstword $(foreach name,c++ g++ clang++,$(shell command -v $(name) 2>/dev/null)) c++)
@@ -37,10 +39,10 @@ demo: $(VENV)/.built
 	@printf 'Check one of your own: $(BIN)/boomslang check TRACE --level strongest\n'
 
 test: $(VENV)/.test
-	@$(BIN)/python -m pytest -m 'not full'
+	@$(BIN)/python -m pytest -m 'not full' $(PYTEST)
 
 test-full: $(VENV)/.test
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest $(PYTEST)
 
 fuzz: $(VENV)/.test
 	@code=0; \

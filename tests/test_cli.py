@@ -17,6 +17,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -909,7 +910,8 @@ def test_ctrl_c_without_a_terminal(tmp_path: Path) -> None:
 @pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
 def test_the_progress_bar_as_a_person_sees_it(tmp_path: Path) -> None:
     """The bar is there while it works, and gone without a trace when it is done."""
-    pipe = tmp_path / "pipe.jsonl"
+    short = tempfile.mkdtemp()  # a path so short that no line is wrapped
+    pipe = Path(short, "pipe.jsonl")
     os.mkfifo(pipe)
     socket = ["tmux", "-S", str(tmp_path / "s"), "-f", "/dev/null"]
 
@@ -940,3 +942,4 @@ def test_the_progress_bar_as_a_person_sees_it(tmp_path: Path) -> None:
         assert "reading the trace" not in screen and lines[1] == "  serializable  valid"
     finally:
         tmux("kill-server")
+        shutil.rmtree(short)
