@@ -447,14 +447,15 @@ def again(trace: Trace, path: Path) -> None:
 
 
 def work(format: Format, seed: int, seconds: float, folder: Path) -> dict[str, Any]:
-    """Until the time is over or something is wrong; the input is in `folder` then."""
+    """Until the time (its own, not the clock's: the machine may be busy) is over or something is wrong; the input is in
+    `folder` then."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     rng = random.Random(seed)
     path = folder / "input"
     counts = {"traces": 0, "refused": 0}
-    stop = time.monotonic() + seconds
+    stop = time.process_time() + seconds
     good: list[Input] = []
-    while time.monotonic() < stop:
+    while time.process_time() < stop:
         if len(good) < 20 or rng.random() < 0.02:
             good = [*good[-19:], good_file(format, rng, folder)]
         input = rng.choice(good)
