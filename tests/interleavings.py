@@ -127,6 +127,20 @@ _ALL = (
         needs="locking",
     ),
     script(
+        "update lost to a delete",
+        """A begin, B begin, A get x, B get x, A put x 1, A commit, B delete x, B commit,
+        C begin, C get x, C commit""",
+        breaks="cs",
+        allowed="prefix",
+    ),
+    script(
+        "delete lost to an update",
+        """A begin, B begin, A get x, B get x, A delete x, A commit, B put x 2, B commit,
+        C begin, C get x, C commit""",
+        breaks="cs",
+        allowed="prefix",
+    ),
+    script(
         "insert if absent",
         "A begin, B begin, A get k, B get k, A insert k a, A commit, B insert k b, B commit",
         breaks="cs",
@@ -232,7 +246,7 @@ class Played:
 
     @property
     def summary(self) -> str:
-        """`happens`, or who waited and who aborted; `harmless` if all went through and nothing came of it."""
+        """`happens`, or who waited and who aborted; `harmless` if all went through and it did not come to that."""
         if self.happened:
             return "happens"
         waited = sorted({r.step[0] for r in self.results if r.waited})

@@ -22,7 +22,12 @@ from boomslang.databases.database import (
 from boomslang.errors import UsageError
 
 ADAPTERS: Mapping[str, str] = {
+    "duckdb": "boomslang.databases.duckdb:DuckDB",
+    "rocksdb": "boomslang.databases.rocksdb:RocksDB",
+    "slatedb": "boomslang.databases.slatedb:SlateDB",
     "sqlite": "boomslang.databases.sqlite:SQLite",
+    "sqlite-shared-cache": "boomslang.databases.sqlite:SQLiteSharedCache",
+    "turso": "boomslang.databases.turso:Turso",
 }
 """Name on the command line -> where its `Database` is. Called with what follows the name's colon, or nothing."""
 
