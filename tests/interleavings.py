@@ -292,15 +292,16 @@ class _Client:
         self.iterators: dict[str, Iterator[tuple[str, str]]] = {}
         self.todo: queue.Queue[Result | None] = queue.Queue()
         self.idle = threading.Event()
-        self.idle.set()
         self.broke: BaseException | None = None
-        self.pending = 0
+        self.pending = 1  # to connect
         self.lock = threading.Lock()
         self.database, self.tracer = database, tracer
         self.thread = threading.Thread(target=self._run, name=f"session {name}", daemon=True)
         self.thread.start()
 
     def give(self, result: Result) -> None:
+        if self.broke:
+            raise self.broke
         with self.lock:
             self.pending += 1
             self.idle.clear()
@@ -314,18 +315,22 @@ class _Client:
         try:
             # Some databases want a connection used by the thread that opened it.
             self.connection = Recorded(self.database.connect(), self.tracer.session(self.name))
+            self._done()
             while (result := self.todo.get()) is not None:
                 self._take(result)
-                with self.lock:
-                    self.pending -= 1
-                    if not self.pending:
-                        self.idle.set()
+                self._done()
             if self.open:
                 self.connection.abort()
             self.connection.close()
         except BaseException as error:
             self.broke = error
             self.idle.set()
+
+    def _done(self) -> None:
+        with self.lock:
+            self.pending -= 1
+            if not self.pending:
+                self.idle.set()
 
     def _take(self, result: Result) -> None:
         op = result.step[1]
@@ -400,6 +405,7 @@ def play(
     names = sorted({step[0] for step in script.steps})
     levels = {name: level if isinstance(level, str) else level[name] for name in names}
     clients = {name: _Client(name, database, tracer, levels[name]) for name in names}
+    _wait_for_all(clients, script, [])
     results = [Result(step) for step in script.steps]
     for result in results:
         client = clients[result.step[0]]
@@ -414,16 +420,10 @@ def play(
             # What it held is free now: those who waited for it are let go, one after the other.
             for other in clients.values():
                 other.idle.wait(patience)
-    deadline = time.monotonic() + STUCK
-    for client in clients.values():
-        if not client.idle.wait(max(0.0, deadline - time.monotonic())):
-            told = "\n".join(map(str, results))
-            raise AssertionError(f"session {client.name} never came back from {script.name!r}:\n{told}")
+    _wait_for_all(clients, script, results)
     for client in clients.values():
         client.stop()
-    for client in clients.values():
-        if client.broke:
-            raise client.broke
+    _wait_for_all(clients, script, results)
     outcomes = {name: end for client in clients.values() for name, end in client.outcomes.items()}
     return Played(script, read_trace(folder), results, outcomes)
 
@@ -432,3 +432,14 @@ def _settle(client: _Client, clients: Mapping[str, _Client], patience: float) ->
     """Waits for what was handed out; without a limit (almost) if nobody could hold it up."""
     others = any(other.open for other in clients.values() if other is not client)
     client.idle.wait(patience if others else STUCK)
+
+
+def _wait_for_all(clients: Mapping[str, _Client], script: Script, results: list[Result]) -> None:
+    deadline = time.monotonic() + STUCK
+    for client in clients.values():
+        came_back = client.idle.wait(max(0.0, deadline - time.monotonic()))
+        if client.broke:
+            raise client.broke
+        if not came_back:
+            told = "\n".join(map(str, results))
+            raise AssertionError(f"session {client.name} never came back from {script.name!r}:\n{told}")

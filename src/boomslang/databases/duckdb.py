@@ -77,7 +77,7 @@ class DuckDB(Database):
     def __init__(self, argument: str = "") -> None:
         path, _ = split_argument(self.title, argument, {})
         try:
-            self._driver = duckdb.connect(path or ":memory:")
+            self._driver = duckdb.connect(path or ":memory:", config={"threads": "1"})
         except duckdb.Error as error:
             raise Lost(str(error)) from error
 

@@ -133,6 +133,9 @@ class Turso(Database):
 
     def _connect(self) -> turso.Connection:
         try:
-            return turso.connect(str(self._place.path), isolation_level=None)
+            driver = turso.connect(str(self._place.path), isolation_level=None)
+            # What is at stake here is processes that die, not power that fails.
+            driver.execute("PRAGMA synchronous = OFF").fetchall()
+            return driver
         except turso.Error as error:
             raise Lost(f"{self._place.path}: {error}") from error
