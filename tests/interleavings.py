@@ -398,8 +398,13 @@ def play(
     folder: Path,
     *,
     patience: float = PATIENCE,
+    waits: str | None = None,
 ) -> Played:
-    """Plays a script; `level` may say a level for each session. The folder gets the trace, and must not exist yet."""
+    """Plays a script; `level` may say a level for each session. The folder gets the trace, and must not exist yet.
+
+    `waits` names the sessions that may be held up, where that is known ("AB"; "" for none): for all others a slow
+    machine is never taken for a lock.
+    """
     database.prepare(script.initial)
     tracer = Tracer(folder, initial=script.initial or "empty")
     names = sorted({step[0] for step in script.steps})
@@ -413,25 +418,21 @@ def play(
             client.give(result)
             continue
         client.give(result)
-        _settle(client, clients, patience)
+        held = any(other.open for other in clients.values() if other is not client)
+        held &= waits is None or client.name in waits
+        client.idle.wait(patience if held else STUCK)
         if not result.ended and not client.broke:
             result.waited = True
         elif result.ended != "ok" or result.step[1] in ("commit", "abort"):
             # What it held is free now: those who waited for it are let go, one after the other.
             for other in clients.values():
-                other.idle.wait(patience)
+                other.idle.wait(2 * patience)
     _wait_for_all(clients, script, results)
     for client in clients.values():
         client.stop()
     _wait_for_all(clients, script, results)
     outcomes = {name: end for client in clients.values() for name, end in client.outcomes.items()}
     return Played(script, read_trace(folder), results, outcomes)
-
-
-def _settle(client: _Client, clients: Mapping[str, _Client], patience: float) -> None:
-    """Waits for what was handed out; without a limit (almost) if nobody could hold it up."""
-    others = any(other.open for other in clients.values() if other is not client)
-    client.idle.wait(patience if others else STUCK)
 
 
 def _wait_for_all(clients: Mapping[str, _Client], script: Script, results: list[Result]) -> None:

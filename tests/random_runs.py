@@ -89,12 +89,14 @@ def run(
             for _ in range(transactions):
                 try:
                     client.transaction(c, level)
+                    continue
                 except Aborted:
                     pass
                 except Failed:
                     c.abort()
                 except Lost:
                     break
+                time.sleep(client.random.random() / 200)  # let those go first who have what we want
             c.close()
         except BaseException as error:
             broke.append(error)

@@ -54,12 +54,10 @@ class SlateDBConnection(Connection):
         return list(self.iterator(lo, hi))
 
     def iterator(self, lo: str | None, hi: str | None) -> Iterator[tuple[str, str]]:
-        bounds = uniffi.KeyRange(
-            start=None if lo is None else lo.encode(),
-            start_inclusive=True,
-            end=None if hi is None else hi.encode(),
-            end_inclusive=False,
-        )
+        start, end = None if lo is None else lo.encode(), None if hi is None else hi.encode()
+        if start is not None and end is not None and start >= end:
+            return iter(())  # SlateDB refuses a range without keys
+        bounds = uniffi.KeyRange(start=start, start_inclusive=True, end=end, end_inclusive=False)
         return self._walk(self._wait(self._begun.scan(bounds)))
 
     def _walk(self, found: uniffi.DbIterator) -> Iterator[tuple[str, str]]:
@@ -148,13 +146,15 @@ class SlateDB(Database):
             self._loop.close()
 
     def _open(self) -> uniffi.Db:
+        where, path = "memory:///", "boomslang"
         try:
             if self._place is not None:
                 self._place.path.mkdir(parents=True, exist_ok=True)
-            where = "memory:///" if self._place is None else self._place.path.resolve().as_uri()
+                where, path = "file:///", str(self._place.path.resolve() / path).lstrip("/")
             store = uniffi.ObjectStore.resolve(where)
-            return self._loop.run_until_complete(uniffi.DbBuilder("boomslang", store).build())
+            return self._loop.run_until_complete(uniffi.DbBuilder(path, store).build())
         except (OSError, uniffi.Error) as error:
+            self._loop.close()
             raise Lost(str(error)) from error
 
     def _shut(self) -> None:

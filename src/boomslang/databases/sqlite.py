@@ -143,7 +143,9 @@ class SQLite(Database):
             driver.close()
 
     def connect(self) -> Connection:
-        return SQLiteConnection(self._connect())
+        driver = self._connect()
+        driver.execute(f"PRAGMA busy_timeout = {round(self.timeout * 1000)}")
+        return SQLiteConnection(driver)
 
     def version(self) -> str:
         return f"SQLite {sqlite3.sqlite_version} ({self.journal} journal)"
@@ -157,11 +159,11 @@ class SQLite(Database):
 
     def _connect(self) -> sqlite3.Connection:
         try:
-            driver = sqlite3.connect(
-                self._where, timeout=self.timeout, isolation_level=None, check_same_thread=False
-            )
+            driver = sqlite3.connect(self._where, isolation_level=None, check_same_thread=False)
             # What is at stake here is processes that die, not power that fails.
             driver.execute("PRAGMA synchronous = OFF")
+            # The first to come brings the log in order, for which others wait however little they want to wait.
+            driver.execute("SELECT 1 FROM sqlite_master").fetchall()
         except sqlite3.Error as error:
             raise Lost(f"{self._where}: {_said(error)}") from error
         return driver

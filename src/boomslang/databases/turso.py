@@ -3,6 +3,9 @@
 `BEGIN CONCURRENT` gives a snapshot; of two that write a row the second is refused, when it writes or when it
 commits, and its transaction is over. `BEGIN IMMEDIATE` writes alone, as in SQLite. The driver has one class for
 most errors, so what happened is asked of the connection: is it still in a transaction?
+
+`turso:?timeout=2` says how many seconds a lock is waited for. A deferred transaction that read before another one
+wrote cannot write any more, and waits as long, in vain.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from importlib.metadata import version
 from typing import Any, ClassVar
 
 from boomslang.databases.database import Aborted, Connection, Database, DatabaseError, Failed, Lost, Offered
-from boomslang.databases.place import Place, missing, split_argument
+from boomslang.databases.place import Place, missing, seconds, split_argument
 from boomslang.databases.sql import LOAD, TABLE, SqlConnection
 
 try:
@@ -76,10 +79,10 @@ class TursoConnection(SqlConnection):
             type(error).__name__ == "PanicException"
         ):  # the engine broke off; it is no `Exception`, and has no home
             return Lost(f"the engine panicked: {error}")
-        if isinstance(error, (turso.InterfaceError, turso.ProgrammingError)):  # the connection was closed
-            return Lost(str(error))
         if not isinstance(error, turso.Error):
             raise error
+        if "connection closed" in str(error).lower():
+            return Lost(str(error))
         return Failed(str(error)) if self._driver.in_transaction else Aborted(str(error))
 
 
@@ -100,7 +103,8 @@ class Turso(Database):
     capabilities = frozenset({"iterator", "append"})
 
     def __init__(self, argument: str = "") -> None:
-        path, _ = split_argument(self.title, argument, {})
+        path, options = split_argument(self.title, argument, {"timeout": "0.1"})
+        self.timeout = seconds(self.title, "timeout", options["timeout"])
         self._place = Place(path, "turso.db")
         self._keeper = self._connect()
         try:
@@ -136,6 +140,7 @@ class Turso(Database):
             driver = turso.connect(str(self._place.path), isolation_level=None)
             # What is at stake here is processes that die, not power that fails.
             driver.execute("PRAGMA synchronous = OFF").fetchall()
+            driver.execute(f"PRAGMA busy_timeout = {round(self.timeout * 1000)}").fetchall()
             return driver
         except turso.Error as error:
             raise Lost(f"{self._place.path}: {error}") from error
