@@ -17,7 +17,7 @@ from boomslang.databases import Aborted, Database, Failed, Lost
 from boomslang.record import Recorded, Tracer
 
 MIX = {"get": 30, "put": 15, "update": 25, "delete": 5, "scan": 10, "iterator": 10}
-LOCKED = {"get": 40, "locked": 40, "scan": 20}
+LOCKED = {"locked get": 40, "locked update": 60}
 
 
 class _Client:
@@ -50,7 +50,9 @@ class _Client:
         elif kind == "update":
             c.get(key)
             c.put(key, self.value())
-        elif kind == "locked":
+        elif kind == "locked get":
+            c.get_for_update(key)
+        elif kind == "locked update":
             c.get_for_update(key)
             c.put(key, self.value())
         elif kind == "delete":

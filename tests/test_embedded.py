@@ -261,12 +261,11 @@ def test_longer_random_load_stays_serializable(column: str, tmp_path: Path) -> N
             assert check(trace, "ser").valid, f"seed {seed}"
 
 
-@pytest.mark.full
-def test_locking_reads_save_the_updates_that_are_lost_without_a_snapshot(tmp_path: Path) -> None:
-    with find_database("rocksdb:?timeout=2") as database:
-        trace, committed = run(database, "no snapshot", tmp_path / "t", transactions=400, mix=LOCKED)
-    assert committed > 400
-    assert check(trace, "cs").valid
+def test_without_a_snapshot_all_is_serializable_if_every_read_locks(tmp_path: Path) -> None:
+    with find_database("rocksdb:?timeout=0.2") as database:
+        trace, committed = run(database, "no snapshot", tmp_path / "trace", transactions=100, mix=LOCKED)
+    assert committed >= 100
+    assert check(trace, "ser").valid
 
 
 # --- outcomes: what is certain is told apart from what is not
