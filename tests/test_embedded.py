@@ -316,6 +316,7 @@ def test_reads_and_writes(database: Database) -> None:
     c.begin(level)
     assert c.scan(None, None) == [("x", "3"), ("y", "1")]
     c.abort()
+    c.abort()  # there is nothing left to abort, which is no error
     c.close()
     database.prepare({})
     c = database.connect()
@@ -344,6 +345,23 @@ def test_an_iterator_that_was_left_open_keeps_nothing(database: Database) -> Non
     assert a.get("y") == "1"
     a.commit()
     a.close()
+    b.close()
+
+
+def test_a_connection_that_is_closed_lets_go_of_all_it_had(database: Database) -> None:
+    database.prepare({"x": "0", "y": "0"})
+    level = list(database.levels)[-1]
+    a, b = database.connect(), database.connect()
+    a.begin(level)
+    a.put("x", "1")
+    left = a.iterator(None, None)
+    assert next(left) == ("x", "1")
+    a.close()
+    a.close()
+    b.begin(level)
+    assert b.get("x") == "0"
+    b.put("x", "2")
+    b.commit()
     b.close()
 
 

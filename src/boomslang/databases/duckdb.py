@@ -25,9 +25,11 @@ _GONE = (duckdb.ConnectionException, duckdb.FatalException, duckdb.InternalExcep
 class DuckDBConnection(SqlConnection):
     def __init__(self, driver: duckdb.DuckDBPyConnection) -> None:
         self._driver = driver
+        self._begun = False
 
     def begin(self, level: str) -> None:
         self._run("BEGIN TRANSACTION")
+        self._begun = True
 
     def ask(self, sql: str, parameters: Sequence[str] = ()) -> list[Any]:
         try:
@@ -40,6 +42,7 @@ class DuckDBConnection(SqlConnection):
         return rows
 
     def commit(self) -> None:
+        self._begun = False
         try:
             self._driver.execute("COMMIT")
         except duckdb.TransactionException as error:
@@ -48,7 +51,9 @@ class DuckDBConnection(SqlConnection):
             raise Lost(str(error)) from error
 
     def abort(self) -> None:
-        self._run("ROLLBACK")
+        begun, self._begun = self._begun, False
+        if begun:
+            self._run("ROLLBACK")
 
     def close(self) -> None:
         self._driver.close()

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import ClassVar, TypeVar
 
 from boomslang.databases.database import Connection, Database, DatabaseError, Failed, Lost, Offered
@@ -88,7 +89,9 @@ class RocksDBConnection(Connection):
             raise Lost(str(error)) from error
 
     def close(self) -> None:
-        self._transaction = None  # rolls back
+        # Rolled back here and now: an iterator that somebody still holds would keep it, and its locks, alive.
+        with suppress(Lost):
+            self.abort()
 
     def _do(self, call: Callable[[pyrex.Transaction], T]) -> T:
         if self._transaction is None:
