@@ -62,10 +62,13 @@ def attempt(dsn: str, index: str, fillers: int, overflow: bool) -> tuple[list[tu
     admin.execute("DROP TABLE IF EXISTS hash_index_race")
     admin.execute("CREATE TABLE hash_index_race (k int, v text)")
     admin.execute(f"CREATE INDEX ON hash_index_race USING {index} (k)")
-    admin.execute("INSERT INTO hash_index_race SELECT %s, 'filler' FROM generate_series(1, %s)", (FILLER, fillers))
+    admin.execute(
+        "INSERT INTO hash_index_race SELECT %s, 'filler' FROM generate_series(1, %s)", (FILLER, fillers)
+    )
     # A key of the same bucket: its hash ends in the same bits, of which so small an index uses only a few.
     (key,) = admin.execute(
-        "SELECT i FROM generate_series(1000, 99999) i WHERE hashint4(i) & 255 = hashint4(%s) & 255 LIMIT 1", (FILLER,)
+        "SELECT i FROM generate_series(1000, 99999) i WHERE hashint4(i) & 255 = hashint4(%s) & 255 LIMIT 1",
+        (FILLER,),
     ).fetchone() or (None,)
     a, b = (psycopg.connect(dsn, autocommit=True) for _ in range(2))
     for session in (a, b):
@@ -79,7 +82,9 @@ def attempt(dsn: str, index: str, fillers: int, overflow: bool) -> tuple[list[tu
             found = f" -> {rows.fetchall()}" if rows.description else ""
             told.append(f"{who}: {sql % values if values else sql}{found}")
         except psycopg.Error as error:
-            told.append(f"{who}: {sql % values if values else sql} -> {type(error).__name__}: {error.sqlstate}")
+            told.append(
+                f"{who}: {sql % values if values else sql} -> {type(error).__name__}: {error.sqlstate}"
+            )
 
     look = "SELECT v FROM hash_index_race WHERE k = %s"
     for who, session in (("A", a), ("B", b)):
@@ -132,7 +137,9 @@ def main() -> int:
         rows, told = attempt(arguments.dsn, index, fillers, overflow)
         doubled.append(len(rows) > 1)
         print(f"\n{title}\n  " + "\n  ".join(told))
-        print(f"  rows in the end: {rows}" + ("   <- inserted twice, both committed" if len(rows) > 1 else ""))
+        print(
+            f"  rows in the end: {rows}" + ("   <- inserted twice, both committed" if len(rows) > 1 else "")
+        )
     if arguments.record and doubled[0]:
         history = boomslang.TraceBuilder()
         a, b = history.transaction(session="A"), history.transaction(session="B")
