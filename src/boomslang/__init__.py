@@ -14,6 +14,7 @@ from boomslang.check import Checker, check
 from boomslang.errors import UsageError
 from boomslang.levels import LEVELS, Level
 from boomslang.modules import Hints, Module, module, register_user_module
+from boomslang.record import Tracer
 from boomslang.trace import Absent, Trace, TraceBuilder, TraceError, read_trace
 from boomslang.verdict import Verdict
 
@@ -27,6 +28,7 @@ __all__ = [
     "Trace",
     "TraceBuilder",
     "TraceError",
+    "Tracer",
     "UsageError",
     "Verdict",
     "check",

@@ -1,0 +1,266 @@
+"""One session's file: a line for each operation, written by one call when the operation returned.
+
+    session.log_input("put", ("x", 1))     # before the call: the arguments, and the clock
+    store.put("x", 1)
+    session.log_output()                   # after it: the result, the clock, and the line is in the file
+
+Three rules make what is in the file true whatever happens to the program. A line is appended by one write, so a
+program that is killed loses at most its last line. A line that cannot be written whole (a full disk) is taken back,
+and from then on the session refuses every operation *before* it is made: nothing is committed that is not on file. And
+an end is written only when the database said so: a commit that raised, or never returned, leaves the transaction
+unknown.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NoReturn
+
+from boomslang.errors import UsageError
+from boomslang.record.text import encoded, hints_of, pairs_of, quoted, text_of
+from boomslang.trace.scalars import Absent, Unbounded
+
+ARGUMENTS: Mapping[str, int] = {
+    "begin": 0,
+    "commit": 0,
+    "abort": 0,
+    "put": 2,
+    "append": 2,
+    "get": 1,
+    "delete": 1,
+    "list": 1,
+    "next": 1,
+    "scan": 2,
+    "iterator": 2,
+}
+"""How many arguments each operation has: key and value, a key, an iterator's number, or the bounds of a range."""
+
+_CLOEXEC = getattr(os, "O_CLOEXEC", 0)
+
+_forks = 0
+"""How often this process is a fork's child: a session belongs to the process that opened it."""
+
+
+def _forked() -> None:
+    global _forks
+    _forks += 1
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
+
+
+class RecordingFailed(UsageError):
+    """The trace cannot be written any further. What is in it is true.
+
+    Raised before a commit is sent, if a record is missing; if it is the commit's own record that found no place, the
+    transaction counts as unknown.
+    """
+
+
+class Session:
+    """A sequence of operations, one after the other, of one client: made by `Tracer.session`.
+
+    Not for two threads or tasks at a time; that is noticed, and refused.
+    """
+
+    def __init__(self, name: str, path: Path, header: str) -> None:
+        self.name = name
+        self.path = path
+        self.failed: str | None = None
+        """Why nothing more can be recorded, once that is so."""
+        self.in_transaction = False
+        """A transaction began, and its end is not recorded."""
+        self.transaction = 0
+        """The number of the newest transaction."""
+        self._iterators = 0
+        self._size = 0
+        self._forks = _forks
+        self._under_way = threading.Lock()
+        self._op = ""
+        self._head = b""
+        self._fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | _CLOEXEC, 0o666)
+        try:
+            self._write(encoded(header))
+        except RecordingFailed:
+            path.unlink()
+            raise
+
+    # --- the envelope
+
+    def log_input(self, op: str, args: Sequence[Any] = (), ctx: Mapping[str, Any] | None = None) -> None:
+        """An operation is about to be made. Raises, and nothing is to be sent, if it cannot be recorded."""
+        self._usable()
+        if not self._under_way.acquire(blocking=False):
+            raise UsageError(
+                f"found {op} in session {self.name!r} while its {self._op or 'operation'} is under way; expected its "
+                "log_output or log_error first; fix: give each thread and each task a session of its own"
+            )
+        try:
+            head = self._input_text(op, args)
+            if ctx is not None:
+                head = f'{head},"ctx":{hints_of(ctx)}'
+            self._op, self._head = op, encoded(head)
+        except BaseException:
+            self._under_way.release()
+            raise
+        self._invoked = time.monotonic_ns()
+
+    def log_output(self, result: Any = None) -> None:
+        """It returned. `result` is a get's value or Absent, whether a delete found something (None: it did not say),
+        a scan's pairs, a list's elements, an iterator's (key, value) or None for its end."""
+        returned = time.monotonic_ns()
+        op = self._op
+        try:
+            try:
+                tail = self._output_text(op, result)
+                line = self._head + encoded(f'{tail},"invoke":{self._invoked},"return":{returned}}}\n')
+            except UsageError as error:
+                # The database returned what a trace cannot say. Nothing that was observed is recorded of it.
+                self._write(self._error_line(f"not recorded: {error}"))
+                raise
+            self._write(line)
+            if op == "begin":
+                self.in_transaction = True
+            elif op == "commit" or op == "abort":
+                self.in_transaction = False
+        finally:
+            self._under_way.release()
+
+    def log_error(self, text: str, *, aborted: bool = False) -> None:
+        """It failed, and observed and changed nothing. `aborted`: the transaction is over too, without effect.
+
+        Of a commit this means that its outcome is unknown, unless `aborted`; a begin that failed was none.
+        """
+        try:
+            if self._op == "begin":
+                return
+            line = self._error_line(text)
+            if aborted:
+                line += b'{"op":"abort"}\n'
+            self._write(line)
+            if aborted:
+                self.in_transaction = False
+        finally:
+            self._under_way.release()
+
+    def forget_input(self) -> None:
+        """The operation was not made after all: as if `log_input` had not been called."""
+        self._under_way.release()
+
+    def close(self) -> None:
+        """Close the file. A transaction that is still open stays unknown."""
+        fd, self._fd = self._fd, -1
+        if fd < 0:
+            return
+        try:
+            os.close(fd)
+        except OSError as error:  # some file systems tell only now that a write failed
+            raise RecordingFailed(f"{self.path}: {error.strerror or error}") from error
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_fd", -1) >= 0:
+            os.close(self._fd)
+
+    # --- lines
+
+    def _input_text(self, op: str, args: Sequence[Any]) -> str:
+        """The line up to the arguments."""
+        if ARGUMENTS.get(op) != len(args):
+            known = ARGUMENTS.get(op)
+            if known is None:
+                raise UsageError(f"found the operation {op!r}; expected one of {', '.join(ARGUMENTS)}")
+            raise UsageError(f"found {len(args)} arguments of {op}; expected {known}")
+        if op == "begin":
+            self.transaction += 1
+            self._iterators = 0
+            return f'{{"op":"begin","txn":{self.transaction}'
+        if not self.in_transaction:
+            raise UsageError(
+                f"found {op} in session {self.name!r} outside a transaction; expected begin first"
+            )
+        if op == "put" or op == "append":
+            return f'{{"op":"{op}","key":{text_of(args[0])},"value":{text_of(args[1])}'
+        if op == "get" or op == "delete" or op == "list":
+            return f'{{"op":"{op}","key":{text_of(args[0])}'
+        if op == "next":
+            return f'{{"op":"next","id":{text_of(args[0])}'
+        if op == "commit" or op == "abort":
+            return f'{{"op":"{op}"'
+        bounds = "".join(
+            f',"{name}":{text_of(bound)}'
+            for name, bound in zip(("from", "to"), args, strict=True)
+            if bound is not None and bound is not Unbounded
+        )
+        if op == "scan":
+            return f'{{"op":"scan"{bounds}'
+        self._iterators += 1
+        return f'{{"op":"iterator","id":{self._iterators}{bounds}'
+
+    def _output_text(self, op: str, result: Any) -> str:
+        """The results, as the line goes on."""
+        if op == "get":
+            return ',"absent":true' if result is Absent else f',"value":{text_of(result)}'
+        if op == "scan":
+            return f',"items":{pairs_of(result)}'
+        if op == "next":
+            if result is None:
+                return ',"end":true'
+            return f',"key":{text_of(result[0])},"value":{text_of(result[1])}'
+        if op == "delete":
+            return "" if result is None else ',"found":true' if result else ',"found":false'
+        if op == "list":
+            return f',"elements":[{",".join(map(text_of, result))}]'
+        return ""
+
+    def _error_line(self, text: str) -> bytes:
+        """An error is for people, so whatever of it is no text is replaced."""
+        return self._head + f',"invoke":{self._invoked},"error":{quoted(text)}}}\n'.encode(errors="replace")
+
+    @property
+    def iterators(self) -> int:
+        """The number of the newest iterator of this transaction."""
+        return self._iterators
+
+    # --- the file
+
+    def _usable(self) -> None:
+        if self.failed is not None:
+            raise RecordingFailed(self.failed)
+        if self._forks != _forks:
+            raise UsageError(
+                f"found session {self.name!r} in a process that was forked off its own; expected one process; "
+                "fix: ask the tracer for a session after the fork"
+            )
+        if self._fd < 0:
+            raise UsageError(f"found an operation in session {self.name!r}, which was closed")
+
+    def _write(self, data: bytes) -> None:
+        written = 0
+        try:
+            while written < len(data):
+                written += os.write(self._fd, data[written:] if written else data)
+        except OSError as error:
+            self._fail(error)
+        self._size += written
+
+    def _fail(self, error: OSError) -> NoReturn:
+        """Take back what was written of a record that does not fit, and record nothing more."""
+        self.failed = (
+            f"{self.path}: cannot record any further ({error.strerror or error}); found no place for a record; "
+            "what is in the trace is true, and what is not was not sent to be committed; fix: make room and record anew"
+        )
+        with suppress(OSError):  # failing that, a torn last line stays, which the reader drops
+            os.ftruncate(self._fd, self._size)
+        raise RecordingFailed(self.failed) from error

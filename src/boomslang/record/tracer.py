@@ -1,0 +1,139 @@
+"""Where a trace is written, and what its files have in common: a folder, a clock, the initial state.
+
+    tracer = Tracer("trace", initial={"x": 0})
+    session = tracer.session("alice")         # the file trace/alice.jsonl
+
+Each session writes a file of its own, so threads, tasks and processes need no lock and nobody waits. A tracer may be
+used after a fork, and sent to other processes; a process that has nothing from this one joins with
+`Tracer.join("trace")`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import secrets
+import socket
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+from boomslang.errors import UsageError
+from boomslang.record.session import RecordingFailed, Session
+from boomslang.record.text import encoded, pairs_of, quoted
+from boomslang.trace.files import shown
+
+STATE = "initial.jsonl"
+"""The file that tells the initial state for all others."""
+NAME = re.compile(r"(?!\.)[\w.@=+ -]{1,200}")
+
+Initial = Mapping[Any, Any] | Iterable[tuple[Any, Any]] | Literal["empty", "unknown"]
+
+
+class Tracer:
+    """Makes the sessions of one trace, in a folder that is new or empty.
+
+    `initial` is what the database holds before: "empty", "unknown", or a mapping (or pairs). `clock` names the clock
+    that times are read from, if host and boot would not do: times of differently named clocks are never compared.
+    """
+
+    def __init__(
+        self, folder: str | os.PathLike[str], *, initial: Initial = "empty", clock: str | None = None
+    ) -> None:
+        self.folder = Path(folder).absolute()
+        self.clock = clock
+        self._numbers = itertools.count(1)
+        if isinstance(initial, str):
+            if initial not in ("empty", "unknown"):
+                raise UsageError(f"found initial={initial!r}; expected 'empty', 'unknown' or a mapping")
+            state = quoted(initial)
+        else:
+            pairs = initial.items() if isinstance(initial, Mapping) else initial
+            state = f'{{"items":{pairs_of(pairs)}}}'
+        header = encoded(f'{{"boomslang":1,"initial":{state}}}\n')
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            if any(self.folder.iterdir()):
+                raise UsageError(
+                    f"found files in the folder {shown(self.folder)}; expected a new or empty one for a trace; "
+                    "fix: name another, or Tracer.join(folder) to add sessions to the trace that is there"
+                )
+            with (self.folder / STATE).open("xb") as file:
+                file.write(header)
+        except OSError as error:
+            raise RecordingFailed(
+                f"{shown(self.folder)}: cannot begin a trace ({error.strerror or error}); "
+                "expected a folder with room to write to"
+            ) from error
+
+    @classmethod
+    def join(cls, folder: str | os.PathLike[str], *, clock: str | None = None) -> Tracer:
+        """Another process's way to a trace that was begun: its sessions come into the same folder."""
+        path = Path(folder).absolute()
+        if not (path / STATE).is_file():
+            raise UsageError(
+                f"found no trace to join in {shown(path)}; expected a folder that a Tracer has begun ({STATE} is in it)"
+            )
+        joined = cls.__new__(cls)
+        joined.__setstate__({"folder": path, "clock": clock})
+        return joined
+
+    def session(self, name: str | None = None) -> Session:
+        """A new session; its name must be new in the trace. Without one it is named after the process."""
+        header = f'{{"boomslang":1,"clock":{quoted(self.clock or clock_name())}}}\n'
+        if name is not None:
+            if not NAME.fullmatch(name):
+                raise UsageError(
+                    f"found the session name {name!r}; expected letters, digits and .@=+-_ or spaces: it names a file"
+                )
+            try:
+                return self._open(name, header)
+            except FileExistsError:
+                raise UsageError(
+                    f"found a session {name!r} already in {shown(self.folder)}; expected a new name: a session "
+                    "is recorded once, by one process"
+                ) from None
+        while True:
+            try:
+                return self._open(f"p{os.getpid()}-{next(self._numbers)}", header)
+            except FileExistsError:  # another host's process, or one before us that had our number
+                continue
+
+    def _open(self, name: str, header: str) -> Session:
+        try:
+            return Session(name, self.folder / f"{name}.jsonl", header)
+        except FileExistsError:
+            raise
+        except OSError as error:
+            raise RecordingFailed(
+                f"{shown(self.folder)}: cannot open a session's file ({error.strerror or error})"
+            ) from error
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"folder": self.folder, "clock": self.clock}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.folder = state["folder"]
+        self.clock = state["clock"]
+        self._numbers = itertools.count(1)
+
+
+@lru_cache(maxsize=1)
+def clock_name() -> str:
+    """Whose monotonic clock this is: host, boot and, where there are such, the namespace of its time.
+
+    Where the system does not tell, each process counts as a clock of its own: times that are not compared
+    lose something, times that are compared wrongly give wrong verdicts.
+    """
+    host = socket.gethostname()
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return f"{host}/{os.getpid()}-{secrets.token_hex(8)}"
+    try:
+        space = re.sub(r"\D", "", Path("/proc/self/ns/time").readlink().name)
+    except OSError:  # before Linux 5.6
+        return f"{host}/{boot}"
+    return f"{host}/{boot}/{space}"
