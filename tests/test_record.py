@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import pickle
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -279,3 +281,144 @@ def test_an_iterator_stays_in_its_transaction(tmp_path: Path) -> None:
         next(old)
     c.commit()
     assert outcomes(tmp_path) == [Outcome.ABORTED, Outcome.COMMITTED, Outcome.COMMITTED]
+
+
+# --- sessions and tracers
+
+
+def test_an_unknown_initial_state_and_a_given_one(tmp_path: Path) -> None:
+    for name, initial in (("given", {"x": "1", 2: None}), ("unknown", "unknown"), ("empty", "empty")):
+        session = Tracer(tmp_path / name, initial=initial).session("a")
+        session.log("begin")
+        session.log("get", ("x",), "1")
+        session.log("commit")
+        trace = read_trace(tmp_path / name)
+        assert check(trace, level="ser").status == ("invalid" if name == "empty" else "valid")
+        assert trace.initial_mode.name.lower() == name
+    with pytest.raises(UsageError, match="'empty', 'unknown'"):
+        Tracer(tmp_path / "other", initial="full")
+
+
+def test_a_trace_has_a_folder_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "something").touch()
+    with pytest.raises(UsageError, match=r"found files.*Tracer\.join"):
+        Tracer(tmp_path)
+    with pytest.raises(UsageError, match="no trace to join"):
+        Tracer.join(tmp_path)
+    with pytest.raises(RecordingFailed, match="cannot begin a trace"):
+        Tracer(tmp_path / "something" / "below")
+
+
+def test_names_of_sessions(tmp_path: Path) -> None:
+    tracer = Tracer(tmp_path)
+    tracer.session("a b.c-1")
+    for again in (tracer, Tracer.join(tmp_path), pickle.loads(pickle.dumps(tracer))):
+        with pytest.raises(UsageError, match="already"):
+            again.session("a b.c-1")
+    for name in ("", "../x", "a/b", ".hidden", "x" * 300, "initial\n"):
+        with pytest.raises(UsageError, match="name"):
+            tracer.session(name)
+    assert tracer.session().name != tracer.session().name != Tracer.join(tmp_path).session().name
+
+
+def test_what_a_trace_cannot_say_is_refused_before_it_is_sent(tmp_path: Path) -> None:
+    c, store, session = recorded(tmp_path)
+    c.begin("any")
+    for value in ("\ud800", float("nan"), object(), 1 + 2j):
+        with pytest.raises(UsageError):
+            c.put("x", value)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="ctx"):
+        c.put("x", "1", ctx={"not": object()})
+    assert store.held == {}
+    store.held["x"] = "\ud800"  # a database may return anything
+    with pytest.raises(UsageError, match="half a character"):
+        c.get("x")
+    c.commit()
+    assert ops(session) == ["begin", "get!", "commit"] and outcomes(tmp_path) == [Outcome.COMMITTED]
+
+
+def test_scalars_come_back_as_they_are(tmp_path: Path) -> None:
+    values = [
+        "",
+        "\x00\x1f\x7f\u2028",
+        0,
+        -(2**70),
+        2**63,
+        10**5000,
+        1.5,
+        -0.0,
+        True,
+        False,
+        None,
+        b"\x00\xff",
+    ]
+    session = Tracer(tmp_path).session("s")
+    session.log("begin")
+    for n, value in enumerate(values):
+        session.log("put", (n, value))
+    session.log("commit")
+    trace = read_trace(tmp_path)
+    found = [trace.values[i] for i in trace.op_value]
+    assert [(type(v), v) for v in found] == [(type(v), v) for v in values]
+
+
+def test_a_session_is_for_one_at_a_time(tmp_path: Path) -> None:
+    session = Tracer(tmp_path).session("s")
+    session.log_input("begin")
+    refused: list[BaseException] = []
+
+    def other() -> None:
+        try:
+            session.log_input("begin")
+        except UsageError as error:
+            refused.append(error)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    thread.join()
+    assert "under way" in str(refused[0])
+    session.log_output()
+    session.log_input("commit")
+    session.log_output()
+    session.close()
+    with pytest.raises(UsageError, match="closed"):
+        session.log_input("begin")
+    assert outcomes(tmp_path) == [Outcome.COMMITTED]
+
+
+@pytest.mark.parametrize(
+    ("op", "args", "match"),
+    [("comit", (), "expected one of"), ("put", ("x",), "expected 2"), ("get", ("x",), "begin first")],
+)
+def test_wrong_use(tmp_path: Path, op: str, args: tuple[str, ...], match: str) -> None:
+    session = Tracer(tmp_path).session("s")
+    with pytest.raises(UsageError, match=match):
+        session.log_input(op, args)
+    session.log("begin")  # and it can be used
+
+
+def test_a_savepoint_that_is_rolled_back_never_was(tmp_path: Path) -> None:
+    session = Tracer(tmp_path).session("s")
+    session.log("begin")
+    session.log("put", ("x", 1))
+    session.hold()
+    session.log("put", ("x", 2))
+    session.hold()
+    session.log("put", ("y", 1))
+    session.let_go()
+    session.forget()
+    session.hold()
+    session.log("put", ("z", 1))
+    assert ops(session) == ["begin", "put"]
+    session.log("commit")  # ends the savepoint too
+    session.log("begin")
+    session.hold()
+    session.log("put", ("x", 3))
+    session.log("abort")
+    assert [(line["op"], line.get("key")) for line in lines(session)[1:]] == [
+        ("put", "x"),
+        ("put", "z"),
+        ("commit", None),
+        ("begin", None),
+        ("abort", None),
+    ]

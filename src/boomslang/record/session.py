@@ -46,6 +46,10 @@ _forks = 0
 """How often this process is a fork's child: a session belongs to the process that opened it."""
 
 
+def forks() -> int:
+    return _forks
+
+
 def _forked() -> None:
     global _forks
     _forks += 1
@@ -78,12 +82,15 @@ class Session:
         """A transaction began, and its end is not recorded."""
         self.transaction = 0
         """The number of the newest transaction."""
+        self.errors = 0
+        """How many operations of that transaction failed."""
         self._iterators = 0
         self._size = 0
         self._forks = _forks
         self._under_way = threading.Lock()
         self._op = ""
         self._head = b""
+        self._held: list[list[bytes]] = []
         self._fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | _CLOEXEC, 0o666)
         try:
             self._write(encoded(header))
@@ -102,6 +109,8 @@ class Session:
                 "log_output or log_error first; fix: give each thread and each task a session of its own"
             )
         try:
+            if self._held and op in ("begin", "commit", "abort"):
+                self._settle(op == "commit")
             head = self._input_text(op, args)
             if ctx is not None:
                 head = f'{head},"ctx":{hints_of(ctx)}'
@@ -125,10 +134,7 @@ class Session:
                 self._write(self._error_line(f"not recorded: {error}"))
                 raise
             self._write(line)
-            if op == "begin":
-                self.in_transaction = True
-            elif op == "commit" or op == "abort":
-                self.in_transaction = False
+            self._after(op)
         finally:
             self._under_way.release()
 
@@ -142,16 +148,43 @@ class Session:
                 return
             line = self._error_line(text)
             if aborted:
+                self._held.clear()
                 line += b'{"op":"abort"}\n'
             self._write(line)
+            self.errors += 1
             if aborted:
                 self.in_transaction = False
         finally:
             self._under_way.release()
 
-    def forget_input(self) -> None:
-        """The operation was not made after all: as if `log_input` had not been called."""
-        self._under_way.release()
+    def leave(self) -> None:
+        """The transaction is over, and nobody will know how it ended."""
+        self.in_transaction = False
+        self._held.clear()
+
+    def log(
+        self,
+        op: str,
+        args: Sequence[Any] = (),
+        result: Any = None,
+        *,
+        ctx: Mapping[str, Any] | None = None,
+        invoke: int | None = None,
+        returned: int | None = None,
+        error: str | None = None,
+    ) -> None:
+        """A whole record at once, with times as they are given or none."""
+        self.log_input(op, args, ctx)
+        try:
+            line = self._head + encoded("" if error is not None else self._output_text(op, result))
+            for name, number in (("invoke", invoke), ("return", returned)):
+                line += b"" if number is None else f',"{name}":{number}'.encode()
+            line += b"" if error is None else f',"error":{quoted(error)}'.encode(errors="replace")
+            self._write(line + b"}\n")
+            if error is None:
+                self._after(op)
+        finally:
+            self._under_way.release()
 
     def close(self) -> None:
         """Close the file. A transaction that is still open stays unknown."""
@@ -173,6 +206,33 @@ class Session:
         if getattr(self, "_fd", -1) >= 0:
             os.close(self._fd)
 
+    # --- savepoints
+
+    def hold(self) -> None:
+        """From here on keep records back: what a savepoint's rollback would undo must not be in the file yet."""
+        self._held.append([])
+
+    def let_go(self) -> None:
+        """The innermost savepoint was released: what was kept back since belongs to the transaction."""
+        lines = self._held.pop()
+        for line in lines:
+            self._write(line)
+
+    def forget(self) -> None:
+        """The innermost savepoint was rolled back: nothing that was recorded since has happened.
+
+        (What was read since was read. But some of it may be what was written since, so all of it goes; a trace that
+        tells less accuses nobody wrongly.)
+        """
+        self._held.pop()
+
+    def _settle(self, commits: bool) -> None:
+        """The end of the transaction is the end of its savepoints."""
+        if not commits:
+            self._held.clear()
+        while self._held:
+            self.let_go()
+
     # --- lines
 
     def _input_text(self, op: str, args: Sequence[Any]) -> str:
@@ -184,7 +244,7 @@ class Session:
             raise UsageError(f"found {len(args)} arguments of {op}; expected {known}")
         if op == "begin":
             self.transaction += 1
-            self._iterators = 0
+            self._iterators = self.errors = 0
             return f'{{"op":"begin","txn":{self.transaction}'
         if not self.in_transaction:
             raise UsageError(
@@ -224,6 +284,12 @@ class Session:
             return f',"elements":[{",".join(map(text_of, result))}]'
         return ""
 
+    def _after(self, op: str) -> None:
+        if op == "begin":
+            self.in_transaction = True
+        elif op == "commit" or op == "abort":
+            self.in_transaction = False
+
     def _error_line(self, text: str) -> bytes:
         """An error is for people, so whatever of it is no text is replaced."""
         return self._head + f',"invoke":{self._invoked},"error":{quoted(text)}}}\n'.encode(errors="replace")
@@ -247,6 +313,9 @@ class Session:
             raise UsageError(f"found an operation in session {self.name!r}, which was closed")
 
     def _write(self, data: bytes) -> None:
+        if self._held:
+            self._held[-1].append(data)
+            return
         written = 0
         try:
             while written < len(data):

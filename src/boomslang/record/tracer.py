@@ -15,12 +15,14 @@ import os
 import re
 import secrets
 import socket
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
 from boomslang.errors import UsageError
+from boomslang.record.functions import Current, Function, Scope, traced
 from boomslang.record.session import RecordingFailed, Session
 from boomslang.record.text import encoded, pairs_of, quoted
 from boomslang.trace.files import shown
@@ -45,6 +47,7 @@ class Tracer:
         self.folder = Path(folder).absolute()
         self.clock = clock
         self._numbers = itertools.count(1)
+        self._current = Current(self.session)
         if isinstance(initial, str):
             if initial not in ("empty", "unknown"):
                 raise UsageError(f"found initial={initial!r}; expected 'empty', 'unknown' or a mapping")
@@ -101,6 +104,34 @@ class Tracer:
             except FileExistsError:  # another host's process, or one before us that had our number
                 continue
 
+    # --- the session of whoever is running (see record/functions.py)
+
+    def current(self) -> Session:
+        """The session of this thread or task; made when it is first asked for."""
+        return self._current.session()
+
+    def using(self, session: Session) -> AbstractContextManager[Session]:
+        """`with tracer.using(session):` the current session is this one."""
+        return self._current.using(session)
+
+    def transaction(
+        self, *, aborts: tuple[type[BaseException], ...] = (), ctx: Mapping[str, Any] | None = None
+    ) -> Scope:
+        """`with tracer.transaction():` around a transaction of the database. `aborts`: exceptions that mean that it
+        was rolled back; serialization failures and deadlocks of known drivers need not be named."""
+        return Scope(self.current, aborts, ctx)
+
+    def traced(
+        self, op: str, *, absent: object = None, ctx: Mapping[str, Any] | None = None, **parameters: str
+    ) -> Callable[[Function], Function]:
+        """`@tracer.traced("get", key="account")`: a function, also `async`, that is an operation.
+
+        `key=`, `value=` (put, append), `lo=` and `hi=` (scan) name its parameters, unless they are called so. It
+        returns a get's value (`absent` if there is none), a scan's pairs or dict, a list's elements, whether a delete
+        found something. If it raises it must have done nothing.
+        """
+        return traced(self.current, op, parameters, absent, ctx)
+
     def _open(self, name: str, header: str) -> Session:
         try:
             return Session(name, self.folder / f"{name}.jsonl", header)
@@ -118,6 +149,7 @@ class Tracer:
         self.folder = state["folder"]
         self.clock = state["clock"]
         self._numbers = itertools.count(1)
+        self._current = Current(self.session)
 
 
 @lru_cache(maxsize=1)
