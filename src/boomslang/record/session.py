@@ -102,7 +102,7 @@ class Session:
 
     def log_input(self, op: str, args: Sequence[Any] = (), ctx: Mapping[str, Any] | None = None) -> None:
         """An operation is about to be made. Raises, and nothing is to be sent, if it cannot be recorded."""
-        self._usable()
+        self.usable()
         if not self._under_way.acquire(blocking=False):
             raise UsageError(
                 f"found {op} in session {self.name!r} while its {self._op or 'operation'} is under way; expected its "
@@ -185,6 +185,27 @@ class Session:
                 self._after(op)
         finally:
             self._under_way.release()
+
+    def usable(self) -> None:
+        """Raises if nothing can be recorded now."""
+        if self.failed is not None:
+            raise RecordingFailed(self.failed)
+        if self._forks != _forks:
+            raise UsageError(
+                f"found session {self.name!r} in a process that was forked off its own; expected one process; "
+                "fix: ask the tracer for a session after the fork"
+            )
+        if self._fd < 0:
+            raise UsageError(f"found an operation in session {self.name!r}, which was closed")
+
+    def check(self, op: str, args: Sequence[Any]) -> None:
+        """Raises if this operation of the open transaction could not be recorded."""
+        self.usable()
+        encoded(self._input_text(op, args))
+
+    def fail(self, reason: str) -> None:
+        """Record nothing more: something happened that cannot be told."""
+        self.failed = f"{self.path}: {reason}; the trace is not complete; fix the cause and record anew"
 
     def close(self) -> None:
         """Close the file. A transaction that is still open stays unknown."""
@@ -300,17 +321,6 @@ class Session:
         return self._iterators
 
     # --- the file
-
-    def _usable(self) -> None:
-        if self.failed is not None:
-            raise RecordingFailed(self.failed)
-        if self._forks != _forks:
-            raise UsageError(
-                f"found session {self.name!r} in a process that was forked off its own; expected one process; "
-                "fix: ask the tracer for a session after the fork"
-            )
-        if self._fd < 0:
-            raise UsageError(f"found an operation in session {self.name!r}, which was closed")
 
     def _write(self, data: bytes) -> None:
         if self._held:

@@ -1,0 +1,217 @@
+"""The same for asyncio: connections of asyncpg, and of psycopg's AsyncConnection.
+
+What is recorded, and when, is `conversation.py`'s; here is only how these two are called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+from boomslang.record.connections import Stand, steps_of_block, text_of_query
+from boomslang.record.conversation import Conversation, Step
+
+
+async def _make(step: Step, call: Callable[[], Awaitable[Any]]) -> Any:
+    try:
+        result = await call()
+    except BaseException as error:
+        step.failed(error)
+        raise
+    step.done()
+    return result
+
+
+class PsycopgConnection(Stand):
+    """psycopg.AsyncConnection, recorded."""
+
+    def cursor(self, *args: Any, **kwargs: Any) -> PsycopgCursor:
+        return PsycopgCursor(self.connection, self._talk, self.connection.cursor(*args, **kwargs))
+
+    async def execute(self, query: Any, parameters: Any = None, **kwargs: Any) -> PsycopgCursor:
+        return await self.cursor().execute(query, parameters, **kwargs)
+
+    async def commit(self) -> None:
+        await _make(self._talk.commit(), self.connection.commit)
+
+    async def rollback(self) -> None:
+        await _make(self._talk.rollback(), self.connection.rollback)
+
+    async def close(self) -> None:
+        try:
+            await self.connection.close()
+        finally:
+            self._talk.closed()
+
+    async def set_autocommit(self, value: bool) -> None:
+        self._talk.refuse_inside("a change of autocommit")
+        await self.connection.set_autocommit(value)
+
+    @asynccontextmanager
+    async def transaction(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
+        """A transaction, or a savepoint inside of one."""
+        block = self.connection.transaction(*args, **kwargs)
+        enter, leave = steps_of_block(self._talk)
+        inner = await _make(enter, block.__aenter__)
+        try:
+            yield inner
+            end = leave(not inner.force_rollback)
+        except BaseException as error:
+            left = (type(error), error, error.__traceback__)
+            if not await _make(leave(False), lambda: block.__aexit__(*left)):
+                raise
+        else:
+            await _make(end, lambda: block.__aexit__(None, None, None))
+
+    async def __aenter__(self) -> PsycopgConnection:
+        return self
+
+    async def __aexit__(self, kind: object, error: BaseException | None, _: object) -> None:
+        try:
+            if error is None:
+                await self.commit()
+            else:
+                with suppress(Exception):
+                    await self.rollback()
+        finally:
+            await self.close()
+
+
+class PsycopgCursor(Stand):
+    """psycopg.AsyncCursor, recorded. Its rows are all there after execute, so they can be taken twice."""
+
+    def __init__(self, connection: Any, talk: Conversation, cursor: Any) -> None:
+        super().__init__(connection, talk)
+        self._cursor = cursor
+
+    def _object(self) -> Any:
+        return self._cursor
+
+    async def execute(self, query: Any, parameters: Any = None, **kwargs: Any) -> PsycopgCursor:
+        step = self._talk.statement(text_of_query(query, self.connection), parameters)
+        try:
+            await self._cursor.execute(query, parameters, **kwargs)
+            rows = await self._cursor.fetchall() if step.wants_rows else []
+            if rows:
+                await self._cursor.scroll(0, mode="absolute")
+        except BaseException as error:
+            step.failed(error)
+            raise
+        step.done(rows, self._cursor.rowcount)
+        return self
+
+    async def executemany(self, query: Any, every: Iterable[Any]) -> None:
+        for parameters in every:
+            await self.execute(query, parameters)
+
+    async def fetchone(self) -> Any:
+        return await self._cursor.fetchone()
+
+    async def fetchmany(self, size: int = 0) -> Any:
+        return await self._cursor.fetchmany(size)
+
+    async def fetchall(self) -> Any:
+        return await self._cursor.fetchall()
+
+    async def __aiter__(self) -> AsyncIterator[Any]:
+        async for row in self._cursor:
+            yield row
+
+    async def close(self) -> None:
+        await self._cursor.close()
+
+    async def __aenter__(self) -> PsycopgCursor:
+        await self._cursor.__aenter__()
+        return self
+
+    async def __aexit__(self, *left: Any) -> None:
+        await self._cursor.__aexit__(*left)
+
+
+class AsyncpgConnection(Stand):
+    """asyncpg's connection, or one of its pool's, recorded."""
+
+    async def execute(self, query: str, *args: Any, timeout: float | None = None) -> Any:
+        _, status = await self._run(query, args, timeout)
+        return status
+
+    async def executemany(self, query: str, every: Iterable[Any], *, timeout: float | None = None) -> None:
+        for args in every:
+            await self._run(query, args, timeout)
+
+    async def fetch(self, query: str, *args: Any, timeout: float | None = None) -> Any:
+        rows, _ = await self._run(query, args, timeout, fetch=True)
+        return rows
+
+    async def fetchrow(self, query: str, *args: Any, timeout: float | None = None) -> Any:
+        rows = await self.fetch(query, *args, timeout=timeout)
+        return rows[0] if rows else None
+
+    async def fetchval(self, query: str, *args: Any, column: int = 0, timeout: float | None = None) -> Any:
+        rows = await self.fetch(query, *args, timeout=timeout)
+        return rows[0][column] if rows else None
+
+    async def _run(
+        self, query: str, args: Any, timeout: float | None, fetch: bool = False
+    ) -> tuple[list[Any], Any]:
+        """The rows and the status, of which asyncpg gives one: the one that is to be recorded, else what was asked."""
+        step = self._talk.statement(query, args)
+        rows: list[Any] = []
+        status: Any = ""
+        recorded_by_count = not step.wants_rows and step.counts
+        try:
+            if step.wants_rows or (fetch and not recorded_by_count):
+                rows = await self.connection.fetch(query, *args, timeout=timeout)
+                count = len(rows)
+            else:
+                status = await self.connection.execute(query, *args, timeout=timeout)
+                last = str(status).rpartition(" ")[2]
+                count = int(last) if last.isdigit() else -1
+        except BaseException as error:
+            step.failed(error)
+            raise
+        step.done(rows, count)
+        return rows, status
+
+    def transaction(self, **options: Any) -> AsyncpgTransaction:
+        return AsyncpgTransaction(self._talk, self.connection.transaction(**options))
+
+    async def close(self, **options: Any) -> None:
+        try:
+            await self.connection.close(**options)
+        finally:
+            self._talk.closed()
+
+
+class AsyncpgTransaction:
+    """asyncpg's block: a transaction, or a savepoint inside of one."""
+
+    def __init__(self, talk: Conversation, block: Any) -> None:
+        self._talk = talk
+        self._block = block
+
+    async def start(self) -> None:
+        enter, self._leave = steps_of_block(self._talk)
+        await _make(enter, self._block.start)
+
+    async def commit(self) -> None:
+        await _make(self._leave(True), self._block.commit)
+
+    async def rollback(self) -> None:
+        await _make(self._leave(False), self._block.rollback)
+
+    async def __aenter__(self) -> AsyncpgTransaction:
+        await self.start()
+        return self
+
+    async def __aexit__(self, kind: object, error: BaseException | None, _: object) -> None:
+        if error is not None:
+            await self.rollback()
+            return
+        try:
+            end = self._leave(True)
+        except BaseException:  # it must not be committed
+            await self.rollback()
+            raise
+        await _make(end, self._block.commit)

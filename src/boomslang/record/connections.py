@@ -1,0 +1,275 @@
+"""A connection of a DB-API driver that records itself: psycopg, PyMySQL, sqlite3, or any other of PEP 249.
+
+    connection = trace_connection(psycopg.connect(...), tracer, STATEMENTS)
+
+It has the methods of the connection it stands for, and gives out cursors that do the same. What it does not know how to
+record it refuses, rather than let it pass in silence; `.connection` is the connection itself, for what touches
+nothing that is recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from boomslang.errors import UsageError
+from boomslang.record.conversation import Conversation, Step
+from boomslang.record.drivers import Asyncpg, Psycopg, driver_of
+from boomslang.record.session import Session
+from boomslang.record.statements import Change, Statement, Table
+from boomslang.record.tracer import Tracer
+
+HARMLESS = frozenset(
+    (
+        *(
+            "cancel",
+            "cancel_safe",
+            "fileno",
+            "get_autocommit",
+            "ping",
+            "mogrify",
+            "setinputsizes",
+            "setoutputsize",
+        ),
+        *("set_isolation_level", "set_read_only", "set_deferrable", "escape", "literal", "create_function"),
+        *("create_collation", "nextset", "is_closed", "is_in_transaction", "get_settings", "get_server_pid"),
+        *("get_server_version", "row_factory", "cursor_factory", "add_notice_handler", "set_type_codec"),
+    )
+)
+"""Methods that neither read nor write what is in the database, and end no transaction."""
+MODES = ("autocommit", "isolation_level")
+"""Attributes that, when they are set, may end a transaction."""
+
+
+def trace_connection(
+    connection: Any,
+    tracer: Tracer,
+    statements: Mapping[str, Statement],
+    *,
+    session: Session | str | None = None,
+    key: Change | None = None,
+    value: Change | None = None,
+) -> Any:
+    """The connection, recorded: each connection is a session of its own, named if `session` names it.
+
+    `statements` says which SQL text is which operation (see `boomslang.record.statements`). `key` and `value` are
+    functions that make keys and values comparable, if they are not: what is written as 10 and comes back as
+    Decimal("10.00") would be two values, and value=int makes them one.
+    """
+    from boomslang.record.async_connections import AsyncpgConnection, PsycopgConnection
+
+    table = Table(statements)
+    if not isinstance(session, Session):
+        session = tracer.session(session)
+    driver = driver_of(connection)
+    talk = Conversation(connection, driver, session, table, key, value)
+    if isinstance(driver, Asyncpg):
+        return AsyncpgConnection(connection, talk)
+    if isinstance(driver, Psycopg) and hasattr(connection, "__aenter__"):
+        return PsycopgConnection(connection, talk)
+    return TracedConnection(connection, talk)
+
+
+def text_of_query(query: Any, connection: Any) -> str:
+    if isinstance(query, str):
+        return query
+    if isinstance(query, bytes):
+        return query.decode(errors="replace")
+    if hasattr(query, "as_string"):  # psycopg.sql
+        return str(query.as_string(connection))
+    return str(query)
+
+
+class Stand:
+    """What stands for another object: its attributes, but only those of its methods that are known to be harmless."""
+
+    _own = ("connection", "_talk", "_cursor", "_rows", "_at")
+
+    def __init__(self, connection: Any, talk: Conversation) -> None:
+        self.connection = connection
+        self._talk = talk
+
+    @property
+    def session(self) -> Session:
+        """Where it is recorded."""
+        return self._talk.session
+
+    def _object(self) -> Any:
+        return self.connection
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._object(), name)
+        if callable(found) and not isinstance(found, type) and name not in HARMLESS:
+            raise UsageError(
+                f"found a call of {name}, which cannot be recorded; fix: use execute, or, if it touches nothing that "
+                f"is recorded, call .connection.{name}"
+            )
+        return found
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in self._own:
+            object.__setattr__(self, name, value)
+            return
+        if name in MODES:
+            self._talk.refuse_inside(f"a change of {name}")
+        setattr(self._object(), name, value)
+
+
+class TracedConnection(Stand):
+    """See `trace_connection`."""
+
+    def cursor(self, *args: Any, **kwargs: Any) -> TracedCursor:
+        return TracedCursor(self.connection, self._talk, self.connection.cursor(*args, **kwargs))
+
+    def execute(self, query: Any, *args: Any, **kwargs: Any) -> Any:
+        """psycopg's and sqlite3's short way."""
+        if not hasattr(self.connection, "execute"):
+            raise AttributeError("execute")
+        return self.cursor().execute(query, *args, **kwargs)
+
+    def begin(self, *args: Any) -> None:
+        """PyMySQL's."""
+        self._make(self._talk.begin(), lambda: self.connection.begin(*args))
+
+    def commit(self) -> None:
+        self._make(self._talk.commit(), self.connection.commit)
+
+    def rollback(self) -> None:
+        self._make(self._talk.rollback(), self.connection.rollback)
+
+    def close(self) -> None:
+        try:
+            self.connection.close()
+        finally:
+            self._talk.closed()
+
+    @contextmanager
+    def transaction(self, *args: Any, **kwargs: Any) -> Iterator[Any]:
+        """psycopg's block: a transaction, or a savepoint inside of one."""
+        block = self.connection.transaction(*args, **kwargs)
+        enter, leave = steps_of_block(self._talk)
+        inner = self._make(enter, block.__enter__)
+        try:
+            yield inner
+            end = leave(not inner.force_rollback)
+        except BaseException as error:
+            left = (type(error), error, error.__traceback__)
+            if not self._make(leave(False), lambda: block.__exit__(*left)):
+                raise
+        else:
+            self._make(end, lambda: block.__exit__(None, None, None))
+
+    def _make(self, step: Step, call: Any) -> Any:
+        try:
+            result = call()
+        except BaseException as error:
+            step.failed(error)
+            raise
+        step.done()
+        return result
+
+    def __enter__(self) -> TracedConnection:
+        if not self._talk.driver.leaving:
+            raise UsageError(
+                "found `with` over a connection of a driver that is not known; expected commit and rollback"
+            )
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
+        """As the driver does it."""
+        leaving = self._talk.driver.leaving
+        if "commit" in leaving and error is None:
+            try:
+                self.commit()
+            except BaseException:
+                if self._talk.open:
+                    self.rollback()
+                if "close" in leaving:
+                    self.close()
+                raise
+        elif "commit" in leaving:
+            with suppress(Exception):
+                self.rollback()
+        if "close" in leaving:
+            self.close()
+
+
+class TracedCursor(Stand):
+    """A cursor that records what it executes. Rows that were recorded are kept, and given out as the cursor would."""
+
+    def __init__(self, connection: Any, talk: Conversation, cursor: Any) -> None:
+        super().__init__(connection, talk)
+        self._cursor = cursor
+        self._rows: list[Any] | None = None
+        self._at = 0
+
+    def _object(self) -> Any:
+        return self._cursor
+
+    def execute(self, query: Any, parameters: Any = None, *args: Any, **kwargs: Any) -> Any:
+        step = self._talk.statement(text_of_query(query, self.connection), parameters)
+        self._rows = None
+        given = () if parameters is None else (parameters,)
+        try:
+            result = self._cursor.execute(query, *given, *args, **kwargs)
+            rows = list(self._cursor.fetchall()) if step.wants_rows else []
+        except BaseException as error:
+            step.failed(error)
+            raise
+        step.done(rows, self._cursor.rowcount)
+        if step.wants_rows:
+            self._rows, self._at = rows, 0
+        return self if result is self._cursor else result
+
+    def executemany(self, query: Any, every: Iterable[Any]) -> None:
+        """One after the other: how many rows each one changed is part of what happened."""
+        for parameters in every:
+            self.execute(query, parameters)
+
+    def fetchone(self) -> Any:
+        if self._rows is None:
+            return self._cursor.fetchone()
+        row = self._rows[self._at] if self._at < len(self._rows) else None
+        self._at += 1
+        return row
+
+    def fetchmany(self, size: int | None = None) -> Any:
+        if self._rows is None:
+            return self._cursor.fetchmany() if size is None else self._cursor.fetchmany(size)
+        end = self._at + (self._cursor.arraysize if size is None else size)
+        rows, self._at = self._rows[self._at : end], end
+        return rows
+
+    def fetchall(self) -> Any:
+        if self._rows is None:
+            return self._cursor.fetchall()
+        rows, self._at = self._rows[self._at :], len(self._rows)
+        return rows
+
+    def __iter__(self) -> Iterator[Any]:
+        while (row := self.fetchone()) is not None:
+            yield row
+
+    def close(self) -> None:
+        self._cursor.close()
+
+    def __enter__(self) -> TracedCursor:
+        self._cursor.__enter__()
+        return self
+
+    def __exit__(self, *left: Any) -> None:
+        self._cursor.__exit__(*left)
+
+
+def steps_of_block(talk: Conversation) -> tuple[Step, Any]:
+    """A block of psycopg or asyncpg: the step that enters it, and what makes the step that leaves it, which is asked
+    whether it was a success."""
+    if not talk.open:
+        return talk.begin(), lambda success: talk.commit() if success else talk.rollback()
+    name = f"block {len(talk.savepoints)}"  # no name that SQL text can say
+
+    def leave(success: bool) -> Step:
+        return talk.savepoint("release" if success else "undo", name)
+
+    return talk.savepoint("savepoint", name), leave

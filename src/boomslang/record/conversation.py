@@ -1,0 +1,362 @@
+"""A client's conversation with an SQL database, as a trace: what to record before a statement, and what after it.
+
+This is the part that all drivers share, plain and asyncio: they send and receive, and tell it what they do. It keeps
+track of the transaction: one begins with the first statement, or as the application says; it ends with a commit that
+the database confirmed, a rollback, or in doubt.
+
+Nothing is sent to be committed unless every write of the transaction is on file. What a savepoint may still undo is
+kept back until it is released. After a statement of which nobody knows whether it happened, only a rollback is let
+through.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import Any
+
+from boomslang.errors import UsageError
+from boomslang.record.drivers import Driver
+from boomslang.record.outcomes import Effect, refused_commit
+from boomslang.record.session import RecordingFailed, Session
+from boomslang.record.single import Single
+from boomslang.record.statements import (
+    Change,
+    Custom,
+    Ignored,
+    Record,
+    Statement,
+    Table,
+    Unsuited,
+    squeezed,
+)
+
+NAME = r'(?P<name>"[^"]+"|`[^`]+`|\w+)'
+CONTROL = {
+    "begin": r"(BEGIN|START TRANSACTION)( (WORK|TRANSACTION|DEFERRED|IMMEDIATE|EXCLUSIVE|CONCURRENT))?"
+    r"(,? ?(ISOLATION LEVEL [A-Z ]+?|READ (ONLY|WRITE)|(NOT )?DEFERRABLE|WITH CONSISTENT SNAPSHOT))*",
+    "commit": r"(COMMIT|END)( (WORK|TRANSACTION))?",
+    "rollback": r"(ROLLBACK|ABORT)( (WORK|TRANSACTION))?",
+    "savepoint": rf"SAVEPOINT {NAME}",
+    "release": rf"RELEASE( SAVEPOINT)? {NAME}",
+    "rollback to": rf"ROLLBACK( (WORK|TRANSACTION))? TO( SAVEPOINT)? {NAME}",
+    "setting": r"(SET|SHOW) (?!.*\b(autocommit)\b)[^;(]*",
+}
+"""Statements that every application has, and nobody wants in a table."""
+PATTERNS = [(kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in CONTROL.items()]
+
+
+class Step:
+    """One statement: `done` or `failed` is called when the driver is back."""
+
+    wants_rows = False
+    """What is recorded is in the rows; else, if `counts`, in how many there were."""
+    counts = False
+
+    def done(self, rows: Any = (), count: int = -1) -> None:
+        """The driver returned."""
+
+    def failed(self, error: BaseException) -> None:
+        """The driver raised this."""
+
+
+class Conversation:
+    """Of one connection, into one session."""
+
+    def __init__(
+        self,
+        connection: Any,
+        driver: Driver,
+        session: Session,
+        table: Table,
+        key: Change | None,
+        value: Change | None,
+    ) -> None:
+        self.connection = connection
+        self.driver = driver
+        self.session = session
+        self.table = table
+        self.key: Change = key or same
+        self.value: Change = value or same
+        self.open = False
+        """A transaction is."""
+        self.doomed = False
+        """The database will roll it back, whatever the client says."""
+        self.doubt: str | None = None
+        self.savepoints: list[str] = []
+
+    def statement(self, text: str, parameters: Any) -> Step:
+        """Before a statement is sent. Raises if it must not be."""
+        text = squeezed(text)
+        for kind, pattern in PATTERNS:
+            match = pattern.fullmatch(text)
+            if match:
+                if kind == "begin":
+                    return self.begin()
+                if kind in ("commit", "rollback"):
+                    return self.commit() if kind == "commit" else self.rollback()
+                if kind != "setting":
+                    return self.savepoint(kind, match["name"].strip('"`').lower())
+                return Step()
+        statement = self.table.find(text)
+        self._go_on()
+        known = None if isinstance(statement, Ignored) else statement.before(parameters, self.key, self.value)
+        if self.open:
+            return _Statement(self, statement, parameters, known)
+        if self.driver.autocommits(self.connection, text):
+            return self._alone(text, statement, parameters, known)
+        self._begin()
+        return _Statement(self, statement, parameters, known)
+
+    def _alone(self, text: str, statement: Statement, parameters: Any, known: Record | None) -> Step:
+        if isinstance(statement, Ignored):
+            return Step()
+        if (
+            known is None
+            or isinstance(statement, Custom)
+            or not (statement.ahead or known.op in ("get", "scan"))
+        ):
+            raise UsageError(
+                f"found the statement {text!r} outside of a transaction; what it writes is known only when it has "
+                "happened, and if the program died in between it would be missing in the trace; fix: send it in a "
+                "transaction"
+            )
+        return _Alone(self, statement, parameters, known)
+
+    # --- the ends of transactions
+
+    def begin(self) -> Step:
+        self.refuse_inside("a begin")
+        self._go_on()
+        return _Begin(self)
+
+    def commit(self) -> Step:
+        if not self.open:
+            return Step()
+        self._go_on()
+        lost = self.driver.gone(self.connection)
+        doomed = lost or self.doomed or self.driver.doomed(self.connection)
+        self.session.log_input("abort" if doomed else "commit")
+        return _End(self, certain=doomed)
+
+    def rollback(self) -> Step:
+        if not self.open or self.session.failed is not None:
+            self.ended()
+            return Step()
+        self.session.log_input("abort")
+        return _End(self, certain=True)
+
+    def closed(self) -> None:
+        """The connection was closed: what was not committed is rolled back."""
+        if self.open and self.session.failed is None:
+            self.session.log("abort")
+        self.ended()
+
+    def savepoint(self, kind: str, name: str) -> Step:
+        """`kind`: savepoint, release, rollback to, or undo, which is rollback to and release."""
+        if kind in ("rollback to", "undo") and self.open:
+            return _Savepoint(self, kind, name) if self.session.failed is None else Step()
+        self._go_on()
+        if not self.open:
+            if self.driver.autocommits(self.connection, "SAVEPOINT"):
+                raise UsageError("found a savepoint outside of a transaction; expected begin first")
+            self._begin()
+        return _Savepoint(self, kind, name)
+
+    def refuse_inside(self, what: str) -> None:
+        """Of what would end the transaction behind our back."""
+        if self.open:
+            raise UsageError(
+                f"found {what} inside a transaction, which it may end; expected commit or rollback first"
+            )
+
+    # --- what the steps do
+
+    def _go_on(self) -> None:
+        self.session.usable()
+        if self.doubt is not None:
+            raise RecordingFailed(
+                f"nobody knows what became of an earlier statement ({self.doubt}), so what follows cannot be "
+                "recorded; expected a rollback"
+            )
+
+    def _begin(self) -> None:
+        self.session.log("begin", invoke=time.monotonic_ns())
+        self.began()
+
+    def began(self) -> None:
+        self.open, self.doomed, self.doubt = True, False, None
+        self.savepoints.clear()
+
+    def ended(self) -> None:
+        self.open, self.doomed, self.doubt = False, False, None
+        self.savepoints.clear()
+
+    def after_failure(self, error: BaseException) -> None:
+        """A statement of an open transaction failed; that is recorded."""
+        match self.driver.effect(self.connection, error):
+            case Effect.DOOMED:
+                self.doomed = True
+            case Effect.ABORTED | Effect.LOST:
+                self.session.log("abort")
+                self.ended()
+            case Effect.DOUBTFUL:
+                self.doubt = told(error)
+
+    def cannot_be_told(self, why: str) -> None:
+        """It happened, and is not what it was said to be: the transaction must not be committed."""
+        self.doubt = why
+
+
+class _Statement(Step):
+    """A statement inside a transaction: recorded when it is back."""
+
+    def __init__(
+        self, talk: Conversation, statement: Statement, parameters: Any, known: Record | None
+    ) -> None:
+        self._talk = talk
+        self._statement = statement
+        self._parameters = parameters
+        self._known = known
+        self.wants_rows, self.counts = statement.wants_rows, not isinstance(statement, Ignored)
+        if known is not None:
+            talk.session.check(known.op, known.args)
+        self._invoked = time.monotonic_ns()
+
+    def done(self, rows: Any = (), count: int = -1) -> None:
+        returned = time.monotonic_ns()
+        talk = self._talk
+        if isinstance(self._statement, Ignored):
+            return
+        try:
+            records = list(self._statement.after(self._parameters, rows, count, talk.key, talk.value))
+            for n, record in enumerate(records):
+                talk.session.log(
+                    record.op,
+                    record.args,
+                    record.result,
+                    ctx=record.ctx,
+                    invoke=self._invoked if n == 0 else None,
+                    returned=returned if n == len(records) - 1 else None,
+                )
+        except BaseException as error:
+            talk.cannot_be_told(told(error))
+            if isinstance(error, Unsuited):
+                raise RecordingFailed(f"{error}; nothing of this transaction can be committed") from error
+            raise
+
+    def failed(self, error: BaseException) -> None:
+        talk = self._talk
+        if self._known is not None:
+            talk.session.log(self._known.op, self._known.args, error=told(error), invoke=self._invoked)
+        talk.after_failure(error)
+
+
+class _Alone(Step):
+    """A statement that is a transaction of its own."""
+
+    def __init__(self, talk: Conversation, statement: Statement, parameters: Any, known: Record) -> None:
+        self._talk = talk
+        self._statement = statement
+        self._parameters = parameters
+        self.wants_rows, self.counts = statement.wants_rows, True
+        self._single = Single(talk.session, known.op, known.args, known.ctx)
+        self._op = known.op
+
+    def done(self, rows: Any = (), count: int = -1) -> None:
+        talk = self._talk
+        try:
+            records = list(self._statement.after(self._parameters, rows, count, talk.key, talk.value))
+        except BaseException as error:
+            self._single.failed(told(error), aborted=False)
+            talk.session.fail(told(error))
+            raise RecordingFailed(f"{error}; it is committed, and the trace ends before it") from error
+        if not records:
+            self._single.failed("nothing was written", aborted=True)
+        elif records[0].op != self._op:
+            self._single.done(wrote=False)
+        else:
+            self._single.done(records[0].result)
+
+    def failed(self, error: BaseException) -> None:
+        effect = self._talk.driver.effect(self._talk.connection, error)
+        certain = effect not in (Effect.LOST, Effect.DOUBTFUL)
+        self._single.failed(told(error), aborted=certain)
+
+
+class _Begin(Step):
+    def __init__(self, talk: Conversation) -> None:
+        self._talk = talk
+        talk.session.log_input("begin")
+
+    def done(self, rows: Any = (), count: int = -1) -> None:
+        self._talk.session.log_output()
+        self._talk.began()
+
+    def failed(self, error: BaseException) -> None:
+        self._talk.session.log_error(told(error))
+
+
+class _End(Step):
+    """A commit or a rollback; `certain`: it has no effect, however this turns out."""
+
+    def __init__(self, talk: Conversation, certain: bool) -> None:
+        self._talk = talk
+        self._certain = certain
+
+    def done(self, rows: Any = (), count: int = -1) -> None:
+        try:
+            self._talk.session.log_output()
+        finally:
+            self._talk.ended()
+
+    def failed(self, error: BaseException) -> None:
+        talk = self._talk
+        if self._certain:
+            self.done()
+        elif talk.driver.still_open(talk.connection):
+            talk.session.log_error(told(error))
+        else:
+            refused = refused_commit(error)
+            talk.ended()
+            talk.session.log_error(told(error), aborted=refused)
+            if not refused:
+                talk.session.leave()
+
+
+class _Savepoint(Step):
+    def __init__(self, talk: Conversation, kind: str, name: str) -> None:
+        self._talk = talk
+        self._kind = kind
+        self._name = name
+
+    def done(self, rows: Any = (), count: int = -1) -> None:
+        talk, kind = self._talk, self._kind
+        if kind == "savepoint":
+            talk.session.hold()
+            talk.savepoints.append(self._name)
+            return
+        while talk.savepoints:
+            name = talk.savepoints.pop()
+            if kind == "release":
+                talk.session.let_go()
+            else:
+                talk.session.forget()
+            if name == self._name:
+                break
+        if kind != "release":
+            talk.doomed = False
+        if kind == "rollback to":
+            talk.session.hold()
+            talk.savepoints.append(self._name)
+
+    def failed(self, error: BaseException) -> None:
+        self._talk.after_failure(error)
+
+
+def same(x: Any) -> Any:
+    return x
+
+
+def told(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"

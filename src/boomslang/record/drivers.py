@@ -1,0 +1,161 @@
+"""What each driver tells about its transactions: whether one is open, and what became of it when something failed.
+
+PEP 249 says how to commit and nothing about what an exception means, so each driver that is known has a few lines here.
+One that is not known is taken at PEP 249's word: a transaction begins with the first statement, and after any failure
+nobody knows, so it can only be rolled back.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from typing import Any, ClassVar
+
+from boomslang.record.outcomes import (
+    DISCONNECTED,
+    MYSQL_DISCONNECTED,
+    MYSQL_ROLLED_BACK,
+    MYSQL_STATEMENT,
+    Effect,
+    mysql_code_of,
+    sqlstate_of,
+)
+
+WRITES = re.compile(r"(?i)(insert|update|delete|replace)\b")
+
+
+class Driver:
+    """A driver that nobody knows: PEP 249, and no more."""
+
+    leaving: ClassVar[tuple[str, ...]] = ()
+    """What the end of `with connection` does: "commit" (or roll back), "close"; nothing that is known, if empty."""
+
+    def autocommits(self, connection: Any, text: str) -> bool:
+        """Outside of a transaction: is this statement one of its own?"""
+        return getattr(connection, "autocommit", False) is True
+
+    def effect(self, connection: Any, error: BaseException) -> Effect:
+        """What a failed statement means for its transaction."""
+        return Effect.DOUBTFUL
+
+    def doomed(self, connection: Any) -> bool:
+        """Will a COMMIT now roll back?"""
+        return False
+
+    def gone(self, connection: Any) -> bool:
+        """Is the connection gone, so that a commit would not even be sent?"""
+        return False
+
+    def still_open(self, connection: Any) -> bool:
+        """After a commit that failed: is the transaction certainly as it was before?"""
+        return False
+
+
+class Psycopg(Driver):
+    """psycopg 3, plain and asyncio. The status of the transaction is what the server last said."""
+
+    leaving = ("commit", "close")
+
+    def __init__(self) -> None:
+        psycopg: Any = importlib.import_module("psycopg")
+        self._status = psycopg.pq.TransactionStatus
+        self._unsent = (psycopg.ProgrammingError, psycopg.DataError, psycopg.NotSupportedError, TypeError)
+
+    def autocommits(self, connection: Any, text: str) -> bool:
+        return bool(connection.autocommit)
+
+    def effect(self, connection: Any, error: BaseException) -> Effect:
+        state = sqlstate_of(error)
+        if connection.closed or (state is not None and state.startswith(DISCONNECTED)):
+            return Effect.LOST
+        status = connection.info.transaction_status
+        if status == self._status.INERROR:
+            return Effect.DOOMED
+        if status not in (self._status.IDLE, self._status.INTRANS):
+            return Effect.DOUBTFUL
+        if state is not None or isinstance(error, self._unsent):
+            return Effect.NOTHING
+        return Effect.DOUBTFUL
+
+    def doomed(self, connection: Any) -> bool:
+        return bool(connection.info.transaction_status == self._status.INERROR)
+
+    def gone(self, connection: Any) -> bool:
+        return bool(connection.closed)
+
+
+class Asyncpg(Driver):
+    """asyncpg: everything outside of `connection.transaction()` is a transaction of its own."""
+
+    def __init__(self) -> None:
+        asyncpg: Any = importlib.import_module("asyncpg")
+        self._unsent = asyncpg.InterfaceError
+
+    def autocommits(self, connection: Any, text: str) -> bool:
+        return True
+
+    def effect(self, connection: Any, error: BaseException) -> Effect:
+        state = sqlstate_of(error)
+        if connection.is_closed() or (state is not None and state.startswith(DISCONNECTED)):
+            return Effect.LOST
+        if state is not None:
+            return Effect.DOOMED if connection.is_in_transaction() else Effect.NOTHING
+        return Effect.NOTHING if isinstance(error, self._unsent) else Effect.DOUBTFUL
+
+    def gone(self, connection: Any) -> bool:
+        return bool(connection.is_closed())
+
+
+class PyMySQL(Driver):
+    """PyMySQL. An error says nothing about the transaction but its number, so only listed numbers are certain."""
+
+    leaving = ("close",)
+
+    def autocommits(self, connection: Any, text: str) -> bool:
+        return bool(connection.get_autocommit())
+
+    def effect(self, connection: Any, error: BaseException) -> Effect:
+        code = mysql_code_of(error)
+        if not connection.open or code in MYSQL_DISCONNECTED:
+            return Effect.LOST
+        if code in MYSQL_ROLLED_BACK:
+            return Effect.ABORTED
+        return Effect.NOTHING if code in MYSQL_STATEMENT else Effect.DOUBTFUL
+
+    def gone(self, connection: Any) -> bool:
+        return not connection.open
+
+
+class SQLite(Driver):
+    """The standard library's sqlite3, which says at any time whether a transaction is open."""
+
+    leaving = ("commit",)
+
+    def autocommits(self, connection: Any, text: str) -> bool:
+        mode = getattr(connection, "autocommit", -1)  # Python 3.12: True, False, or -1 for as it was before
+        if mode is True or mode is False:
+            return bool(mode)
+        return connection.isolation_level is None or not WRITES.match(text)
+
+    def effect(self, connection: Any, error: BaseException) -> Effect:
+        return Effect.NOTHING if connection.in_transaction else Effect.ABORTED
+
+    def still_open(self, connection: Any) -> bool:
+        return bool(connection.in_transaction)
+
+
+KNOWN: dict[str, type[Driver]] = {
+    "psycopg": Psycopg,
+    "asyncpg": Asyncpg,
+    "pymysql": PyMySQL,
+    "sqlite3": SQLite,
+}
+
+
+def driver_of(connection: Any) -> Driver:
+    """By where the class of the connection, or one it is made from, comes from."""
+    for kind in type(connection).__mro__:
+        driver = KNOWN.get(kind.__module__.split(".")[0])
+        if driver is not None:
+            return driver()
+    return Driver()
