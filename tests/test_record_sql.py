@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Callable
 from decimal import Decimal
@@ -10,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from recorded_sql import outcomes, recorded
 
-from boomslang import UsageError, check
+from boomslang import UsageError
 from boomslang.record import RecordingFailed, Tracer, trace_connection
 from boomslang.record.statements import custom, delete, get, ignore, put, scan
-from boomslang.trace import Outcome, read_trace
 
 STATEMENTS = {
     "SELECT v FROM kv WHERE k = ?": get(),
@@ -53,25 +52,6 @@ def connect(tmp_path: Path) -> Open:
         return trace_connection(inner, tracer, STATEMENTS, session=name, **(options or {}))
 
     return make
-
-
-def recorded(connection: Any) -> list[str]:
-    """The lines of its session, short: get x=1, put! x=2 (it failed), del x found, ..."""
-    shown = []
-    for line in map(json.loads, connection.session.path.read_text().splitlines()[1:]):
-        failed = "!" if "error" in line else ""
-        value = (
-            "absent" if line.get("absent") else line.get("value", line.get("found", line.get("items", "")))
-        )
-        key = line.get("key", "")
-        shown.append(f"{line['op']}{failed} {key}{'=' if key != '' else ''}{value}".strip())
-    return shown
-
-
-def outcomes(tmp_path: Path) -> list[str]:
-    trace = read_trace(tmp_path / "trace")
-    assert not trace.warnings and check(trace, level="ser").valid
-    return [Outcome(outcome).name.lower() for outcome in trace.txn_outcome]
 
 
 def test_statements_become_operations(connect: Open, tmp_path: Path) -> None:
@@ -113,7 +93,7 @@ def test_statements_become_operations(connect: Open, tmp_path: Path) -> None:
         "put q=2",
         "commit",
     ]
-    assert outcomes(tmp_path) == ["committed"]
+    assert outcomes(tmp_path / "trace") == ["committed"]
 
 
 def test_what_is_outside_of_a_transaction_is_one_by_itself(connect: Open, tmp_path: Path) -> None:
@@ -142,7 +122,7 @@ def test_what_is_outside_of_a_transaction_is_one_by_itself(connect: Open, tmp_pa
         with pytest.raises(UsageError, match="outside of a transaction"):
             c.execute(statement, ("p", "p", "p"))
     assert connect("b").execute(GET, ("p",)).fetchall() == [(1,)]
-    assert "unknown" not in outcomes(tmp_path)
+    assert "unknown" not in outcomes(tmp_path / "trace")
 
 
 def test_begin_and_commit_as_text(connect: Open, tmp_path: Path) -> None:
@@ -158,7 +138,7 @@ def test_begin_and_commit_as_text(connect: Open, tmp_path: Path) -> None:
     c.execute("BEGIN")
     assert c.execute(GET, ("x",)).fetchone() == (1,)
     c.execute("END")
-    assert outcomes(tmp_path) == ["committed", "aborted", "committed"]
+    assert outcomes(tmp_path / "trace") == ["committed", "aborted", "committed"]
 
 
 def test_savepoints(connect: Open, tmp_path: Path) -> None:
@@ -182,7 +162,7 @@ def test_savepoints(connect: Open, tmp_path: Path) -> None:
     assert recorded(c)[-2:] == ["put w=1", "commit"]
     seen = connect("b").execute("SELECT k, v FROM kv").fetchall()
     assert seen == [("x", 1), ("z", 1), ("w", 1)]
-    assert outcomes(tmp_path) == ["committed", "committed"]
+    assert outcomes(tmp_path / "trace") == ["committed", "committed"]
 
 
 def test_a_busy_commit_leaves_the_transaction_open(connect: Open, tmp_path: Path) -> None:
@@ -195,7 +175,7 @@ def test_a_busy_commit_leaves_the_transaction_open(connect: Open, tmp_path: Path
     reader.execute("COMMIT")
     writer.commit()
     assert recorded(writer) == ["begin", "put x=1", "commit!", "commit"]
-    assert outcomes(tmp_path) == ["committed", "committed"]
+    assert outcomes(tmp_path / "trace") == ["committed", "committed"]
 
 
 def test_leaving_with(connect: Open, tmp_path: Path) -> None:
@@ -220,7 +200,7 @@ def test_leaving_with(connect: Open, tmp_path: Path) -> None:
     ]
     d = connect("d")
     assert d.execute(GET, ("x",)).fetchall() == [(1,)]
-    assert outcomes(tmp_path)[:3] == ["committed", "aborted", "aborted"]
+    assert outcomes(tmp_path / "trace")[:3] == ["committed", "aborted", "aborted"]
 
 
 def test_what_nobody_knows_how_to_record_is_refused(connect: Open) -> None:
@@ -269,7 +249,7 @@ def test_a_statement_that_is_not_what_it_was_said_to_be(connect: Open, tmp_path:
     c.rollback()
     c.execute(INSERT, ("x", 2))
     c.commit()
-    assert outcomes(tmp_path) == ["aborted", "committed"]
+    assert outcomes(tmp_path / "trace") == ["aborted", "committed"]
 
 
 class Strange:
@@ -325,7 +305,7 @@ def test_of_an_unknown_driver_nothing_is_believed(tmp_path: Path) -> None:
     c.commit()
     with pytest.raises(UsageError, match="with"), c:
         pass
-    assert outcomes(tmp_path) == ["aborted", "unknown", "committed"]
+    assert outcomes(tmp_path / "trace") == ["aborted", "unknown", "committed"]
 
 
 def test_a_full_disk_lets_nothing_be_committed(connect: Open) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, NoReturn
 
 from boomslang.errors import UsageError
 from boomslang.record.conversation import Conversation, Step
@@ -100,12 +100,16 @@ class Stand:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._object(), name)
-        if callable(found) and not isinstance(found, type) and name not in HARMLESS:
+        if not callable(found) or isinstance(found, type) or name in HARMLESS:
+            return found
+
+        def refuse(*_: Any, **__: Any) -> NoReturn:
             raise UsageError(
                 f"found a call of {name}, which cannot be recorded; fix: use execute, or, if it touches nothing that "
                 f"is recorded, call .connection.{name}"
             )
-        return found
+
+        return refuse
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in self._own:
@@ -270,6 +274,8 @@ def steps_of_block(talk: Conversation) -> tuple[Step, Any]:
     name = f"block {len(talk.savepoints)}"  # no name that SQL text can say
 
     def leave(success: bool) -> Step:
+        if not talk.open:  # the connection was lost, and with it the transaction
+            return Step()
         return talk.savepoint("release" if success else "undo", name)
 
     return talk.savepoint("savepoint", name), leave

@@ -12,6 +12,7 @@ import re
 from typing import Any, ClassVar
 
 from boomslang.record.outcomes import (
+    AMBIGUOUS,
     DISCONNECTED,
     MYSQL_DISCONNECTED,
     MYSQL_ROLLED_BACK,
@@ -73,9 +74,8 @@ class Psycopg(Driver):
             return Effect.DOOMED
         if status not in (self._status.IDLE, self._status.INTRANS):
             return Effect.DOUBTFUL
-        if state is not None or isinstance(error, self._unsent):
-            return Effect.NOTHING
-        return Effect.DOUBTFUL
+        certain = not state.startswith(AMBIGUOUS) if state else isinstance(error, self._unsent)
+        return Effect.NOTHING if certain else Effect.DOUBTFUL
 
     def doomed(self, connection: Any) -> bool:
         return bool(connection.info.transaction_status == self._status.INERROR)
@@ -98,9 +98,10 @@ class Asyncpg(Driver):
         state = sqlstate_of(error)
         if connection.is_closed() or (state is not None and state.startswith(DISCONNECTED)):
             return Effect.LOST
-        if state is not None:
-            return Effect.DOOMED if connection.is_in_transaction() else Effect.NOTHING
-        return Effect.NOTHING if isinstance(error, self._unsent) else Effect.DOUBTFUL
+        if state is not None and connection.is_in_transaction():
+            return Effect.DOOMED
+        certain = not state.startswith(AMBIGUOUS) if state else isinstance(error, self._unsent)
+        return Effect.NOTHING if certain else Effect.DOUBTFUL
 
     def gone(self, connection: Any) -> bool:
         return bool(connection.is_closed())

@@ -14,8 +14,10 @@ ROLLED_BACK = ("40001", "40P01", "40000", "40002")
 """Serialization failure, deadlock. Not 40003, which says that the outcome is unknown."""
 REFUSED = ("23", "44", "P0")
 """Classes of a constraint or trigger that was deferred to the commit and refused it."""
-DISCONNECTED = ("08", "57P", "58", "XX", "40003")
-"""Classes after which the server may be gone, and nobody knows what it did before."""
+DISCONNECTED = ("08", "57P")
+"""Classes of a server that has gone, or goes."""
+AMBIGUOUS = ("40003", "58", "XX")
+"""Errors that say, or may mean, that nobody knows what became of a statement that is a transaction of its own."""
 
 MYSQL_ROLLED_BACK = (1213, 1614)
 """Deadlocks: the whole transaction was rolled back, at once."""
