@@ -65,3 +65,4 @@ class Single:
             self._session.log("abort")
         else:
             self._session.log("commit", error=text)
+            self._session.leave()
