@@ -202,6 +202,8 @@ def test_wrong_use(app: App, tmp_path: Path) -> None:
         t.session.fail("no room")
         app.write("x", 1)
     assert app.held == {}
+    with pytest.raises(RecordingFailed, match="no room"), Tracer(tmp_path / "other").transaction() as t:
+        t.session.fail("no room")  # and the application did not notice
 
 
 def test_every_thread_has_its_session(app: App) -> None:

@@ -318,3 +318,21 @@ def test_a_full_disk_lets_nothing_be_committed(connect: Open) -> None:
         c.execute(INSERT, ("y", 1))
     c.rollback()
     assert connect("b").execute(GET, ("x",)).fetchall() == []
+
+
+def test_two_at_a_time_on_one_connection(tmp_path: Path) -> None:
+    inner = Strange()
+    c = trace_connection(inner, Tracer(tmp_path / "trace"), STATEMENTS)
+    refused: list[str] = []
+
+    def meanwhile(name: str) -> None:
+        for attempt in (lambda: c.cursor().execute(GET, ("x",)), c.commit, c.rollback):
+            with pytest.raises(UsageError, match="two statements at a time"):
+                attempt()
+            refused.append(name)
+
+    inner._call = meanwhile  # type: ignore[method-assign]
+    c.cursor().execute(INSERT, ("x", 1))
+    c.commit()
+    assert refused == ["execute"] * 3 + ["commit"] * 3
+    assert outcomes(tmp_path / "trace") == ["committed"]

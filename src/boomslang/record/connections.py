@@ -181,7 +181,7 @@ class TracedConnection(Stand):
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
-        """As the driver does it."""
+        """As the driver does it; but a transaction whose commit was not let through is rolled back."""
         leaving = self._talk.driver.leaving
         if "commit" in leaving and error is None:
             try:
@@ -189,13 +189,11 @@ class TracedConnection(Stand):
             except BaseException:
                 if self._talk.open:
                     self.rollback()
-                if "close" in leaving:
-                    self.close()
                 raise
         elif "commit" in leaving:
             with suppress(Exception):
                 self.rollback()
-        if "close" in leaving:
+        if "close" in leaving and not getattr(self.connection, "_pool", None):
             self.close()
 
 
@@ -275,7 +273,7 @@ def steps_of_block(talk: Conversation) -> tuple[Step, Any]:
 
     def leave(success: bool) -> Step:
         if not talk.open:  # the connection was lost, and with it the transaction
-            return Step()
+            return talk.nothing()
         return talk.savepoint("release" if success else "undo", name)
 
     return talk.savepoint("savepoint", name), leave

@@ -12,7 +12,9 @@ through.
 from __future__ import annotations
 
 import re
+import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 from boomslang.errors import UsageError
@@ -45,6 +47,9 @@ CONTROL = {
 """Statements that every application has, and nobody wants in a table."""
 PATTERNS = [(kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in CONTROL.items()]
 
+REMEMBERED = 1000
+"""How many texts' meanings are kept: some applications write values into them."""
+
 
 class Step:
     """One statement: `done` or `failed` is called when the driver is back."""
@@ -52,12 +57,28 @@ class Step:
     wants_rows = False
     """What is recorded is in the rows; else, if `counts`, in how many there were."""
     counts = False
+    free: Callable[[], None]
+    """Lets the next step be made."""
 
     def done(self, rows: Any = (), count: int = -1) -> None:
         """The driver returned."""
+        try:
+            self._done(rows, count)
+        finally:
+            self.free()
 
     def failed(self, error: BaseException) -> None:
         """The driver raised this."""
+        try:
+            self._failed(error)
+        finally:
+            self.free()
+
+    def _done(self, rows: Any, count: int) -> None:
+        pass
+
+    def _failed(self, error: BaseException) -> None:
+        pass
 
 
 class Conversation:
@@ -84,26 +105,75 @@ class Conversation:
         """The database will roll it back, whatever the client says."""
         self.doubt: str | None = None
         self.savepoints: list[str] = []
+        self._under_way = threading.Lock()
+        self._meanings: dict[str, Statement | tuple[str, str]] = {}
 
     def statement(self, text: str, parameters: Any) -> Step:
         """Before a statement is sent. Raises if it must not be."""
-        text = squeezed(text)
+        return self._take(lambda: self._statement(text, parameters))
+
+    def begin(self) -> Step:
+        return self._take(self._begin_step)
+
+    def commit(self) -> Step:
+        return self._take(self._commit)
+
+    def rollback(self) -> Step:
+        return self._take(self._rollback)
+
+    def savepoint(self, kind: str, name: str) -> Step:
+        """`kind`: savepoint, release, rollback to, or undo, which is rollback to and release."""
+        return self._take(lambda: self._savepoint(kind, name))
+
+    def nothing(self) -> Step:
+        return self._take(Step)
+
+    def _take(self, make: Callable[[], Step]) -> Step:
+        """The next step, if there is none under way: a session is a sequence."""
+        if not self._under_way.acquire(blocking=False):
+            raise UsageError(
+                f"found two statements at a time on the connection of session {self.session.name!r}; expected one; "
+                "fix: give each thread and each task a connection of its own"
+            )
+        try:
+            step = make()
+        except BaseException:
+            self._under_way.release()
+            raise
+        step.free = self._under_way.release
+        return step
+
+    def _statement(self, text: str, parameters: Any) -> Step:
+        what = self._meanings.get(text)
+        if what is None:
+            if len(self._meanings) >= REMEMBERED:
+                self._meanings.clear()
+            what = self._meanings[text] = self._meaning(squeezed(text))
+        if isinstance(what, Statement):
+            return self._operation(text, what, parameters)
+        kind, name = what
+        if kind == "begin":
+            return self._begin_step()
+        if kind == "commit":
+            return self._commit()
+        if kind == "rollback":
+            return self._rollback()
+        return Step() if kind == "setting" else self._savepoint(kind, name)
+
+    def _meaning(self, text: str) -> Statement | tuple[str, str]:
+        """What a text is: a statement of the table, or one that every application has (with a savepoint's name)."""
         for kind, pattern in PATTERNS:
             match = pattern.fullmatch(text)
             if match:
-                if kind == "begin":
-                    return self.begin()
-                if kind in ("commit", "rollback"):
-                    return self.commit() if kind == "commit" else self.rollback()
-                if kind != "setting":
-                    return self.savepoint(kind, match["name"].strip('"`').lower())
-                return Step()
-        statement = self.table.find(text)
+                return kind, match.groupdict().get("name", "").strip('"`').lower()
+        return self.table.find(text)
+
+    def _operation(self, text: str, statement: Statement, parameters: Any) -> Step:
         self._go_on()
         known = None if isinstance(statement, Ignored) else statement.before(parameters, self.key, self.value)
         if self.open:
             return _Statement(self, statement, parameters, known)
-        if self.driver.autocommits(self.connection, text):
+        if self.driver.autocommits(self.connection, squeezed(text)):
             return self._alone(text, statement, parameters, known)
         self._begin()
         return _Statement(self, statement, parameters, known)
@@ -125,12 +195,12 @@ class Conversation:
 
     # --- the ends of transactions
 
-    def begin(self) -> Step:
+    def _begin_step(self) -> Step:
         self.refuse_inside("a begin")
         self._go_on()
         return _Begin(self)
 
-    def commit(self) -> Step:
+    def _commit(self) -> Step:
         if not self.open:
             return Step()
         self._go_on()
@@ -139,7 +209,7 @@ class Conversation:
         self.session.log_input("abort" if doomed else "commit")
         return _End(self, certain=doomed)
 
-    def rollback(self) -> Step:
+    def _rollback(self) -> Step:
         if not self.open or self.session.failed is not None:
             self.ended()
             return Step()
@@ -152,8 +222,7 @@ class Conversation:
             self.session.log("abort")
         self.ended()
 
-    def savepoint(self, kind: str, name: str) -> Step:
-        """`kind`: savepoint, release, rollback to, or undo, which is rollback to and release."""
+    def _savepoint(self, kind: str, name: str) -> Step:
         if kind in ("rollback to", "undo") and self.open:
             return _Savepoint(self, kind, name) if self.session.failed is None else Step()
         self._go_on()
@@ -223,7 +292,7 @@ class _Statement(Step):
             talk.session.check(known.op, known.args)
         self._invoked = time.monotonic_ns()
 
-    def done(self, rows: Any = (), count: int = -1) -> None:
+    def _done(self, rows: Any, count: int) -> None:
         returned = time.monotonic_ns()
         talk = self._talk
         if isinstance(self._statement, Ignored):
@@ -245,7 +314,7 @@ class _Statement(Step):
                 raise RecordingFailed(f"{error}; nothing of this transaction can be committed") from error
             raise
 
-    def failed(self, error: BaseException) -> None:
+    def _failed(self, error: BaseException) -> None:
         talk = self._talk
         if self._known is not None:
             talk.session.log(self._known.op, self._known.args, error=told(error), invoke=self._invoked)
@@ -263,7 +332,7 @@ class _Alone(Step):
         self._single = Single(talk.session, known.op, known.args, known.ctx)
         self._op = known.op
 
-    def done(self, rows: Any = (), count: int = -1) -> None:
+    def _done(self, rows: Any, count: int) -> None:
         talk = self._talk
         try:
             records = list(self._statement.after(self._parameters, rows, count, talk.key, talk.value))
@@ -278,7 +347,7 @@ class _Alone(Step):
         else:
             self._single.done(records[0].result)
 
-    def failed(self, error: BaseException) -> None:
+    def _failed(self, error: BaseException) -> None:
         effect = self._talk.driver.effect(self._talk.connection, error)
         certain = effect not in (Effect.LOST, Effect.DOUBTFUL)
         self._single.failed(told(error), aborted=certain)
@@ -289,11 +358,11 @@ class _Begin(Step):
         self._talk = talk
         talk.session.log_input("begin")
 
-    def done(self, rows: Any = (), count: int = -1) -> None:
+    def _done(self, rows: Any, count: int) -> None:
         self._talk.session.log_output()
         self._talk.began()
 
-    def failed(self, error: BaseException) -> None:
+    def _failed(self, error: BaseException) -> None:
         self._talk.session.log_error(told(error))
 
 
@@ -304,16 +373,16 @@ class _End(Step):
         self._talk = talk
         self._certain = certain
 
-    def done(self, rows: Any = (), count: int = -1) -> None:
+    def _done(self, rows: Any, count: int) -> None:
         try:
             self._talk.session.log_output()
         finally:
             self._talk.ended()
 
-    def failed(self, error: BaseException) -> None:
+    def _failed(self, error: BaseException) -> None:
         talk = self._talk
         if self._certain:
-            self.done()
+            self._done((), -1)
         elif talk.driver.still_open(talk.connection):
             talk.session.log_error(told(error))
         else:
@@ -330,7 +399,7 @@ class _Savepoint(Step):
         self._kind = kind
         self._name = name
 
-    def done(self, rows: Any = (), count: int = -1) -> None:
+    def _done(self, rows: Any, count: int) -> None:
         talk, kind = self._talk, self._kind
         if kind == "savepoint":
             talk.session.hold()
@@ -350,7 +419,7 @@ class _Savepoint(Step):
             talk.session.hold()
             talk.savepoints.append(self._name)
 
-    def failed(self, error: BaseException) -> None:
+    def _failed(self, error: BaseException) -> None:
         self._talk.after_failure(error)
 
 

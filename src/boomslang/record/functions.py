@@ -32,7 +32,7 @@ from typing import Any, TypeVar, cast
 from boomslang.errors import UsageError
 from boomslang.record import session as sessions
 from boomslang.record.outcomes import certainly_aborted, refused_commit
-from boomslang.record.session import Session
+from boomslang.record.session import RecordingFailed, Session
 from boomslang.record.single import Single
 from boomslang.trace.scalars import Absent
 
@@ -132,6 +132,8 @@ class Scope:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
         session = self._session
+        if session.failed is not None and error is None:
+            raise RecordingFailed(session.failed)
         if session.failed is not None or not session.in_transaction:
             return
         said = self._said

@@ -102,7 +102,8 @@ class Session:
 
     def log_input(self, op: str, args: Sequence[Any] = (), ctx: Mapping[str, Any] | None = None) -> None:
         """An operation is about to be made. Raises, and nothing is to be sent, if it cannot be recorded."""
-        self.usable()
+        if self.failed is not None or self._forks != _forks or self._fd < 0:
+            self.usable()
         if not self._under_way.acquire(blocking=False):
             raise UsageError(
                 f"found {op} in session {self.name!r} while its {self._op or 'operation'} is under way; expected its "
