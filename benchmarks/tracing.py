@@ -186,7 +186,7 @@ class Cost:
         return self.recorded - self.bare
 
 
-def cost(store: str, seconds: float) -> Cost:
+def cost(store: str, seconds: float, rounds: int = ROUNDS) -> Cost:
     """The best of some rounds, bare and recorded in turn, so that both meet the same machine."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -194,9 +194,9 @@ def cost(store: str, seconds: float) -> Cost:
         with STORES[store](tracer, folder) as both:
             best = [(float("inf"), float("inf"))] * 2
             done = 0
-            for _ in range(ROUNDS):
+            for _ in range(rounds):
                 for which, transaction in enumerate(both):
-                    wall, cpu, count = timed(transaction, seconds / ROUNDS)
+                    wall, cpu, count = timed(transaction, seconds / rounds)
                     best[which] = (min(best[which][0], wall), min(best[which][1], cpu))
                     done += count if which else 0
         trace = read_trace(tracer.folder)

@@ -18,13 +18,20 @@ from boomslang.trace import Outcome, read_trace
 @contextmanager
 def server(kind: str) -> Iterator[str]:
     """The address of a server of its own; skips where there is none to be had."""
+    with started(kind) as running:
+        yield running.dsn
+
+
+@contextmanager
+def started(kind: str) -> Iterator[Any]:
+    """The server itself, which can be killed."""
     servers = pytest.importorskip("boomslang.databases.servers")
     try:
-        started = servers.start_server(kind)
+        running = servers.start_server(kind)
     except servers.ServerMissing as missing:
         pytest.skip(str(missing))
-    with started:
-        yield started.dsn
+    with running:
+        yield running
 
 
 def address(dsn: str) -> dict[str, Any]:

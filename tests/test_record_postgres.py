@@ -4,12 +4,16 @@ transaction is what the trace says, above all when it does something else than i
 from __future__ import annotations
 
 import asyncio
+import itertools
+import threading
+import time
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from recorded_sql import outcomes, recorded, server
+from recorded_sql import outcomes, recorded, server, started
 
 from boomslang import UsageError, check
 from boomslang.record import RecordingFailed, Tracer, trace_connection
@@ -446,3 +450,67 @@ def test_a_statement_that_was_cancelled(dsn: str, tracer: Tracer) -> None:
 
     assert asyncio.run(main()) == ["begin", "put x=1", "abort"]
     assert outcomes(tracer.folder) == ["aborted"]
+
+
+# --- the server itself
+
+
+def test_a_server_that_is_killed(tmp_path: Path) -> None:
+    """Clients go on when it is back. What it had confirmed is there; what it had not, nobody knows."""
+    tracer = Tracer(tmp_path / "trace")
+    over = threading.Event()
+    progress = [0] * 3
+
+    def client(n: int) -> None:
+        names = itertools.count()
+        while not over.is_set():
+            try:
+                inner = psycopg.connect(running.dsn)
+            except psycopg.OperationalError:
+                time.sleep(0.05)
+                continue
+            inner.isolation_level = psycopg.IsolationLevel.SERIALIZABLE
+            c = trace_connection(inner, tracer, STATEMENTS, session=f"c{n}-{next(names)}")
+            try:
+                while not over.is_set():
+                    key, other = f"k{progress[n] % 5}", f"k{(progress[n] + n) % 5}"
+                    refused = (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected)
+                    with suppress(*refused), c.transaction():
+                        c.execute(GET, (other,))
+                        c.execute(PUT, (key, 3 * progress[n] + n))
+                    progress[n] += 1
+            except psycopg.OperationalError:
+                pass
+            finally:
+                c.close()
+
+    def wait_for(more: int) -> None:
+        goal = [count + more for count in progress]
+        end = time.monotonic() + 30
+        while any(count < wanted for count, wanted in zip(progress, goal, strict=True)):
+            assert time.monotonic() < end, "the clients do not get on"
+            time.sleep(0.01)
+
+    with started("postgres") as running:
+        with psycopg.connect(running.dsn) as c:
+            c.execute('CREATE TABLE kv (k TEXT COLLATE "C" PRIMARY KEY, v INTEGER)')
+        threads = [threading.Thread(target=client, args=(n,)) for n in range(3)]
+        for thread in threads:
+            thread.start()
+        try:
+            for _ in range(2):
+                wait_for(20)
+                running.kill()
+                running.start()
+            wait_for(20)
+        finally:
+            over.set()
+            for thread in threads:
+                thread.join()
+        inner = psycopg.connect(running.dsn)
+        inner.isolation_level = psycopg.IsolationLevel.SERIALIZABLE
+        with trace_connection(inner, tracer, STATEMENTS, session="last") as c:
+            c.execute("SELECT k, v FROM kv ORDER BY k")
+    ends = outcomes(tracer.folder, "ser")
+    assert ends.count("committed") > 60
+    assert len(read_trace(tracer.folder).sessions) >= 9

@@ -14,7 +14,7 @@ import tracing
 
 @pytest.mark.parametrize("store", ["a dict", "SQLite in memory"])
 def test_costs(store: str) -> None:
-    cost = tracing.cost(store, 0.02)
+    cost = tracing.cost(store, 0.02, rounds=2)
     assert cost.store == store and cost.bare > 0 and cost.recorded > 0 and 50 < cost.bytes < 300
 
 
