@@ -422,3 +422,32 @@ def test_a_savepoint_that_is_rolled_back_never_was(tmp_path: Path) -> None:
         ("begin", None),
         ("abort", None),
     ]
+
+
+def test_every_line_is_one_of_the_schema(tmp_path: Path) -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    import boomslang.trace
+
+    schema = json.loads((Path(boomslang.trace.__file__).parent / "schema.json").read_text())
+    validator = jsonschema.Draft202012Validator(schema)
+    c, store, session = recorded(tmp_path, Appending({"a": "1"}))
+    c.begin("any", ctx={"x": 1})
+    c.put("x", "1")
+    c.get("x")
+    c.get("y")
+    c.delete("x")
+    c.scan("a", None)
+    list(c.iterator(None, "z"))
+    c.append("l", "1")
+    c.list("l")
+    store.fails["put"] = Failed("no")
+    with pytest.raises(Failed):
+        c.put("x", "2")
+    store.fails["commit"] = Lost("gone")
+    with pytest.raises(Lost):
+        c.commit()
+    c.begin("any")
+    c.abort()
+    for file in (session.path, tmp_path / "initial.jsonl"):
+        for line in file.read_text().splitlines():
+            validator.validate(json.loads(line))

@@ -111,6 +111,8 @@ def test_autocommit(connect: Connect, tmp_path: Path) -> None:
             do(c, implied)
     with pytest.raises(UsageError, match="cannot be recorded"):
         c.autocommit(False)
+    with pytest.raises(UsageError, match="ping"):
+        c.ping()
     c.commit()
     assert recorded(c) == [
         *("begin", "put x=1", "commit", "begin", "put x=1", "abort"),

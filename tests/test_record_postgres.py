@@ -245,6 +245,21 @@ def test_autocommit(connect: Connect, tracer: Tracer) -> None:
     assert "unknown" not in outcomes(tracer.folder, "sser")
 
 
+def test_a_setting_begins_a_transaction_too(connect: Connect, tracer: Tracer) -> None:
+    c = connect()
+    c.execute("SET LOCAL statement_timeout = 1000")
+    with c.transaction():  # which is a savepoint by now
+        c.execute(PUT, ("x", 1))
+    assert "commit" not in recorded(c)
+    c.rollback()
+    c.execute("SHOW statement_timeout")
+    c.commit()
+    assert recorded(c) == ["begin", "put x=1", "abort", "begin", "commit"]
+    c.connection.execute("SELECT 1")
+    with pytest.raises(UsageError, match="open already"):
+        trace_connection(c.connection, tracer, STATEMENTS)
+
+
 def test_what_cannot_be_recorded_is_refused(connect: Connect) -> None:
     c = connect()
     for refused in (

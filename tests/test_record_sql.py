@@ -225,6 +225,9 @@ def test_what_nobody_knows_how_to_record_is_refused(connect: Open) -> None:
     c.commit()
     c.isolation_level = None
     assert c.connection.isolation_level is None and c.in_transaction is False
+    c.connection.execute("BEGIN")
+    with pytest.raises(UsageError, match="open already"):
+        trace_connection(c.connection, None, STATEMENTS)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match=r"expected get\(\), put\(\)"):
         trace_connection(c.connection, None, {"SELECT 1": "get"})  # type: ignore[arg-type]
 
@@ -306,6 +309,20 @@ def test_of_an_unknown_driver_nothing_is_believed(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="with"), c:
         pass
     assert outcomes(tmp_path / "trace") == ["aborted", "unknown", "committed"]
+
+
+def test_a_rollback_that_failed_may_have_to_be_tried_again(tmp_path: Path) -> None:
+    inner = Strange()
+    c = trace_connection(inner, Tracer(tmp_path / "trace"), STATEMENTS)
+    c.cursor().execute(INSERT, ("x", 1))
+    inner.fails["rollback"] = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        c.rollback()
+    with pytest.raises(RecordingFailed, match="KeyboardInterrupt"):
+        c.commit()
+    assert "commit" not in inner.sent
+    c.rollback()
+    assert recorded(c) == ["begin", "put x=1", "abort!", "abort"]
 
 
 def test_a_full_disk_lets_nothing_be_committed(connect: Open) -> None:

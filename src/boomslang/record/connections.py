@@ -22,16 +22,7 @@ from boomslang.record.tracer import Tracer
 
 HARMLESS = frozenset(
     (
-        *(
-            "cancel",
-            "cancel_safe",
-            "fileno",
-            "get_autocommit",
-            "ping",
-            "mogrify",
-            "setinputsizes",
-            "setoutputsize",
-        ),
+        *("cancel", "cancel_safe", "fileno", "get_autocommit", "mogrify", "setinputsizes", "setoutputsize"),
         *("set_isolation_level", "set_read_only", "set_deferrable", "escape", "literal", "create_function"),
         *("create_collation", "nextset", "is_closed", "is_in_transaction", "get_settings", "get_server_pid"),
         *("get_server_version", "row_factory", "cursor_factory", "add_notice_handler", "set_type_codec"),
@@ -60,9 +51,14 @@ def trace_connection(
     from boomslang.record.async_connections import AsyncpgConnection, PsycopgConnection
 
     table = Table(statements)
+    driver = driver_of(connection)
+    if driver.in_transaction(connection):
+        raise UsageError(
+            "found a connection with a transaction that is open already; expected none, or its begin is not recorded; "
+            "fix: commit or roll back before trace_connection"
+        )
     if not isinstance(session, Session):
         session = tracer.session(session)
-    driver = driver_of(connection)
     talk = Conversation(connection, driver, session, table, key, value)
     if isinstance(driver, Asyncpg):
         return AsyncpgConnection(connection, talk)
@@ -135,6 +131,11 @@ class TracedConnection(Stand):
     def begin(self, *args: Any) -> None:
         """PyMySQL's."""
         self._make(self._talk.begin(), lambda: self.connection.begin(*args))
+
+    def ping(self, *args: Any, **kwargs: Any) -> Any:
+        """PyMySQL's, which connects again if it must, and then the transaction is gone."""
+        self._talk.refuse_inside("a ping")
+        return self.connection.ping(*args, **kwargs)
 
     def commit(self) -> None:
         self._make(self._talk.commit(), self.connection.commit)

@@ -24,7 +24,6 @@ from boomslang.record.session import RecordingFailed, Session
 from boomslang.record.single import Single
 from boomslang.record.statements import (
     Change,
-    Custom,
     Ignored,
     Record,
     Statement,
@@ -36,7 +35,8 @@ from boomslang.record.statements import (
 NAME = r'(?P<name>"[^"]+"|`[^`]+`|\w+)'
 CONTROL = {
     "begin": r"(BEGIN|START TRANSACTION)( (WORK|TRANSACTION|DEFERRED|IMMEDIATE|EXCLUSIVE|CONCURRENT))?"
-    r"(,? ?(ISOLATION LEVEL [A-Z ]+?|READ (ONLY|WRITE)|(NOT )?DEFERRABLE|WITH CONSISTENT SNAPSHOT))*",
+    r"(,? (ISOLATION LEVEL (READ (UN)?COMMITTED|REPEATABLE READ|SERIALIZABLE)|READ (ONLY|WRITE)|(NOT )?DEFERRABLE"
+    r"|WITH CONSISTENT SNAPSHOT))*",
     "commit": r"(COMMIT|END)( (WORK|TRANSACTION))?",
     "rollback": r"(ROLLBACK|ABORT)( (WORK|TRANSACTION))?",
     "savepoint": rf"SAVEPOINT {NAME}",
@@ -158,14 +158,17 @@ class Conversation:
             return self._commit()
         if kind == "rollback":
             return self._rollback()
-        return Step() if kind == "setting" else self._savepoint(kind, name)
+        if kind == "setting":
+            return self._setting(text)
+        return self._savepoint(kind, name)
 
     def _meaning(self, text: str) -> Statement | tuple[str, str]:
         """What a text is: a statement of the table, or one that every application has (with a savepoint's name)."""
-        for kind, pattern in PATTERNS:
-            match = pattern.fullmatch(text)
-            if match:
-                return kind, match.groupdict().get("name", "").strip('"`').lower()
+        if text not in self.table:
+            for kind, pattern in PATTERNS:
+                match = pattern.fullmatch(text)
+                if match:
+                    return kind, match.groupdict().get("name", "").strip('"`').lower()
         return self.table.find(text)
 
     def _operation(self, text: str, statement: Statement, parameters: Any) -> Step:
@@ -178,14 +181,17 @@ class Conversation:
         self._begin()
         return _Statement(self, statement, parameters, known)
 
+    def _setting(self, text: str) -> Step:
+        """It changes nothing, but in some databases it begins a transaction as any statement does."""
+        if not self.open and not self.driver.autocommits(self.connection, squeezed(text)):
+            self._go_on()
+            self._begin()
+        return Step()
+
     def _alone(self, text: str, statement: Statement, parameters: Any, known: Record | None) -> Step:
         if isinstance(statement, Ignored):
             return Step()
-        if (
-            known is None
-            or isinstance(statement, Custom)
-            or not (statement.ahead or known.op in ("get", "scan"))
-        ):
+        if known is None or not (statement.ahead or known.op in ("get", "scan")):
             raise UsageError(
                 f"found the statement {text!r} outside of a transaction; what it writes is known only when it has "
                 "happened, and if the program died in between it would be missing in the trace; fix: send it in a "
@@ -382,7 +388,11 @@ class _End(Step):
     def _failed(self, error: BaseException) -> None:
         talk = self._talk
         if self._certain:
-            self._done((), -1)
+            if talk.driver.gone(talk.connection) or talk.driver.effect(talk.connection, error) == Effect.LOST:
+                self._done((), -1)
+            else:  # it may still be open
+                talk.session.log_error(told(error))
+                talk.doubt = told(error)
         elif talk.driver.still_open(talk.connection):
             talk.session.log_error(told(error))
         else:

@@ -31,6 +31,10 @@ class Driver:
     leaving: ClassVar[tuple[str, ...]] = ()
     """What the end of `with connection` does: "commit" (or roll back), "close"; nothing that is known, if empty."""
 
+    def in_transaction(self, connection: Any) -> bool:
+        """Is one certainly open?"""
+        return False
+
     def autocommits(self, connection: Any, text: str) -> bool:
         """Outside of a transaction: is this statement one of its own?"""
         return getattr(connection, "autocommit", False) is True
@@ -62,6 +66,10 @@ class Psycopg(Driver):
         self._status = psycopg.pq.TransactionStatus
         self._unsent = (psycopg.ProgrammingError, psycopg.DataError, psycopg.NotSupportedError, TypeError)
 
+    def in_transaction(self, connection: Any) -> bool:
+        status = connection.info.transaction_status
+        return status in (self._status.ACTIVE, self._status.INTRANS, self._status.INERROR)
+
     def autocommits(self, connection: Any, text: str) -> bool:
         return bool(connection.autocommit)
 
@@ -91,6 +99,9 @@ class Asyncpg(Driver):
         asyncpg: Any = importlib.import_module("asyncpg")
         self._unsent = asyncpg.InterfaceError
 
+    def in_transaction(self, connection: Any) -> bool:
+        return bool(connection.is_in_transaction())
+
     def autocommits(self, connection: Any, text: str) -> bool:
         return True
 
@@ -112,6 +123,9 @@ class PyMySQL(Driver):
 
     leaving = ("close",)
 
+    def in_transaction(self, connection: Any) -> bool:
+        return bool(connection.server_status & 1)  # SERVER_STATUS_IN_TRANS
+
     def autocommits(self, connection: Any, text: str) -> bool:
         return bool(connection.get_autocommit())
 
@@ -131,6 +145,9 @@ class SQLite(Driver):
     """The standard library's sqlite3, which says at any time whether a transaction is open."""
 
     leaving = ("commit",)
+
+    def in_transaction(self, connection: Any) -> bool:
+        return bool(connection.in_transaction)
 
     def autocommits(self, connection: Any, text: str) -> bool:
         mode = getattr(connection, "autocommit", -1)  # Python 3.12: True, False, or -1 for as it was before

@@ -20,9 +20,9 @@ unknown. That is never wrong, only less sharp; `aborts=` names exceptions that m
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import inspect
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -88,6 +88,9 @@ class Current:
 
 def _runner() -> object:
     """The running task, or else the thread."""
+    asyncio = sys.modules.get("asyncio")  # which takes long to import, and has no tasks where it was not
+    if asyncio is None:
+        return threading.current_thread()
     try:
         return asyncio.current_task() or threading.current_thread()
     except RuntimeError:

@@ -184,6 +184,8 @@ class Session:
             self._write(line + b"}\n")
             if error is None:
                 self._after(op)
+            else:
+                self.errors += 1
         finally:
             self._under_way.release()
 

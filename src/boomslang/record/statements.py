@@ -259,6 +259,9 @@ class Table:
                 )
         self._known = {squeezed(text): statement for text, statement in statements.items()}
 
+    def __contains__(self, text: str) -> bool:
+        return text in self._known
+
     def find(self, text: str) -> Statement:
         found = self._known.get(text)
         if found is None:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import itertools
 import os
 import re
-import secrets
 import socket
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
@@ -163,7 +162,7 @@ def clock_name() -> str:
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
-        return f"{host}/{os.getpid()}-{secrets.token_hex(8)}"
+        return f"{host}/{os.getpid()}-{os.urandom(8).hex()}"
     try:
         space = re.sub(r"\D", "", Path("/proc/self/ns/time").readlink().name)
     except OSError:  # before Linux 5.6
