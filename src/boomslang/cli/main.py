@@ -14,7 +14,21 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import boomslang
-from boomslang.cli import cat, check, convert, exits, export, ir, levels, modules, stats, verify
+from boomslang.cli import (
+    cat,
+    check,
+    convert,
+    exits,
+    export,
+    hunt,
+    ir,
+    levels,
+    modules,
+    stats,
+    verify,
+    workloads,
+)
+from boomslang.cli import run as run_command
 from boomslang.cli.screen import Screen
 from boomslang.errors import UsageError
 from boomslang.trace import TraceError
@@ -42,7 +56,20 @@ def make_parser() -> Parser:
     )
     parser.add_argument("--version", action="version", version=f"boomslang {boomslang.__version__}")
     commands: Commands = parser.add_subparsers(metavar="COMMAND", dest="command")
-    for command in (check, verify, stats, cat, convert, ir, export, levels, modules):
+    for command in (
+        check,
+        verify,
+        run_command,
+        hunt,
+        workloads,
+        stats,
+        cat,
+        convert,
+        ir,
+        export,
+        levels,
+        modules,
+    ):
         command.add(commands)
     return parser
 

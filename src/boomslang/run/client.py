@@ -1,0 +1,197 @@
+"""One client: a session that runs its stream of transactions, one after the other, and records them.
+
+An abort is counted, and the next transaction comes (or the same again, if retries are asked for). A lost connection is
+replaced, and the session goes on: whether the transaction committed stays unknown if it was committing, and the
+recorder has written that down. A trace that cannot be written any further ends the client, before anything is
+committed that is not on file.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from boomslang.databases.database import Aborted, Connection, Database, DatabaseError, Failed, Lost
+from boomslang.errors import UsageError
+from boomslang.record import Recorded, RecordingFailed, Tracer
+from boomslang.run.board import CUT, DIE, DONE, KILLED, NOTHING, READY, RUNNING, Board, Row
+from boomslang.workloads import GiveUp, Transaction, Workload
+
+PATIENCE = 30.0
+"""Seconds in which a lost database must be back."""
+LOOK_UP = 32
+"""Transactions after which a client looks whether the runner still lives."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a client is to do. Picklable if the database is."""
+
+    database: Database
+    workload: Workload
+    level: str
+    tracer: Tracer
+    slot: int
+    """Its row on the board."""
+    name: str
+    """Of its session in the trace."""
+    session: int
+    """Whose stream it runs."""
+    first: int
+    end: int
+    """The numbers of its transactions in the stream."""
+    retries: int
+    listens: bool
+    """It may be told to die or to lose its connection."""
+
+
+class _Killed(BaseException):
+    """The client was told to die. No error: nothing must catch it but the end."""
+
+
+class Client:
+    """Runs a job. `alive` says whether the runner still is."""
+
+    def __init__(self, job: Job, board: Board, alive: Callable[[], bool] = lambda: True) -> None:
+        self.job = job
+        self.board = board
+        self.me: Row = board.row(job.slot)
+        self.alive = alive
+        self.connection: Connection | None = None
+
+    def run(self) -> None:
+        """All transactions, or as many as there were until the end. Raises what ended it early."""
+        job = self.job
+        self.connection = self._connect()
+        try:
+            with job.tracer.session(job.name) as session:
+                self.me.set("state", READY)
+                while not self.board.going and not self._over():
+                    time.sleep(0.001)
+                self.me.set("state", RUNNING)
+                if job.listens:
+                    threading.Thread(target=self._listen, daemon=True, name=f"{job.name} ears").start()
+                for number in range(job.first, job.end):
+                    if self.board.stopped or (number % LOOK_UP == 0 and self._over()):
+                        break
+                    self.me.set("number", number + 1)
+                    for attempt in range(1 + job.retries):
+                        if self._transaction(session, job.workload.transaction(job.session, number, attempt)):
+                            break
+        except _Killed:
+            self.me.set("state", KILLED)
+        finally:
+            if self.connection is not None:
+                self.connection.close()
+            if self.me.state != KILLED:
+                self.me.set("state", DONE)
+
+    def _transaction(self, session: Any, transaction: Transaction) -> bool:
+        """Runs it. False if it was aborted by the database, and may be tried again."""
+        assert self.connection is not None
+        recorded = Recorded(self.connection, session)
+        committing = again = False
+        try:
+            recorded.begin(self.job.level)
+            self.me.set("inside", 1)
+            transaction.run(_Attentive(recorded, self.me) if self.job.listens else recorded)
+            committing = True
+            recorded.commit()
+            self.me.add("committed")
+        except GiveUp:
+            self._abort(recorded)
+        except Aborted:
+            again = True
+            self.me.add("aborted")
+        except Failed:
+            again = True
+            self._abort(recorded)
+        except Lost:
+            self.me.add("unknown" if committing else "aborted")
+            self._reconnect()
+        except RecordingFailed:
+            with suppress(DatabaseError):
+                recorded.abort()
+            raise
+        self.me.set("inside", 0)
+        return not again
+
+    def _abort(self, recorded: Recorded) -> None:
+        self.me.add("aborted")
+        try:
+            recorded.abort()
+        except Lost:
+            self._reconnect()
+
+    def _connect(self) -> Connection:
+        end = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return self.job.database.connect()
+            except Lost as lost:
+                if time.monotonic() > end:
+                    raise UsageError(f"the database cannot be reached: {lost}") from None
+                if self._over():
+                    raise _Killed from None
+                time.sleep(0.05)
+
+    def _reconnect(self) -> None:
+        assert self.connection is not None
+        self.connection.close()
+        self.connection = None
+        self.connection = self._connect()
+
+    def _over(self) -> bool:
+        return self.board.stopped or not self.alive()
+
+    def _listen(self) -> None:
+        """Cuts the connection when told to, whatever is being done with it."""
+        while self.me.state == RUNNING:
+            if self.me.order == CUT:
+                self.me.set("order", NOTHING)
+                cut = getattr(self.connection, "cut", None)
+                if cut is not None:
+                    cut()
+            time.sleep(0.002)
+
+
+class _Attentive:
+    """A recorded connection that looks, before each operation, whether its client is to die.
+
+    So a client that is a thread dies as a killed process does: in the middle of a transaction, without abort or
+    goodbye; the operating system would close its connection, and so does the end of `Client.run`.
+    """
+
+    def __init__(self, recorded: Recorded, me: Row) -> None:
+        self._recorded = recorded
+        self._me = me
+
+    def __getattr__(self, name: str) -> Any:
+        if self._me.order == DIE:
+            raise _Killed
+        return getattr(self._recorded, name)
+
+
+def in_process(job: Job, board: Board, answer: Any) -> None:
+    """The body of a client's process: sends None when it is done, or the exception that ended it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the runner decides what Ctrl-C means
+    runner = multiprocessing.parent_process()
+    problem: BaseException | None = None
+    try:
+        Client(job, board, lambda: runner is None or runner.is_alive()).run()
+    except UsageError as error:
+        problem = UsageError(str(error))
+    except BaseException as error:
+        problem = RuntimeError(f"{type(error).__name__}: {error}")
+    with suppress(OSError):
+        answer.send(problem)
+        answer.close()
+    # Drivers may leave threads behind that would keep the process.
+    os._exit(0)
