@@ -97,10 +97,19 @@ class Client:
         """Runs it. False if it was aborted by the database, and may be tried again."""
         assert self.connection is not None
         recorded = Recorded(self.connection, session)
+        while True:
+            try:
+                recorded.begin(self.job.level)
+                break
+            except (Aborted, Failed):
+                self.me.add("aborted")
+                return False
+            except Lost:  # nothing has begun
+                self._reconnect()
+                recorded = Recorded(self.connection, session)
         committing = again = False
+        self.me.set("inside", 1)
         try:
-            recorded.begin(self.job.level)
-            self.me.set("inside", 1)
             transaction.run(_Attentive(recorded, self.me) if self.job.listens else recorded)
             committing = True
             recorded.commit()
