@@ -31,7 +31,7 @@ help:
 
 # On a real database, if its wheel can be had here; else on the example files.
 demo: $(VENV)/.built
-	@$(BIN)/python -c 'import slatedb' 2>/dev/null || $(BIN)/python -m pip install --quiet --only-binary :all: slatedb || true
+	@$(BIN)/python -c 'import slatedb' 2>/dev/null || $(BIN)/python -m pip install --quiet --only-binary :all: 'slatedb>=0.17' || true
 	@if $(BIN)/python -c 'import boomslang.databases.slatedb' 2>/dev/null; then $(MAKE) --no-print-directory .demo-database; \
 	else printf '\n(SlateDB cannot be installed here: recorded examples instead.)\n'; \
 	    $(MAKE) --no-print-directory .demo-examples; fi

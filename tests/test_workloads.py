@@ -10,6 +10,7 @@ import pickle
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -325,3 +326,11 @@ def test_every_workload_says_what_it_is() -> None:
         assert workload.about and workload.uses <= {"keys", "ops", "values", "distribution"}
         assert workload.needs <= {"iterator", "locking", "append"}
     assert after("a/") == "a0" and after("x") == "y"
+
+
+def test_the_page_lists_every_workload_with_its_defaults() -> None:
+    page = (Path(__file__).resolve().parent.parent / "docs" / "run-and-hunt.md").read_text()
+    rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| `")]
+    keys = {cells[0].strip("| `"): cells[1] for cells in rows}
+    for name, workload in WORKLOADS.items():
+        assert keys[name].split()[0] == f"{workload.defaults.keys:,}", name
