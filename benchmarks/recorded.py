@@ -61,7 +61,7 @@ def checked(ran: Ran, level: str) -> Result:
 
 
 def report(rows: list[tuple[Recording, Ran, list[Result]]], about: str) -> str:
-    version = rows[0][1].to_json()["version"]
+    version = rows[0][1].version
     lines = [
         "# Recorded traces",
         "",

@@ -49,7 +49,7 @@ class Memory(Database):
         self.commits = 0
         self.abort_each = self.lose_each = 0
         self.server: MemoryServer | None = None
-        self.closed = False
+        self.connections = 0
         for word in filter(None, argument.split(",")):
             kind, _, n = word.partition("=")
             if kind == "server":
@@ -64,13 +64,11 @@ class Memory(Database):
     def connect(self) -> MemoryConnection:
         if self.server is not None and not self.server.up:
             raise Lost("connection refused")
+        self.connections += 1
         return MemoryConnection(self)
 
     def version(self) -> str:
         return "memory 1"
-
-    def close(self) -> None:
-        self.closed = True
 
 
 class MemoryConnection(Connection):

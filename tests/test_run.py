@@ -8,9 +8,11 @@ from __future__ import annotations
 import errno
 import json
 import os
+import socket
 from collections.abc import Iterator
 from itertools import islice, pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,7 +23,7 @@ from boomslang.certify.certificate import Core, read_certificate
 from boomslang.databases import Database, find_database
 from boomslang.errors import UsageError
 from boomslang.run import Plan, Ran, hunt, parse_faults, run, variations
-from boomslang.run.faults import schedule
+from boomslang.run.faults import schedule, wire
 from boomslang.trace import Outcome, Trace
 from boomslang.workloads import WORKLOADS, find_workload
 
@@ -152,11 +154,29 @@ def test_killed_processes_leave_a_readable_trace(tmp_path: Path, sqlite: Databas
 
 
 def test_connections_are_cut(tmp_path: Path) -> None:
-    ran = run(planned(Memory(), "list-append", txns=2000, faults=("cut=4",)), tmp_path / "t")
+    store = Memory()
+    ran = run(planned(store, "list-append", txns=2000, faults=("cut=4",)), tmp_path / "t")
     assert len(ran.faults) == 4 and ran.problems == []
+    assert 1 + 4 < store.connections <= 1 + 4 + 4, "the first is a try whether it can be cut"
     trace = read_trace(tmp_path / "t")
-    assert counted(trace) == counts(ran) and 0 < ran.aborted + ran.unknown <= 4
+    assert counted(trace) == counts(ran) and ran.aborted + ran.unknown <= 4
     assert len(trace.sessions) == 4 and check(trace, "strong-session-sser").valid
+
+
+def test_a_cut_shuts_the_drivers_socket_down() -> None:
+    ours, theirs = socket.socketpair()
+    driver = SimpleNamespace(fileno=ours.fileno)
+    with ours, theirs:
+        for connection in (
+            SimpleNamespace(_driver=driver),
+            SimpleNamespace(_driver=SimpleNamespace(_sock=driver)),
+        ):
+            cut = wire(connection)  # type: ignore[arg-type]
+            assert cut is not None
+            cut()
+            assert theirs.recv(1) == b""
+    cut()  # closed by now: no matter
+    assert wire(SimpleNamespace(_driver=object())) is None  # type: ignore[arg-type]
 
 
 def test_a_killed_server_comes_back(tmp_path: Path) -> None:

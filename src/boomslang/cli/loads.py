@@ -5,20 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import re
-from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
-
-from boomslang.cli.screen import Screen
-from boomslang.databases import Database, Offered
-from boomslang.levels import find_level
-from boomslang.run import Plan, parse_faults
-from boomslang.workloads import Workload
-
-SETTINGS = ("sessions", "keys", "ops", "values", "distribution")
-"""Options that become a workload's settings."""
-
-Check = Callable[[Screen], int]
 
 
 def add(parser: argparse.ArgumentParser, *, txns: int, txns_are: str, sessions: int | None) -> None:
@@ -73,25 +60,6 @@ def add_answer(parser: argparse.ArgumentParser) -> None:
     how.add_argument("--quiet", "-q", action="store_true", help="print nothing but errors and warnings")
 
 
-def check(
-    arguments: argparse.Namespace, trace: Path, level: str, modules: Sequence[str], certificate: str | None
-) -> Check:
-    """`boomslang check` of a trace, with the options that were given."""
-    from boomslang.cli.main import make_parser
-
-    words = ["check", f"--level={level}", *(f"--module={module}" for module in modules)]
-    words += [
-        f"--{name}={given}"
-        for name in ("timeout", "memory")
-        if (given := getattr(arguments, name)) is not None
-    ]
-    words += [f"--{name}" for name in ("json", "quiet") if getattr(arguments, name)]
-    if certificate is not None:
-        words.append(f"--certificate={certificate}")
-    parsed = make_parser().parse_args([*words, "--", str(trace)])
-    return lambda screen: int(parsed.run(parsed, screen))
-
-
 def _positive(text: str) -> float:
     try:
         number = float(text)
@@ -112,42 +80,3 @@ def _count(text: str) -> int:
     if (number := _any_count(text)) < 1:
         raise argparse.ArgumentTypeError(f"found {text!r}; expected 1 or more")
     return number
-
-
-def given(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The workload's settings that were given; None for those that were not."""
-    return {name: getattr(arguments, name) for name in SETTINGS}
-
-
-def plan(arguments: argparse.Namespace, database: Database, workload: Workload) -> Plan:
-    faults = parse_faults(arguments.fault)
-    level = database.level(arguments.db_level)
-    return Plan(database, workload, level, arguments.txns, arguments.retries, faults)
-
-
-def question(asked: str | None, offered: Offered, modules: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    """Level and modules to check: those asked for, or what the database promises."""
-    if asked is None:
-        return offered.promises, (*offered.modules, *modules)
-    return asked, tuple(modules)
-
-
-def headline(made: Plan, screen: Screen) -> None:
-    """What is run, in a line."""
-    promised = find_level(made.level.promises).title
-    with_modules = f" with {' and '.join(made.level.modules)}" if made.level.modules else ""
-    screen.line(
-        (made.database.version(), "bold"),
-        f" at {made.level.name!r}, which promises {promised}{with_modules}",
-    )
-
-
-def settings(made: Plan) -> str:
-    """The workload and its settings, in a line."""
-    workload, chosen = made.workload, made.workload.settings
-    parts = [workload.name, f"{made.sessions} session{'s' * (made.sessions > 1)}"]
-    if "keys" in workload.uses:
-        parts.append(f"{chosen.keys:,} {workload.keys_are}")
-    if "distribution" in workload.uses and chosen.distribution != "uniform":
-        parts.append(chosen.distribution)
-    return ", ".join([*parts, f"seed {chosen.seed}"])

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from boomslang.cli import exits
 from boomslang.cli.screen import Screen
-from boomslang.workloads import WORKLOADS, Workload
 
 if TYPE_CHECKING:
     from boomslang.cli.main import Commands
+    from boomslang.workloads import Workload
 
 
 def add(commands: Commands) -> None:
@@ -24,6 +24,8 @@ def add(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
+    from boomslang.workloads import WORKLOADS
+
     for name, workload in WORKLOADS.items():
         screen.line((name, "bold cyan"))
         screen.line(workload.about, indent=2)

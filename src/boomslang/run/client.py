@@ -22,6 +22,7 @@ from boomslang.databases.database import Aborted, Connection, Database, Database
 from boomslang.errors import UsageError
 from boomslang.record import Recorded, RecordingFailed, Tracer
 from boomslang.run.board import CUT, DIE, DONE, KILLED, NOTHING, READY, RUNNING, Board, Row
+from boomslang.run.faults import wire
 from boomslang.workloads import GiveUp, Transaction, Workload
 
 PATIENCE = 30.0
@@ -165,7 +166,8 @@ class Client:
         while self.me.state == RUNNING:
             if self.me.order == CUT:
                 self.me.set("order", NOTHING)
-                cut = getattr(self.connection, "cut", None)
+                connection = self.connection
+                cut = None if connection is None else wire(connection)
                 if cut is not None:
                     cut()
             time.sleep(0.002)

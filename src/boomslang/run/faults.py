@@ -8,10 +8,15 @@ unknown in the trace; the recorder sees to that.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import socket
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
-from boomslang.databases.database import Database
+from boomslang.databases.database import Connection, Database
 from boomslang.errors import UsageError
 
 KILL_CLIENT, KILL_SERVER, CUT_CONNECTION = "kill-client", "kill-server", "cut"
@@ -48,9 +53,31 @@ def check_faults(faults: dict[str, int], database: Database) -> None:
         )
     if CUT_CONNECTION in faults:
         connection = database.connect()
+        cuttable = wire(connection) is not None
         connection.close()
-        if not hasattr(connection, "cut"):
+        if not cuttable:
             raise UsageError(f"connections of {database.title} cannot be cut: there is no wire")
+
+
+def wire(connection: Connection) -> Callable[[], None] | None:
+    """How to break a connection from outside, whatever it is doing; None if it has no wire.
+
+    A connection may know itself (`cut`). Else its driver's socket is looked for, and shut down: both ends see the
+    connection end, as with a cable that is pulled out, and nobody's data structures are touched.
+    """
+    own: Callable[[], None] | None = getattr(connection, "cut", None)
+    if own is not None:
+        return own
+    for driver in vars(connection).values():
+        socket_of = getattr(driver, "_sock", None) or driver  # PyMySQL keeps its socket there
+        if callable(getattr(socket_of, "fileno", None)):
+            return partial(_shut_down, socket_of)
+    return None
+
+
+def _shut_down(driver: Any) -> None:
+    with suppress(Exception), socket.socket(fileno=os.dup(driver.fileno())) as end:  # else it is gone already
+        end.shutdown(socket.SHUT_RDWR)
 
 
 def schedule(faults: dict[str, int], transactions: int) -> list[Fault]:

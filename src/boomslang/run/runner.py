@@ -85,7 +85,6 @@ class Plan:
     def to_json(self) -> dict[str, Any]:
         return {
             "database": self.database.name,
-            "version": self.database.version(),
             "level": self.level.name,
             "promises": self.level.promises,
             "modules": list(self.level.modules),
@@ -103,6 +102,8 @@ class Ran:
 
     plan: Plan
     folder: Path
+    version: str
+    """Of the database, as it told itself."""
     seconds: float
     committed: int
     aborted: int
@@ -121,6 +122,7 @@ class Ran:
         return {
             "boomslang": boomslang.__version__,
             **self.plan.to_json(),
+            "version": self.version,
             "seconds": round(self.seconds, 3),
             "committed": self.committed,
             "aborted": self.aborted,
@@ -188,6 +190,7 @@ class _Run:
             plan.database.prepare(initial)
         except DatabaseError as error:
             raise UsageError(f"{plan.database.title} cannot be made ready: {error}") from None
+        version = plan.database.version()
         share, more = divmod(plan.txns, plan.sessions)
         try:
             for n in range(plan.sessions):
@@ -204,7 +207,7 @@ class _Run:
             self.board.stop()
             self._end()
         ran = Ran(
-            plan, self.folder, took,
+            plan, self.folder, version, took,
             self.board.total("committed"), self.board.total("aborted"), self.board.total("unknown"),
             self.made, self.problems,
         )  # fmt: skip

@@ -1,0 +1,107 @@
+"""What `hunt` does."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+from collections.abc import Callable, Iterator
+
+import boomslang
+from boomslang.cli import exits, running
+from boomslang.cli.screen import Screen
+from boomslang.cli.watch import Watch, watched
+from boomslang.databases import Database, find_database
+from boomslang.levels import Level, find_level
+from boomslang.modules import find_modules
+from boomslang.run import Hunted, Plan, Speed, variations
+from boomslang.run import hunt as hunt_plans
+from boomslang.verdict import INVALID, UNKNOWN
+from boomslang.workloads import Workload, find_workload
+
+
+def run(arguments: argparse.Namespace, screen: Screen) -> int:
+    workload = find_workload(arguments.workload)
+    first = next(variations(workload, running.given(arguments), arguments.seed))
+    if arguments.level is not None:
+        find_level(arguments.level)
+    find_modules(arguments.module)
+    with find_database(arguments.db) as database:
+        plan = running.planned(arguments, database, first)
+        asked, modules = running.question(arguments.level, plan.level, arguments.module)
+        level = find_level(asked)
+        hunted = watched(
+            lambda watch: hunt_plans(
+                _plans(arguments, database, workload),
+                arguments.out,
+                level,
+                modules=modules,
+                seconds=arguments.seconds,
+                collect=arguments.collect,
+                timeout=arguments.timeout,
+                memory=arguments.memory,
+                status=_status(watch, arguments.seconds),
+            ),
+            quiet=arguments.quiet,
+        )
+        about = {name: plan.to_json()[name] for name in ("database", "level", "promises", "workload")}
+        about["version"] = database.version()
+        if not arguments.json:
+            running.headline(plan, about["version"], screen)
+    for problem in hunted.problems:
+        screen.warning(problem)
+    for quarry in hunted.of(UNKNOWN):
+        screen.warning(f"{quarry.trace}: {quarry.reason}; kept")
+    code = _exit_code(hunted)
+    if arguments.json:
+        asked_for = {"asked": level.name, "modules": list(modules)}
+        screen.document(
+            {"boomslang": boomslang.__version__, **about, **asked_for, **hunted.to_json(), "exit": code}
+        )
+        return code
+    _show(hunted, plan, level, screen)
+    if broken := hunted.of(INVALID):
+        screen.line()
+        certificate = broken[0].certificate
+        kept = None if certificate is None else str(certificate)
+        running.check_command(arguments, broken[0].trace, asked, modules, kept)(screen)
+    return code
+
+
+def _show(hunted: Hunted, plan: Plan, level: Level, screen: Screen) -> None:
+    runs = f"{hunted.runs:,} run{'s' * (hunted.runs != 1)} of {plan.workload.name}"
+    tried = f"{runs}, {hunted.committed:,} commits in those checked, {hunted.seconds:.1f} s: "
+    broken = hunted.of(INVALID)
+    if not broken:
+        screen.line(tried, f"no violation of {level.title} found", indent=2)
+        return
+    screen.line(tried, (f"{level.title} is broken", "bold red"), indent=2)
+    for quarry in broken:
+        about = quarry.about
+        how = (
+            f"{about['sessions']} sessions, {about['keys']:,} {plan.workload.keys_are}, seed {about['seed']}"
+        )
+        screen.line(f"{quarry.trace}: {quarry.reason or 'an anomaly without a name'} ({how})", indent=2)
+
+
+def _status(watch: Watch, seconds: float) -> Callable[[Hunted, Speed | None], None]:
+    start = time.monotonic()
+    watch.begin("hunting")
+
+    def tell(hunted: Hunted, speed: Speed | None) -> None:
+        watch.done, watch.total = int(time.monotonic() - start), math.ceil(seconds)
+        found = f", {len(hunted.of(INVALID))} found" if hunted.of(INVALID) else ""
+        watch.note = f"{hunted.runs:,} runs{found}" + ("" if speed is None else f"; {speed}")
+
+    return tell
+
+
+def _plans(arguments: argparse.Namespace, database: Database, workload: type[Workload]) -> Iterator[Plan]:
+    for made in variations(workload, running.given(arguments), arguments.seed):
+        yield running.planned(arguments, database, made)
+
+
+def _exit_code(hunted: Hunted) -> int:
+    if hunted.of(INVALID):
+        return exits.INVALID
+    return exits.UNKNOWN if hunted.found and not hunted.valid else exits.VALID
