@@ -1,8 +1,9 @@
 """A database in memory for tests: right, or broken on purpose, and as unlucky as a test wants it.
 
 At `serializable` one transaction runs at a time. At `broken` transactions read what was committed last and write when
-they commit, so they lose each other's updates, while the store calls that serializable. `unlucky` says what commits
-meet: each nth is aborted, or the connection is lost with it, every other time after the commit took effect.
+they commit, so they lose each other's updates, while the store calls that serializable. Its argument says what commits
+meet: each nth is aborted, or the connection is lost with it, every other time after the commit took effect; `slow=1`
+makes each take a millisecond, so that a test's faults find somebody at work.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class Memory(Database):
         self.turn = threading.Lock()
         """Held by the one transaction that runs, at serializable."""
         self.commits = 0
-        self.abort_each = self.lose_each = 0
+        self.abort_each = self.lose_each = self.slow_each = 0
         self.server: MemoryServer | None = None
         self.connections = 0
         for word in filter(None, argument.split(",")):
@@ -131,6 +132,7 @@ class MemoryConnection(Connection):
         if store.abort_each and number % store.abort_each == 0:
             self._end()
             raise Aborted("unlucky")
+        time.sleep(store.slow_each / 1000)
         lost = store.lose_each and number % store.lose_each == 0
         if not lost or number % (2 * store.lose_each) == 0:
             self._apply()

@@ -73,7 +73,7 @@ def test_a_run_is_checked_at_the_levels_asked_for(tmp_path: Path) -> None:
 
 
 def test_a_run_as_json(tmp_path: Path) -> None:
-    ran = run("--out", tmp_path / "t", "--json", "--fault", "kill-client")
+    ran = run("--db", "memory:slow=1", "--out", tmp_path / "t", "--json", "--fault", "kill-client")
     told = json.loads(ran.out)
     assert ran.code == 0 and told == json.loads((tmp_path / "t" / "run.json").read_text())
     assert told["committed"] + told["unknown"] == 200 and len(told["made_faults"]) == 1
@@ -84,9 +84,8 @@ def test_quiet_prints_nothing(tmp_path: Path) -> None:
 
 
 def test_faults_are_told(tmp_path: Path) -> None:
-    ran = run(
-        "--out", tmp_path / "t", "--fault", "kill-client=2", "--txns", 600, "--check", "strong-session-sser"
-    )
+    faults = ("--db", "memory:slow=1", "--fault", "kill-client=2")
+    ran = run("--out", tmp_path / "t", *faults, "--txns", 400, "--check", "strong-session-sser")
     assert ran.code == 0 and "faults: kill-client c" in ran.out and ", 2 of unknown outcome in " in ran.out
 
 

@@ -1,7 +1,8 @@
 """A board that clients write on and the runner reads: how far each is, and what it is to do.
 
 Clients are threads or processes, so the board is shared memory: a few numbers for each client. A number has one
-writer, and whoever reads it may read it a moment late; nothing depends on two numbers fitting together.
+writer at a time (the client; the runner once it is dead), and whoever reads it may read it a moment late; nothing
+depends on two numbers fitting together.
 """
 
 from __future__ import annotations

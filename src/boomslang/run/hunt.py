@@ -20,7 +20,7 @@ from typing import Any
 from boomslang.check import check
 from boomslang.errors import UsageError
 from boomslang.levels import Level, find_level
-from boomslang.run.runner import Plan, Ran, Speed, processes, run
+from boomslang.run.runner import Plan, Ran, Speed, processes, require_empty, run
 from boomslang.trace import read_trace
 from boomslang.verdict import INVALID, UNKNOWN, VALID
 from boomslang.workloads import Workload
@@ -126,9 +126,8 @@ def hunt(
     stays there.
     """
     place = Path(folder)
+    require_empty(place)
     place.mkdir(parents=True, exist_ok=True)
-    if any(place.iterdir()):
-        raise UsageError(f"found files in the folder {place}; expected a new or empty one for what is found")
     hunted = Hunted()
     tell = status or (lambda *_: None)
     start = time.monotonic()

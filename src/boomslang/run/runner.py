@@ -147,6 +147,13 @@ def run(
     return _Run(plan, Path(folder), seconds, until, progress).run()
 
 
+def require_empty(folder: Path) -> None:
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UsageError(
+            f"found files in the folder {folder}; expected a new or empty one; fix: name another"
+        )
+
+
 class _Body(Protocol):
     """A client's thread or process."""
 
@@ -185,11 +192,12 @@ class _Run:
         plan = self.plan
         check_faults(plan.faults, plan.database)
         initial = plan.workload.initial()
-        self.tracer = Tracer(self.folder, initial=initial or "empty")
+        require_empty(self.folder)  # before a database is emptied for nothing
         try:
             plan.database.prepare(initial)
         except DatabaseError as error:
             raise UsageError(f"{plan.database.title} cannot be made ready: {error}") from None
+        self.tracer = Tracer(self.folder, initial=initial or "empty")
         version = plan.database.version()
         share, more = divmod(plan.txns, plan.sessions)
         try:
