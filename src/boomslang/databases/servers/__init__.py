@@ -1,0 +1,55 @@
+"""Database servers that are started on the spot, for a run or a test: `start_server("postgres")`.
+
+Each kind has a file that tells where its program may be found (or fetched) and how it is started; server.py has what is
+the same for all. Where none can be had, `ServerMissing` says what was tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from boomslang.databases.servers.mysql import MariaDBServer, MySQLServer, find_mariadb, find_mysql
+from boomslang.databases.servers.packages import ServerMissing
+from boomslang.databases.servers.postgresql import PostgreSQLServer, find_postgresql
+from boomslang.databases.servers.server import Program, Server, ServerFailed
+from boomslang.errors import UsageError
+
+Find = Callable[[str | None, Path | None], Program]
+
+SERVERS: Mapping[str, tuple[Find, type[Server]]] = {
+    "postgres": (find_postgresql, PostgreSQLServer),
+    "mariadb": (find_mariadb, MariaDBServer),
+    "mysql": (find_mysql, MySQLServer),
+}
+
+
+def find_server(kind: str, *, version: str | None = None, binaries: Path | None = None) -> Program:
+    """The program of a server; fetches it if need be."""
+    if kind not in SERVERS:
+        raise UsageError(f"found the unknown server {kind!r}; expected one of {', '.join(SERVERS)}")
+    return SERVERS[kind][0](version, binaries)
+
+
+def start_server(
+    kind: str,
+    *,
+    version: str | None = None,
+    binaries: Path | None = None,
+    port: int | None = None,
+    durable: bool = False,
+) -> Server:
+    """A server of its own, up and empty. Close it."""
+    program = find_server(kind, version=version, binaries=binaries)
+    return SERVERS[kind][1](program, port=port, durable=durable)
+
+
+__all__ = [
+    "SERVERS",
+    "Program",
+    "Server",
+    "ServerFailed",
+    "ServerMissing",
+    "find_server",
+    "start_server",
+]

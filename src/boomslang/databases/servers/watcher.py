@@ -1,0 +1,113 @@
+"""Holds a server's process for as long as whoever asked for it lives, and no longer.
+
+A database server must not outlive the program that started it, however that ends: also when it is killed, and also
+when the server runs as another user. So between the two stands this small program, which needs nothing but the
+standard library. It reads its standard input: the word `stop` asks the server to end, `kill` ends it and all its
+processes at once, as a crash would; and the end of the input, which comes when the other side is gone, is `stop`, and
+the removal of the server's folder. Its first output is the server's process number; its exit code is the server's.
+
+Its one argument is JSON: `command`, `environment`, `user` and `group` (numbers, or null), `log` (a file), `signal` (how
+this server is asked to end), `patience` (seconds until it is made to), and `remove` (a folder, or null).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+GONE = 10.0
+"""Seconds in which killed processes must be gone."""
+
+
+def parents() -> dict[int, int]:
+    """The parent of each process that is not dead."""
+    if not Path("/proc/self/stat").exists():
+        told = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=False)
+        pairs = (line.split() for line in told.stdout.splitlines())
+        return {int(pid): int(parent) for pid, parent in pairs}
+    found = {}
+    for folder in Path("/proc").iterdir():
+        if not folder.name.isdigit():
+            continue
+        with contextlib.suppress(OSError):
+            # The name stands in brackets and may hold anything.
+            state, parent = (folder / "stat").read_text(errors="replace").rpartition(")")[2].split()[:2]
+            if state != "Z":
+                found[int(folder.name)] = int(parent)
+    return found
+
+
+def below(root: int) -> set[int]:
+    """All processes that descend from one."""
+    parent = parents()
+    found = {root}
+    while more := {pid for pid, of in parent.items() if of in found} - found:
+        found |= more
+    return found - {root}
+
+
+def kill(server: subprocess.Popen[bytes]) -> None:
+    """Ends a server and its processes at once, and waits until none is left that could hold on to its files."""
+    server.send_signal(signal.SIGSTOP)  # so that it starts no others while they are looked for
+    family = below(server.pid)
+    for pid in (server.pid, *family):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    server.wait()
+    end = time.monotonic() + GONE
+    while family & parents().keys() and time.monotonic() < end:
+        time.sleep(0.01)
+
+
+def stop(server: subprocess.Popen[bytes], how: int, patience: float) -> None:
+    server.send_signal(how)
+    try:
+        server.wait(patience)
+    except subprocess.TimeoutExpired:
+        kill(server)
+
+
+def watch(task: dict[str, Any]) -> int:
+    woken, wake = os.pipe()
+    os.set_blocking(wake, False)
+    signal.set_wakeup_fd(wake)
+    signal.signal(signal.SIGCHLD, lambda *_: None)  # an end of the server wakes the wait below
+    with Path(task["log"]).open("ab") as log:
+        server = subprocess.Popen(
+            task["command"],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            env=task["environment"],
+            cwd="/",
+            user=task["user"],
+            group=task["group"],
+            extra_groups=None if task["user"] is None else [],
+        )
+    print(server.pid, flush=True)
+    while server.poll() is None:
+        ready, _, _ = select.select([0, woken], [], [])
+        if woken in ready:
+            os.read(woken, 4096)
+        if 0 in ready:
+            word = os.read(0, 4096)
+            if b"kill" in word:
+                kill(server)
+            else:
+                stop(server, task["signal"], task["patience"])
+            if not word and task["remove"]:
+                shutil.rmtree(task["remove"], ignore_errors=True)
+    return server.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(watch(json.loads(sys.argv[1])) & 0xFF)
