@@ -22,16 +22,33 @@ from boomslang.databases.database import (
 from boomslang.errors import UsageError
 
 ADAPTERS: Mapping[str, str] = {
+    "cockroachdb": "boomslang.databases.cockroachdb:CockroachDB",
     "duckdb": "boomslang.databases.duckdb:DuckDB",
+    "foundationdb": "boomslang.databases.foundationdb:FoundationDB",
+    "mariadb": "boomslang.databases.mariadb:MariaDB",
+    "mysql": "boomslang.databases.mysql:MySQL",
+    "postgres": "boomslang.databases.postgres:PostgreSQL",
     "rocksdb": "boomslang.databases.rocksdb:RocksDB",
     "slatedb": "boomslang.databases.slatedb:SlateDB",
     "sqlite": "boomslang.databases.sqlite:SQLite",
     "sqlite-shared-cache": "boomslang.databases.sqlite:SQLiteSharedCache",
+    "tidb": "boomslang.databases.tidb:TiDB",
+    "tikv": "boomslang.databases.tikv:TiKV",
     "turso": "boomslang.databases.turso:Turso",
+    "yugabytedb": "boomslang.databases.yugabytedb:YugabyteDB",
 }
 """Name on the command line -> where its `Database` is. Called with what follows the name's colon, or nothing."""
 
-SCHEMES: Mapping[str, str] = {}
+SCHEMES: Mapping[str, str] = {
+    "postgresql": "postgres",
+    "postgres": "postgres",
+    "cockroachdb": "cockroachdb",
+    "yugabytedb": "yugabytedb",
+    "mysql": "mysql",
+    "mariadb": "mariadb",
+    "tidb": "tidb",
+    "tikv": "tikv",
+}
 """Scheme of an address -> name of the adapter that takes the whole address."""
 
 

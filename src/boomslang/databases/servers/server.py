@@ -1,12 +1,12 @@
 """A database server of one's own: started on the spot, on this machine's loopback, gone when it is not needed any more.
 
-It has a temporary folder with its data, a free port, and a password that only the address (`dsn`) knows; it does not run
-as root (a caller who is root starts it as `nobody`); and it ends with whoever started it, however that ends
+It has a temporary folder with its data, a free port, and a password that only the address (`dsn`) knows; it does not
+run as root (a caller who is root starts it as `nobody`); and it ends with whoever started it, however that ends
 (watcher.py). For tests of what a crash does it can be killed (`kill`: all its processes at once, without a word) and
 started again on the same data and port (`restart`).
 
-Unless `durable` is asked for it does not wait for the disk: what it confirmed survives the end of its processes, kill -9
-included, but not that of the machine.
+Unless `durable` is asked for it does not wait for the disk: what it confirmed survives the end of its processes, kill
+-9 included, but not that of the machine.
 """
 
 from __future__ import annotations
@@ -165,8 +165,8 @@ class Server(ABC):
         task = {
             "command": self.command(),
             "environment": self.environment(),
-            "user": self.user and self.user.uid,
-            "group": self.user and self.user.gid,
+            "user": self.user.uid if self.user else None,
+            "group": self.user.gid if self.user else None,
             "log": str(self.log),
             "signal": int(self.stop_signal),
             "patience": STOP,
@@ -229,9 +229,9 @@ class Server(ABC):
             capture_output=True,
             env=self.environment(),
             cwd="/",
-            user=self.user and self.user.uid,
-            group=self.user and self.user.gid,
-            extra_groups=self.user and [],
+            user=self.user.uid if self.user else None,
+            group=self.user.gid if self.user else None,
+            extra_groups=[] if self.user else None,
             check=False,
         )
         if done.returncode:

@@ -1,0 +1,265 @@
+"""MySQL and MariaDB (InnoDB), through PyMySQL.
+
+Outcomes. A deadlock's victim (1213) has been rolled back. A lock that could not be had in time (1205) rolls back the
+statement only, so the rest is rolled back here: an abort. Data that does not fit, and the like, are errors of their
+statement: the transaction is open. Whatever else a statement may say, rolling back makes it certain. A connection that
+is gone is `Lost`, and so is a COMMIT that ended with anything but a conflict.
+
+Keys are VARBINARY: in the text types, the binary collations too, 'a' equals 'a '. Each write also changes a counter: an
+UPDATE that leaves a row as it is makes no version in InnoDB, and whoever made it would go on reading the old one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+from urllib.parse import unquote, urlsplit
+
+from boomslang.databases.database import Aborted, Connection, DatabaseError, Failed, Lost, Offered
+from boomslang.databases.served import BATCH, TABLE, Served, import_driver
+from boomslang.errors import UsageError
+
+GONE = frozenset(
+    {1053, 1077, 1079, 1080, 1152, 1158, 1159, 1160, 1161, 1184, 1927, 2006, 2013, 2055, 3169, 4031}
+)
+"""Errors after which there is no connection: the server ends, the session was killed, the network failed."""
+CONFLICT = frozenset({1213})
+"""Errors of COMMIT that are certain to have rolled back: a deadlock, which in a cluster may show as late as that."""
+
+
+class MySQL(Served):
+    name = "mysql"
+    title = "MySQL"
+    levels: ClassVar[Mapping[str, Offered]] = {
+        each.name: each
+        for each in (
+            Offered("read uncommitted", "ru"),
+            Offered("read committed", "rc", note="each statement has a snapshot of its own"),
+            Offered(
+                "repeatable read",
+                "si",
+                ("mariadb-repeatable-read",),
+                note="plain reads see a snapshot; locking reads and writes see the newest state",
+            ),
+            Offered("serializable", "ser", note="plain reads lock, too"),
+        )
+    }
+    default_level = "repeatable read"
+    capabilities = frozenset({"locking", "iterator", "append"})
+    server_kind: ClassVar[str | None] = "mysql"
+    options_known: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "lock_wait_timeout": ("<seconds>",),
+        "unix_socket": ("<path>",),
+        "ssl_ca": ("<path>",),
+    }
+    conflicts: ClassVar[frozenset[int]] = CONFLICT
+
+    def __init__(self, argument: str = "") -> None:
+        self.driver_must_be_there()
+        super().__init__(argument)
+        address = urlsplit(self.dsn)
+        seconds = self.options["lock_wait_timeout"]
+        try:
+            port = address.port or 3306
+        except ValueError as problem:
+            raise UsageError(f"cannot read the address of {self.title}: {problem}") from None
+        if address.query:
+            known = ", ".join(self.options_known)
+            raise UsageError(
+                f"found {address.query!r} in the address of {self.title}; expected some of {known}"
+            )
+        if seconds and not seconds.isdigit():
+            raise UsageError(f"found lock_wait_timeout={seconds}; expected a number of seconds")
+        if len(address.path) < 2:
+            raise UsageError(
+                f"the address of {self.title} names no database; expected {self.name}://host/database"
+            )
+        self._given: dict[str, Any] = {
+            "host": address.hostname or "127.0.0.1",
+            "port": port,
+            "user": unquote(address.username or ""),
+            "password": unquote(address.password or ""),
+            "database": unquote(address.path[1:]),
+            "unix_socket": self.options["unix_socket"] or None,
+            "ssl_ca": self.options["ssl_ca"] or None,
+        }
+
+    @classmethod
+    def driver_must_be_there(cls) -> Any:
+        return import_driver("pymysql", cls.title, "mysql")
+
+    def connect(self) -> MySQLConnection:
+        pymysql = self.driver_must_be_there()
+        try:
+            driver = pymysql.connect(
+                **self._given,
+                charset="utf8mb4",
+                autocommit=True,
+                connect_timeout=10,
+                sql_mode="STRICT_ALL_TABLES",  # or a value that does not fit is cut off
+            )
+            if seconds := self.options["lock_wait_timeout"]:
+                driver.cursor().execute(f"SET SESSION innodb_lock_wait_timeout = {seconds}")
+        except (pymysql.err.Error, OSError) as problem:
+            raise Lost(_text(problem)) from None
+        return self.connection(driver)
+
+    def connection(self, driver: Any) -> MySQLConnection:
+        return MySQLConnection(driver, self.conflicts)
+
+    def prepare(self, initial: Mapping[str, str]) -> None:
+        connection = self.connect()
+        try:
+            connection.run("SET SESSION lock_wait_timeout = 30")
+            connection.run(f"DROP TABLE IF EXISTS {TABLE}")
+            connection.run(
+                f"CREATE TABLE {TABLE} (k VARBINARY(700) NOT NULL PRIMARY KEY, v LONGBLOB NOT NULL, "
+                "n BIGINT NOT NULL DEFAULT 0) ENGINE = InnoDB"
+            )
+            connection.run("START TRANSACTION")
+            connection.load(initial)
+            connection.run("COMMIT")
+        except (Failed, Aborted) as problem:
+            raise UsageError(f"cannot make the table {TABLE} in {self.title}: {problem}") from None
+        finally:
+            connection.close()
+
+    def version(self) -> str:
+        connection = self.connect()
+        try:
+            ((told,),) = connection.run("SELECT VERSION()").fetchall()
+            return f"{self.title} {told}"
+        finally:
+            connection.close()
+
+
+def _text(problem: Exception) -> str:
+    return ": ".join(str(part) for part in problem.args) or type(problem).__name__
+
+
+class MySQLConnection(Connection):
+    def __init__(self, driver: Any, conflicts: frozenset[int] = CONFLICT) -> None:
+        self.driver = driver
+        """The PyMySQL connection. It commits each statement by itself; transactions are ours to begin."""
+        self._conflicts = conflicts
+        self._level = ""
+        self._errors = import_driver("pymysql", "MySQL", "mysql").err
+
+    # --- what may be raised
+
+    def run(self, statement: str, *values: bytes) -> Any:
+        """Runs a statement of an open transaction."""
+        try:
+            return self._send(statement, *values)
+        except (self._errors.Error, OSError) as problem:
+            raise self._meaning(problem) from None
+
+    def _send(self, statement: str, *values: bytes) -> Any:
+        cursor = self.driver.cursor()
+        cursor.execute(statement, values or None)
+        return cursor
+
+    def load(self, pairs: Mapping[str, str]) -> None:
+        """Inserts many pairs at a time."""
+        rows = [(key.encode(), value.encode()) for key, value in pairs.items()]
+        try:
+            self.driver.cursor().executemany(f"INSERT INTO {TABLE} (k, v) VALUES (%s, %s)", rows)
+        except (self._errors.Error, OSError) as problem:
+            raise self._meaning(problem) from None
+
+    def _meaning(self, problem: Exception) -> DatabaseError:
+        if self._is_gone(problem):
+            self.close()
+            return Lost(_text(problem))
+        errors = self._errors
+        if isinstance(problem, (errors.DataError, errors.IntegrityError, errors.ProgrammingError)):
+            return Failed(_text(problem))
+        self.abort()
+        return Aborted(_text(problem))
+
+    def _is_gone(self, problem: Exception) -> bool:
+        code = problem.args[0] if problem.args else None
+        return (
+            not self.driver.open or isinstance(problem, OSError | self._errors.InterfaceError) or code in GONE
+        )
+
+    def commit(self) -> None:
+        try:
+            self._send("COMMIT")
+        except (self._errors.Error, OSError) as problem:
+            if not self._is_gone(problem) and problem.args[0] in self._conflicts:
+                self.abort()
+                raise Aborted(_text(problem)) from None
+            self.close()
+            raise Lost(_text(problem)) from None
+
+    def abort(self) -> None:
+        try:
+            self._send("ROLLBACK")
+        except (self._errors.Error, OSError) as problem:
+            self.close()
+            raise Lost(_text(problem)) from None
+
+    def close(self) -> None:
+        if self.driver.open:
+            try:
+                self.driver.close()
+            except (self._errors.Error, OSError):
+                self.driver._force_close()
+
+    # --- operations
+
+    def begin(self, level: str) -> None:
+        if level != self._level:
+            self.run(f"SET SESSION TRANSACTION ISOLATION LEVEL {level.upper()}")
+            self._level = level
+        self.run("START TRANSACTION")
+
+    def get(self, key: str) -> str | None:
+        return self._one(f"SELECT v FROM {TABLE} WHERE k = %s", key)
+
+    def get_for_update(self, key: str) -> str | None:
+        return self._one(f"SELECT v FROM {TABLE} WHERE k = %s FOR UPDATE", key)
+
+    def _one(self, statement: str, key: str) -> str | None:
+        row = self.run(statement, key.encode()).fetchone()
+        return None if row is None else row[0].decode()
+
+    def put(self, key: str, value: str) -> None:
+        self._upsert(key, value, "VALUES(v)")
+
+    def append(self, key: str, element: str) -> None:
+        self._upsert(key, element, "CONCAT(v, ',', VALUES(v))")
+
+    def _upsert(self, key: str, value: str, change: str) -> None:
+        self.run(
+            f"INSERT INTO {TABLE} (k, v) VALUES (%s, %s) ON DUPLICATE KEY UPDATE v = {change}, n = n + 1",
+            key.encode(),
+            value.encode(),
+        )
+
+    def delete(self, key: str) -> bool:
+        return bool(self.run(f"DELETE FROM {TABLE} WHERE k = %s", key.encode()).rowcount)
+
+    def scan(self, lo: str | None, hi: str | None) -> list[tuple[str, str]]:
+        return self._page([(">=", lo), ("<", hi)])
+
+    def iterator(self, lo: str | None, hi: str | None) -> Iterator[tuple[str, str]]:
+        # The protocol has no cursors worth the name: each page is a query of its own, and the first is read now.
+        return self._pages(self._page([(">=", lo), ("<", hi)], BATCH), hi)
+
+    def _pages(self, page: list[tuple[str, str]], end: str | None) -> Iterator[tuple[str, str]]:
+        while page:
+            yield from page
+            if len(page) < BATCH:
+                return
+            page = self._page([(">", page[-1][0]), ("<", end)], BATCH)
+
+    def _page(self, bounds: list[tuple[str, str | None]], limit: int | None = None) -> list[tuple[str, str]]:
+        said = " AND ".join(f"k {sign} %s" for sign, bound in bounds if bound is not None)
+        rows = self.run(
+            f"SELECT k, v FROM {TABLE}{' WHERE ' + said if said else ''} ORDER BY k"
+            + (f" LIMIT {limit}" if limit else ""),
+            *(bound.encode() for _, bound in bounds if bound is not None),
+        ).fetchall()
+        return [(key.decode(), value.decode()) for key, value in rows]

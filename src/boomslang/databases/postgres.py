@@ -1,0 +1,241 @@
+"""PostgreSQL, through psycopg 3. What speaks its protocol and has its own rules is in a file of its own.
+
+Outcomes. An error of class 40 (serialization failure, deadlock) is an abort, but for 40003, which says that the server
+does not know either. After any other error of a statement the transaction is open and doomed: PostgreSQL answers each
+further statement with an error, and COMMIT with ROLLBACK, which is an abort. A connection that is gone is `Lost`, and
+so is a COMMIT that ended with anything that does not certainly mean that nothing was committed.
+
+For hunts the key's index can be chosen. `index=btree` is the primary key; `index=hash`, `index=none` and `unique=no`
+leave nothing that keeps two rows from having one key, so `put` updates and, if there was no row, inserts. Only at
+serializable must that be the same, and only serializable is offered then: below it two rows of a key break no promise
+of PostgreSQL's. `scan=bitmap` (`index`, `seq`) leaves the planner no other way of reading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
+from boomslang.databases.database import Aborted, Connection, DatabaseError, Failed, Lost, Offered
+from boomslang.databases.served import BATCH, TABLE, Served, import_driver
+from boomslang.errors import UsageError
+
+_SCANS = ("enable_seqscan", "enable_indexscan", "enable_indexonlyscan", "enable_bitmapscan")
+_WITHOUT = {
+    "any": (),
+    "bitmap": _SCANS[:3],
+    "index": ("enable_seqscan", "enable_bitmapscan"),
+    "seq": _SCANS[1:],
+}
+
+
+class PostgreSQL(Served):
+    name = "postgres"
+    title = "PostgreSQL"
+    levels: ClassVar[Mapping[str, Offered]] = {
+        each.name: each
+        for each in (
+            Offered("read committed", "rc", note="each statement has a snapshot of its own"),
+            Offered("repeatable read", "si", note="snapshot isolation since 9.1"),
+            Offered("serializable", "ser", note="serializable snapshot isolation"),
+        )
+    }
+    default_level = "serializable"
+    capabilities = frozenset({"locking", "iterator", "append"})
+    server_kind: ClassVar[str | None] = "postgres"
+    options_known: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "index": ("btree", "hash", "none"),
+        "unique": ("yes", "no"),
+        "scan": tuple(_WITHOUT),
+    }
+    key_type = 'TEXT COLLATE "C"'
+    """A string that is ordered by its UTF-8 bytes."""
+
+    def __init__(self, argument: str = "") -> None:
+        self.driver_must_be_there()
+        super().__init__(argument)
+        self.dsn = "postgresql:" + self.dsn.partition(":")[2]
+        self.unique = self.options.get("index") in (None, "btree") and self.options.get("unique") != "no"
+
+    @classmethod
+    def driver_must_be_there(cls) -> Any:
+        return import_driver("psycopg", cls.title, "postgres")
+
+    def level(self, name: str | None) -> Offered:
+        found = super().level(name)
+        if not self.unique and found.name != "serializable":
+            raise UsageError(
+                f"found the level {found.name!r} with a key that is not unique; only at serializable must two "
+                "sessions not insert the same key"
+            )
+        return found
+
+    def connect(self) -> PostgresConnection:
+        psycopg = self.driver_must_be_there()
+        try:
+            given = psycopg.conninfo.conninfo_to_dict(self.dsn)
+        except psycopg.ProgrammingError as problem:
+            raise UsageError(f"cannot read the address of {self.title}: {str(problem).strip()}") from None
+        given = {"connect_timeout": 10, "application_name": "boomslang", **given, "client_encoding": "UTF8"}
+        try:
+            connection = psycopg.connect(**given, autocommit=True)
+            for setting in _WITHOUT[self.options.get("scan", "any")]:
+                connection.execute(f"SET {setting} = off")
+        except psycopg.Error as problem:
+            raise Lost(_text(problem)) from None
+        return PostgresConnection(connection, unique=self.unique)
+
+    def prepare(self, initial: Mapping[str, str]) -> None:
+        connection = self.connect()
+        try:
+            encoding = connection.driver.info.parameter_status("server_encoding")
+            if encoding not in (None, "UTF8"):
+                raise UsageError(f"found a database in {encoding}; expected UTF8, in which keys are ordered")
+            run = connection.run
+            run("SET lock_timeout = '30s'")
+            run(f"DROP TABLE IF EXISTS {TABLE}")
+            primary = " PRIMARY KEY" if self.unique else ""
+            run(f"CREATE TABLE {TABLE} (k {self.key_type} NOT NULL{primary}, v TEXT NOT NULL)")
+            if not self.unique and self.options["index"] != "none":
+                run(f"CREATE INDEX ON {TABLE} USING {self.options['index']} (k)")
+            run("BEGIN")
+            connection.load(initial)
+            run("COMMIT")
+        except (Failed, Aborted) as problem:
+            raise UsageError(f"cannot make the table {TABLE} in {self.title}: {problem}") from None
+        finally:
+            connection.close()
+
+    def version(self) -> str:
+        connection = self.connect()
+        try:
+            told: str = connection.run("SELECT version()").fetchone()[0]
+            return told.partition(" on ")[0].partition(" (")[0]
+        finally:
+            connection.close()
+
+
+def _text(problem: Exception) -> str:
+    """What the server said, on one line, with its code."""
+    state = getattr(problem, "sqlstate", None)
+    said = " ".join(str(problem).split())
+    return f"{state}: {said}" if state else said
+
+
+class PostgresConnection(Connection):
+    def __init__(self, driver: Any, *, unique: bool = True) -> None:
+        self.driver = driver
+        """The psycopg connection. It commits each statement by itself; transactions are ours to begin."""
+        self._unique = unique
+        self._iterators = 0
+        self._error = import_driver("psycopg", "PostgreSQL", "postgres").Error
+
+    # --- what may be raised
+
+    def run(self, statement: str, *values: str) -> Any:
+        """Runs a statement of an open transaction."""
+        try:
+            return self.driver.execute(statement, values)
+        except self._error as problem:
+            raise self._meaning(problem) from None
+
+    def load(self, pairs: Mapping[str, str]) -> None:
+        """Inserts many pairs at a time."""
+        try:
+            with self.driver.cursor() as cursor:
+                cursor.executemany(f"INSERT INTO {TABLE} VALUES (%s, %s)", list(pairs.items()))
+        except self._error as problem:
+            raise self._meaning(problem) from None
+
+    def _meaning(self, problem: Exception) -> DatabaseError:
+        state = getattr(problem, "sqlstate", None) or ""
+        if self._is_gone(state):
+            self.close()
+            return Lost(_text(problem))
+        if state[:2] == "40":
+            self.abort()
+            return Aborted(_text(problem))
+        return Failed(_text(problem))
+
+    def _is_gone(self, state: str) -> bool:
+        return bool(self.driver.closed) or state[:2] == "08" or state[:3] == "57P"
+
+    def commit(self) -> None:
+        try:
+            answer = self.driver.execute("COMMIT").statusmessage
+        except self._error as problem:
+            state = getattr(problem, "sqlstate", None) or ""
+            # Conflicts, and constraints that are looked at last: nothing else is certain not to have committed.
+            if not self._is_gone(state) and state[:2] in ("40", "23") and state != "40003":
+                self.abort()
+                raise Aborted(_text(problem)) from None
+            self.close()
+            raise Lost(_text(problem)) from None
+        if answer != "COMMIT":
+            raise Aborted(f"COMMIT was answered with {answer}")
+
+    def abort(self) -> None:
+        try:
+            self.driver.execute("ROLLBACK")
+        except self._error as problem:
+            self.close()
+            raise Lost(_text(problem)) from None
+
+    def close(self) -> None:
+        self.driver.close()
+
+    # --- operations
+
+    def begin(self, level: str) -> None:
+        self.run(f"BEGIN ISOLATION LEVEL {level.upper()}")
+
+    def get(self, key: str) -> str | None:
+        return self._one(f"SELECT v FROM {TABLE} WHERE k = %s", key)
+
+    def get_for_update(self, key: str) -> str | None:
+        return self._one(f"SELECT v FROM {TABLE} WHERE k = %s FOR UPDATE", key)
+
+    def _one(self, statement: str, key: str) -> str | None:
+        # If a key that is not unique has two rows, two sessions have inserted it: that is in the trace already, and
+        # which of the rows is shown here matters no more, as long as it is always the same.
+        return min((row[0] for row in self.run(statement, key).fetchall()), default=None)
+
+    def put(self, key: str, value: str) -> None:
+        self._upsert(key, value, "{new}")
+
+    def append(self, key: str, element: str) -> None:
+        self._upsert(key, element, f"{TABLE}.v || ',' || {{new}}")
+
+    def _upsert(self, key: str, value: str, change: str) -> None:
+        insert = f"INSERT INTO {TABLE} VALUES (%s, %s)"
+        if self._unique:
+            update = change.format(new="excluded.v")
+            self.run(f"{insert} ON CONFLICT (k) DO UPDATE SET v = {update}", key, value)
+            return
+        update = change.format(new="%s")
+        if not self.run(f"UPDATE {TABLE} SET v = {update} WHERE k = %s", value, key).rowcount:
+            self.run(insert, key, value)
+
+    def delete(self, key: str) -> bool:
+        return bool(self.run(f"DELETE FROM {TABLE} WHERE k = %s", key).rowcount)
+
+    def scan(self, lo: str | None, hi: str | None) -> list[tuple[str, str]]:
+        return list(self.run(*_select(lo, hi)).fetchall())
+
+    def iterator(self, lo: str | None, hi: str | None) -> Iterator[tuple[str, str]]:
+        self._iterators += 1
+        cursor = f"boomslang_{self._iterators}"  # it ends with the transaction
+        statement, *bounds = _select(lo, hi)
+        self.run(f"DECLARE {cursor} NO SCROLL CURSOR FOR {statement}", *bounds)
+        return self._fetch(cursor)
+
+    def _fetch(self, cursor: str) -> Iterator[tuple[str, str]]:
+        while rows := self.run(f"FETCH {BATCH} FROM {cursor}").fetchall():
+            yield from rows
+
+
+def _select(lo: str | None, hi: str | None) -> tuple[str, ...]:
+    bounds = [("k >= %s", lo), ("k < %s", hi)]
+    said = " AND ".join(text for text, bound in bounds if bound is not None)
+    where = f" WHERE {said}" if said else ""
+    return f"SELECT k, v FROM {TABLE}{where} ORDER BY k", *(b for _, b in bounds if b is not None)
