@@ -5,6 +5,11 @@ does not know either. After any other error of a statement the transaction is op
 further statement with an error, and COMMIT with ROLLBACK, which is an abort. A connection that is gone is `Lost`, and
 so is a COMMIT that ended with anything that does not certainly mean that nothing was committed.
 
+Deletes. At repeatable read PostgreSQL lets the first of two win who change one *row*. Whoever inserts a key that
+another has deleted since the snapshot makes a row of its own and is not refused, though both have written the key: as a
+store of keys and values that would not be snapshot isolation, and it is not what PostgreSQL promises. So at that level
+a delete sets the value to NULL, and a key keeps its row. At the others a delete is a DELETE.
+
 For hunts the key's index can be chosen. `index=btree` is the primary key; `index=hash`, `index=none` and `unique=no`
 leave nothing that keeps two rows from having one key, so `put` updates and, if there was no row, inserts. Only at
 serializable must that be the same, and only serializable is offered then: below it two rows of a key break no promise
@@ -95,7 +100,7 @@ class PostgreSQL(Served):
             run("SET lock_timeout = '30s'")
             run(f"DROP TABLE IF EXISTS {TABLE}")
             primary = " PRIMARY KEY" if self.unique else ""
-            run(f"CREATE TABLE {TABLE} (k {self.key_type} NOT NULL{primary}, v TEXT NOT NULL)")
+            run(f"CREATE TABLE {TABLE} (k {self.key_type} NOT NULL{primary}, v TEXT)")
             if not self.unique and self.options["index"] != "none":
                 run(f"CREATE INDEX ON {TABLE} USING {self.options['index']} (k)")
             run("BEGIN")
@@ -128,6 +133,7 @@ class PostgresConnection(Connection):
         """The psycopg connection. It commits each statement by itself; transactions are ours to begin."""
         self._unique = unique
         self._iterators = 0
+        self._level = ""
         self._error = import_driver("psycopg", "PostgreSQL", "postgres").Error
 
     # --- what may be raised
@@ -188,6 +194,7 @@ class PostgresConnection(Connection):
 
     def begin(self, level: str) -> None:
         self.run(f"BEGIN ISOLATION LEVEL {level.upper()}")
+        self._level = level
 
     def get(self, key: str) -> str | None:
         return self._one(f"SELECT v FROM {TABLE} WHERE k = %s", key)
@@ -198,13 +205,15 @@ class PostgresConnection(Connection):
     def _one(self, statement: str, key: str) -> str | None:
         # If a key that is not unique has two rows, two sessions have inserted it: that is in the trace already, and
         # which of the rows is shown here matters no more, as long as it is always the same.
-        return min((row[0] for row in self.run(statement, key).fetchall()), default=None)
+        return min(
+            (row[0] for row in self.run(statement, key).fetchall() if row[0] is not None), default=None
+        )
 
     def put(self, key: str, value: str) -> None:
         self._upsert(key, value, "{new}")
 
     def append(self, key: str, element: str) -> None:
-        self._upsert(key, element, f"{TABLE}.v || ',' || {{new}}")
+        self._upsert(key, element, f"coalesce({TABLE}.v || ',', '') || {{new}}")
 
     def _upsert(self, key: str, value: str, change: str) -> None:
         insert = f"INSERT INTO {TABLE} VALUES (%s, %s)"
@@ -217,7 +226,9 @@ class PostgresConnection(Connection):
             self.run(insert, key, value)
 
     def delete(self, key: str) -> bool:
-        return bool(self.run(f"DELETE FROM {TABLE} WHERE k = %s", key).rowcount)
+        keep = self._level == "repeatable read"
+        what = f"UPDATE {TABLE} SET v = NULL" if keep else f"DELETE FROM {TABLE}"
+        return bool(self.run(f"{what} WHERE k = %s AND v IS NOT NULL", key).rowcount)
 
     def scan(self, lo: str | None, hi: str | None) -> list[tuple[str, str]]:
         return list(self.run(*_select(lo, hi)).fetchall())
@@ -236,6 +247,5 @@ class PostgresConnection(Connection):
 
 def _select(lo: str | None, hi: str | None) -> tuple[str, ...]:
     bounds = [("k >= %s", lo), ("k < %s", hi)]
-    said = " AND ".join(text for text, bound in bounds if bound is not None)
-    where = f" WHERE {said}" if said else ""
-    return f"SELECT k, v FROM {TABLE}{where} ORDER BY k", *(b for _, b in bounds if b is not None)
+    where = " AND ".join(["v IS NOT NULL", *(text for text, bound in bounds if bound is not None)])
+    return f"SELECT k, v FROM {TABLE} WHERE {where} ORDER BY k", *(b for _, b in bounds if b is not None)

@@ -206,7 +206,7 @@ class Server(ABC):
 
     def close(self) -> None:
         """End it, and remove all there is of it."""
-        self.stop()
+        self.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     @property

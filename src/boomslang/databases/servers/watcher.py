@@ -3,11 +3,11 @@
 A database server must not outlive the program that started it, however that ends: also when it is killed, and also
 when the server runs as another user. So between the two stands this small program, which needs nothing but the
 standard library. It reads its standard input: the word `stop` asks the server to end, `kill` ends it and all its
-processes at once, as a crash would; and the end of the input, which comes when the other side is gone, is `stop`, and
+processes at once, as a crash would; and the end of the input, which comes when the other side is gone, is `kill`, and
 the removal of the server's folder. Its first output is the server's process number; its exit code is the server's.
 
 Its one argument is JSON: `command`, `environment`, `user` and `group` (numbers, or null), `log` (a file), `signal` (how
-this server is asked to end), `patience` (seconds until it is made to), and `remove` (a folder, or null).
+this server is asked to end), `patience` (seconds until it is made to), and `remove` (its folder).
 """
 
 from __future__ import annotations
@@ -100,11 +100,11 @@ def watch(task: dict[str, Any]) -> int:
             os.read(woken, 4096)
         if 0 in ready:
             word = os.read(0, 4096)
-            if b"kill" in word:
-                kill(server)
-            else:
+            if b"stop" in word:
                 stop(server, task["signal"], task["patience"])
-            if not word and task["remove"]:
+            else:
+                kill(server)
+            if not word:
                 shutil.rmtree(task["remove"], ignore_errors=True)
     return server.returncode
 
