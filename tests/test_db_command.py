@@ -13,10 +13,15 @@ from pathlib import Path
 import pytest
 from commands import command
 
+from boomslang.cli.db import STARTED
 from boomslang.databases import ADAPTERS
-from boomslang.databases.servers import ServerMissing, find_server
+from boomslang.databases.servers import SERVERS, ServerMissing, find_server
 from boomslang.levels import find_level
 from boomslang.modules import known_modules
+
+
+def test_the_servers_that_can_be_started() -> None:
+    assert sorted(SERVERS) == list(STARTED)
 
 
 def test_every_database_is_listed() -> None:

@@ -21,6 +21,7 @@ from served import (
     see,
     survives_a_crash,
 )
+from served_levels import INNODB, RC, RR, RU, SER
 
 from boomslang import check
 from boomslang.databases import Aborted, Failed, Lost, find_database
@@ -28,59 +29,7 @@ from boomslang.databases.mysql import MySQL, MySQLConnection
 from boomslang.databases.tidb import TiDB, TiDBConnection
 from boomslang.errors import UsageError
 
-RU, RC, RR, SER = "read uncommitted", "read committed", "repeatable read", "serializable"
 LOCKING = "mariadb-repeatable-read"
-_WEAK = {
-    "dirty write": "waits",
-    "dirty append": "waits",
-    "aborted read": "harmless",
-    "intermediate read": "harmless",
-    "circular information flow": "harmless",
-    "non-repeatable read": "happens",
-    "read skew": "happens",
-    "read skew by iterator": "harmless",  # both keys are on the iterator's first page
-    "lost update": "happens",
-    "locked update": "waits",
-    "update lost to a delete": "happens",
-    "delete lost to an update": "happens",
-    "insert if absent": "happens",
-    "long fork": "happens",
-    "write skew": "happens",
-    "locked write skew": "happens",
-    "read-only anomaly": "happens",
-    "phantom": "happens",
-    "phantom write skew": "happens",
-    "read, then locking read": "happens",
-}
-_DIRTY = dict.fromkeys(("aborted read", "intermediate read", "circular information flow"), "happens")
-_SNAPSHOT = dict.fromkeys(("non-repeatable read", "read skew", "long fork", "phantom"), "harmless")
-EXPECTED = {
-    RU: _WEAK | _DIRTY,
-    RC: _WEAK,
-    RR: _WEAK | _SNAPSHOT,
-    SER: {
-        "dirty write": "waits",
-        "dirty append": "waits",
-        "aborted read": "waits",
-        "intermediate read": "waits",
-        "circular information flow": "aborts",
-        "non-repeatable read": "waits",
-        "read skew": "waits",
-        "read skew by iterator": "waits",
-        "lost update": "aborts",
-        "locked update": "waits",
-        "update lost to a delete": "aborts",
-        "delete lost to an update": "aborts",
-        "insert if absent": "aborts",
-        "long fork": "aborts",
-        "write skew": "aborts",
-        "locked write skew": "waits",
-        "read-only anomaly": "aborts",
-        "phantom": "waits",
-        "phantom write skew": "aborts",
-        "read, then locking read": "aborts",
-    },
-}
 QUICK = {
     RU: {"dirty write", "aborted read", "intermediate read", "circular information flow"},
     RC: {
@@ -134,14 +83,14 @@ def two(either: MySQL) -> Iterator[Two]:
     b.close()
 
 
-@pytest.mark.parametrize(("level", "name", "expected"), scripts(EXPECTED, QUICK))
+@pytest.mark.parametrize(("level", "name", "expected"), scripts(INNODB, QUICK))
 def test_what_a_level_of_mariadb_allows(
     mariadb: MySQL, level: str, name: str, expected: str, tmp_path: Path
 ) -> None:
     see(mariadb, name, level, expected, tmp_path)
 
 
-@pytest.mark.parametrize(("level", "name", "expected"), scripts(EXPECTED, QUICK_OLD))
+@pytest.mark.parametrize(("level", "name", "expected"), scripts(INNODB, QUICK_OLD))
 def test_what_a_level_of_mysql_allows(
     mysql: MySQL, level: str, name: str, expected: str, tmp_path: Path
 ) -> None:

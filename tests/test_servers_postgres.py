@@ -21,81 +21,12 @@ from served import (
     see,
     survives_a_crash,
 )
+from served_levels import POSTGRES, RC, RR, SER
 
 from boomslang import check
 from boomslang.databases import Aborted, Failed, Lost, find_database
 from boomslang.databases.postgres import PostgresConnection, PostgreSQL
 from boomslang.errors import UsageError
-
-RC, RR, SER = "read committed", "repeatable read", "serializable"
-EXPECTED = {
-    RC: {
-        "dirty write": "waits",
-        "dirty append": "waits",
-        "aborted read": "harmless",
-        "intermediate read": "harmless",
-        "circular information flow": "harmless",
-        "non-repeatable read": "happens",
-        "read skew": "happens",
-        "read skew by iterator": "harmless",  # a cursor has one snapshot
-        "lost update": "happens",
-        "locked update": "waits",
-        "update lost to a delete": "happens",
-        "delete lost to an update": "happens",
-        "insert if absent": "happens",
-        "long fork": "happens",
-        "write skew": "happens",
-        "locked write skew": "happens",
-        "read-only anomaly": "happens",
-        "phantom": "happens",
-        "phantom write skew": "happens",
-        "read, then locking read": "happens",
-    },
-    RR: {
-        "dirty write": "aborts",
-        "dirty append": "aborts",
-        "aborted read": "harmless",
-        "intermediate read": "harmless",
-        "circular information flow": "harmless",
-        "non-repeatable read": "harmless",
-        "read skew": "harmless",
-        "read skew by iterator": "harmless",
-        "lost update": "aborts",
-        "locked update": "aborts",
-        "update lost to a delete": "aborts",
-        "delete lost to an update": "aborts",
-        "insert if absent": "aborts",
-        "long fork": "harmless",
-        "write skew": "happens",
-        "locked write skew": "happens",
-        "read-only anomaly": "happens",
-        "phantom": "harmless",
-        "phantom write skew": "happens",
-        "read, then locking read": "aborts",
-    },
-    SER: {
-        "dirty write": "aborts",
-        "dirty append": "aborts",
-        "aborted read": "harmless",
-        "intermediate read": "harmless",
-        "circular information flow": "aborts",
-        "non-repeatable read": "harmless",
-        "read skew": "harmless",
-        "read skew by iterator": "harmless",
-        "lost update": "aborts",
-        "locked update": "aborts",
-        "update lost to a delete": "aborts",
-        "delete lost to an update": "aborts",
-        "insert if absent": "aborts",
-        "long fork": "harmless",
-        "write skew": "aborts",
-        "locked write skew": "aborts",
-        "read-only anomaly": "aborts",
-        "phantom": "harmless",
-        "phantom write skew": "aborts",
-        "read, then locking read": "aborts",
-    },
-}
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +45,7 @@ def two(postgres: PostgreSQL) -> Iterator[tuple[PostgresConnection, PostgresConn
     b.close()
 
 
-@pytest.mark.parametrize(("level", "name", "expected"), scripts(EXPECTED))
+@pytest.mark.parametrize(("level", "name", "expected"), scripts(POSTGRES))
 def test_what_a_level_allows(
     postgres: PostgreSQL, level: str, name: str, expected: str, tmp_path: Path
 ) -> None:

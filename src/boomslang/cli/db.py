@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 from boomslang.cli import exits
 from boomslang.cli.screen import Screen
 from boomslang.databases import ADAPTERS, DriverMissing
-from boomslang.databases.served import Served
-from boomslang.databases.servers import SERVERS, ServerFailed, ServerMissing, find_server, start_server
 
 if TYPE_CHECKING:
     from boomslang.cli.main import Commands
+
+STARTED = ("mariadb", "mysql", "postgres")
+"""Servers that can be started. What is needed to start them is imported when one is."""
 
 
 def add(commands: Commands) -> None:
@@ -44,9 +45,7 @@ def add(commands: Commands) -> None:
         description="Starts a server with an empty database of its own, on this machine's loopback and not as root, "
         "and prints its address. It is stopped, and its data removed, when the command ends.",
     )
-    starting.add_argument(
-        "server", metavar="SERVER", choices=sorted(SERVERS), help=", ".join(sorted(SERVERS))
-    )
+    starting.add_argument("server", metavar="SERVER", choices=STARTED, help=", ".join(STARTED))
     starting.add_argument("--version", metavar="V", help="this version (15, 15.3); may be fetched")
     starting.add_argument("--binaries", metavar="FOLDER", type=Path, help="where its programs are")
     starting.add_argument("--port", metavar="N", type=_port, help="listen on this port (default: a free one)")
@@ -61,6 +60,8 @@ def _port(text: str) -> int:
 
 
 def run_start(arguments: argparse.Namespace, screen: Screen) -> int:
+    from boomslang.databases.servers import ServerFailed, start_server
+
     with _ended_by(signal.SIGTERM), contextlib.suppress(KeyboardInterrupt):
         server = start_server(
             arguments.server,
@@ -107,8 +108,8 @@ def describe(name: str) -> dict[str, Any]:
             }
             for offered in adapter.levels.values()
         ]
-        if issubclass(adapter, Served):
-            told["server"] = _server(adapter)
+        if hasattr(adapter, "server_kind"):  # those that are embedded have none
+            told["server"] = _server(adapter.server_kind)
         if driver := getattr(adapter, "driver_must_be_there", None):
             driver()
     except DriverMissing as problem:
@@ -116,11 +117,13 @@ def describe(name: str) -> dict[str, Any]:
     return told
 
 
-def _server(adapter: type[Served]) -> str:
-    if adapter.server_kind is None:
+def _server(kind: str | None) -> str:
+    from boomslang.databases.servers import ServerMissing, find_server
+
+    if kind is None:
         return "yours, by its address"
     try:
-        found = find_server(adapter.server_kind, fetch=False)
+        found = find_server(kind, fetch=False)
         return f"{found.version}, {found.source}"
     except ServerMissing as problem:
         return str(problem)

@@ -32,6 +32,7 @@ class FoundationDB(Database):
         "serializable": Offered("serializable", "sser", note="strictly: with real-time order")
     }
     default_level = "serializable"
+    server_kind = None
     one_process = True
     """Its network runs in a thread, which a fork does not take along."""
     capabilities = frozenset({"iterator"})

@@ -50,6 +50,7 @@ class TiKV(Database):
         )
     }
     default_level = "optimistic"
+    server_kind = None
     one_process = True
     capabilities = frozenset({"locking", "iterator"})
 

@@ -82,17 +82,21 @@ def watch(task: dict[str, Any]) -> int:
     signal.set_wakeup_fd(wake)
     signal.signal(signal.SIGCHLD, lambda *_: None)  # an end of the server wakes the wait below
     with Path(task["log"]).open("ab") as log:
-        server = subprocess.Popen(
-            task["command"],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            env=task["environment"],
-            cwd="/",
-            user=task["user"],
-            group=task["group"],
-            extra_groups=None if task["user"] is None else [],
-        )
+        try:
+            server = subprocess.Popen(
+                task["command"],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=task["environment"],
+                cwd="/",
+                user=task["user"],
+                group=task["group"],
+                extra_groups=None if task["user"] is None else [],
+            )
+        except OSError as problem:
+            log.write(f"{problem}\n".encode())
+            return 127
     print(server.pid, flush=True)
     while server.poll() is None:
         ready, _, _ = select.select([0, woken], [], [])
