@@ -127,6 +127,7 @@ class PostgreSQLServer(Server):
             "max_connections": 200,
             "shared_buffers": "64MB",
             "logging_collector": "off",
+            "deadlock_timeout": "50ms",  # loads for tests deadlock often, and wait a second each time otherwise
         }
         if not self.durable:
             settings |= {"fsync": "off", "full_page_writes": "off"}
