@@ -7,6 +7,7 @@ comes of it); somebody `waits` for a lock and all commit; somebody `aborts`. Who
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -156,6 +157,21 @@ def appends(database: Database) -> None:
             assert c.get("l") == "3"
             c.delete("l")
             c.commit()
+
+
+def deadlock(a: Connection, b: Connection, level: str) -> None:
+    """Two who wait for each other, with x and y: one is aborted, all of it, and the other gets what it waits for."""
+    for c, key in ((a, "x"), (b, "y")):
+        c.begin(level)
+        c.put(key, "mine")
+    waiting = Later(a.put, "y", "a")
+    time.sleep(0.1)
+    found = [outcome(b.put, "x", "b"), waiting.result()]
+    assert found in ([Aborted, None], [None, Aborted])
+    winner, loser = (a, b) if found[0] is Aborted else (b, a)
+    winner.commit()
+    loser.begin(level)
+    assert {value for _, value in loser.scan(None, None)} == {"mine", "a" if winner is a else "b"}
 
 
 def survives_a_crash(database: Served, folder: Path, *, crashes: int = 2) -> None:

@@ -13,6 +13,7 @@ from served import (
     Later,
     appends,
     connected,
+    deadlock,
     is_byte_for_byte,
     iterates,
     opened,
@@ -204,18 +205,7 @@ def test_a_put_of_the_same_value_is_a_write(two: Two) -> None:
 
 
 def test_the_victim_of_a_deadlock_has_aborted(two: Two) -> None:
-    a, b = two
-    for c, key in zip(two, "xy", strict=True):
-        c.begin(RR)
-        c.put(key, "mine")
-    waiting = Later(a.put, "y", "a")
-    time.sleep(0.1)
-    found = [outcome(b.put, "x", "b"), waiting.result()]
-    assert sorted(map(str, found)) == sorted(map(str, [Aborted, None]))
-    winner, loser = (a, b) if found[0] is Aborted else (b, a)
-    winner.commit()
-    loser.begin(RR)
-    assert {value for _, value in loser.scan(None, None)} == {"mine", "a" if winner is a else "b"}
+    deadlock(*two, RR)
 
 
 def test_a_lock_that_takes_too_long_aborts_the_transaction(either: MySQL) -> None:

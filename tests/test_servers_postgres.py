@@ -13,6 +13,7 @@ from served import (
     Later,
     appends,
     connected,
+    deadlock,
     is_byte_for_byte,
     iterates,
     opened,
@@ -160,17 +161,7 @@ def test_a_serialization_failure_of_a_commit_is_an_abort(two: Two) -> None:
 
 
 def test_the_victim_of_a_deadlock_has_aborted(two: Two) -> None:
-    a, b = two
-    for c, key in zip(two, "xy", strict=True):
-        c.begin(RC)
-        c.put(key, "mine")
-    waiting = Later(a.put, "y", "a")
-    found = [outcome(b.put, "x", "b"), waiting.result()]
-    assert sorted(map(str, found)) == sorted(map(str, [Aborted, None]))
-    winner, loser = (a, b) if found[0] is Aborted else (b, a)
-    winner.commit()
-    loser.begin(RC)
-    assert {value for _, value in loser.scan(None, None)} == {"mine", "a" if winner is a else "b"}
+    deadlock(*two, RC)
 
 
 def test_a_constraint_that_is_looked_at_last_is_an_abort(postgres: PostgreSQL, two: Two) -> None:

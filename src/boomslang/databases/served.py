@@ -10,12 +10,15 @@ from __future__ import annotations
 import importlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import parse_qsl, urlencode
 
-from boomslang.databases.database import Database, DriverMissing
-from boomslang.databases.servers import Server, start_server
+from boomslang.databases.database import Database
+from boomslang.databases.place import missing
 from boomslang.errors import UsageError
+
+if TYPE_CHECKING:
+    from boomslang.databases.servers import Server
 
 TABLE = "boomslang_kv"
 BATCH = 8
@@ -26,7 +29,7 @@ def import_driver(module: str, title: str, extra: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as problem:
-        raise DriverMissing(f"{title} needs a driver ({problem}): pip install 'boomslang[{extra}]'") from None
+        raise missing(title, extra, problem) from None
 
 
 def split_options(argument: str, known: Mapping[str, tuple[str, ...]]) -> tuple[str, dict[str, str]]:
@@ -71,6 +74,8 @@ class Served(Database):
             raise UsageError(
                 f"{self.title} is not started here: give the address of one that runs, as {self.name}://..."
             )
+        from boomslang.databases.servers import start_server  # not for those who only give an address
+
         is_folder = "/" in name
         self.server = start_server(
             self.server_kind,

@@ -159,8 +159,9 @@ class TiKVConnection(Connection):
         except Exception as problem:
             text = str(problem)
             if conflicted(text):
-                with contextlib.suppress(Lost):
-                    self.abort()
+                with contextlib.suppress(Exception):  # it is over, whatever the client says to this
+                    self._wait(self._transaction.rollback())
+                self._transaction = None
                 raise Aborted(text) from None
             self.close()
             raise Lost(text) from None
