@@ -520,6 +520,42 @@ def test_held_locks_are_a_tighter_check() -> None:
     assert check(trace, "rr", modules=["mariadb-repeatable-read:locks=held"]).invalid
 
 
+def test_a_delete_is_not_part_of_the_snapshot_that_is_taken_later() -> None:
+    """Seen on MariaDB: A deletes x and reads y = 0; B overwrites y; C sees B's y and, as A has not committed, x."""
+    builder = TraceBuilder({"x": "0", "y": "0"})
+    a = builder.transaction("A")
+    a.delete("x", True)
+    a.get("y", "0")
+    with builder.transaction("B") as b:
+        b.put("y", "1")
+    with builder.transaction("C") as c:
+        c.get("y", "1")
+        c.get("x", "0")
+    a.commit()
+    trace = builder.build()
+    for level in ("rr", "ser", "si"):
+        assert check(trace, level, modules=["mariadb-repeatable-read"]).valid, level
+
+
+def test_a_list_with_an_own_append_is_the_newest_one() -> None:
+    """A's snapshot is older than B, but its append goes to the end of B's; a list without own appends stays the old."""
+    for own, allowed in ((True, True), (False, False)):
+        builder = TraceBuilder()
+        a = builder.transaction("A")
+        a.list("y", [])
+        a.list("x", [])
+        with builder.transaction("B") as b:
+            b.append("x", 1)
+            b.append("y", 1)
+        if own:
+            a.append("x", 2)
+        a.list("x", [1, 2] if own else [1])
+        a.commit()
+        trace = builder.build()
+        assert check(trace, "si").invalid
+        assert check(trace, "si", modules=["mariadb-repeatable-read"]).valid == allowed
+
+
 def test_the_parts_of_a_doubtful_transaction_happen_together() -> None:
     """D shows that A's commit happened; then A's snapshot counts, too."""
     builder = TraceBuilder({"x": 0, "y": 0})

@@ -18,14 +18,12 @@ from boomslang.levels.level import Dependency
 from boomslang.trace.model import NO_TIME
 
 
-def split(asg: ASG, part: Int64) -> ASG:
-    """The ASG in which each operation belongs to the given part (0, 1, ...) of its transaction; parts that have no
-    operations are left out, but the last."""
+def split(asg: ASG, part: Int64, last: Int64) -> ASG:
+    """The ASG in which each operation belongs to the given part (0, 1, ...) of its transaction, and `last` is the part
+    that commits; parts that have no operations are left out, but that one."""
     trace = asg.trace
     rows = len(trace.op_kind)
     whole = np.repeat(np.arange(len(trace)), np.diff(trace.txn_ops))
-    last = np.zeros(len(trace), np.int64)
-    np.maximum.at(last, whole, part)
     width = np.int64(last.max(initial=0) + 1)
     codes = np.unique(np.concatenate([whole * width + part, np.arange(len(trace)) * width + last]))
     of, number = np.divmod(codes, width)

@@ -4,7 +4,8 @@
 transaction works with several views. It is split: all plain reads are one part, placed where the first of them was
 (that takes the snapshot); each locking read, and each delete that told what it found, is a part of its own, with a
 fresh view; the writes belong to the last part, the commit. A locking read is marked in `ctx`: {"lock": "update"} (or
-"share", or true). With locks=held the locking parts are the commit's: their locks are held until then.
+"share", or true). A list that is read after an own append to it is the newest one too: the append made its version of
+the newest. With locks=held the locking parts are the commit's: their locks are held until then.
 
 Deliberately not a tight check: without locks=held it does not ask that what was locked stays as it was read.
 """
@@ -38,21 +39,30 @@ def into_views(asg: ASG, hints: Hints) -> ASG:
     locked_ranges = np.unique(trace.op_range[locking & (trace.op_kind == Kind.ITERATOR)])
     locking |= (trace.op_kind == Kind.NEXT) & np.isin(trace.op_range, locked_ranges)
     part = np.zeros(len(trace.op_kind), np.int64)
+    commit = np.zeros(len(trace), np.int64)
     for t in range(len(trace)):
         view, snapshot = 0, -1
+        appended: set[int] = set()
         first, end = int(trace.txn_ops[t]), int(trace.txn_ops[t + 1])
         last = []
         for row in range(first, end):
-            if reads[row] and not locking[row]:
+            key = int(trace.op_key[row])
+            newest = trace.op_kind[row] == Kind.LIST and key in appended
+            if trace.op_kind[row] == Kind.APPEND:
+                appended.add(key)
+            if reads[row] and not locking[row] and not newest:
                 if snapshot < 0:
                     snapshot, view = view, view + 1
                 part[row] = snapshot
-            elif (locking[row] or told[row]) and locks == "released":
+            elif (locking[row] or told[row] or newest) and locks == "released":
                 part[row], view = view, view + 1
             else:
                 last.append(row)
         part[last] = view
-    made = split(asg, part)
+        # What a delete wrote is not the snapshot's, even if nothing but the snapshot came later.
+        own = bool(last) or (snapshot == view - 1 and bool(told[first:end].any()))
+        commit[t] = view if own else max(0, view - 1)
+    made = split(asg, part, commit)
     note = (
         "mariadb-repeatable-read: plain reads see a snapshot, locking reads and writes the newest state; "
         "each view is a transaction of its own, so this is deliberately not a tight check"
