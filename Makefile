@@ -13,6 +13,7 @@ CXX := $(firstword $(foreach name,c++ g++ clang++,$(shell command -v $(name) 2>/
 endif
 export CXX
 BIN := $(VENV)/bin
+VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard $(foreach depth,* */* */*/*,native/$(depth).cpp native/$(depth).hpp))
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -119,7 +120,7 @@ $(VENV)/.built: $(VENV)/.made $(SOURCES)
 	@$(BIN)/python -m pip install --quiet --editable .
 	@touch $@
 
-# Boomslang is there by now: these add what the extra asks for.
+# Boomslang is there by now, at this very version: these add what the extra asks for.
 $(VENV)/.test $(VENV)/.lint: $(VENV)/.%: $(VENV)/.built
-	@$(BIN)/python -m pip install --quiet 'boomslang[$*]'
+	@$(BIN)/python -m pip install --quiet 'boomslang[$*]==$(VERSION)'
 	@touch $@

@@ -18,15 +18,16 @@ from boomslang.databases import Aborted, DriverMissing, Lost, find_database
 from boomslang.databases.foundationdb import FoundationDBConnection
 from boomslang.databases.tikv import conflicted
 from boomslang.errors import UsageError
+from boomslang.extras import how_to_install
 
 MISSING = {
-    "postgres": ("psycopg", "boomslang[postgres]"),
-    "cockroachdb://h/d": ("psycopg", "boomslang[postgres]"),
-    "mysql": ("pymysql", "boomslang[mysql]"),
-    "mariadb": ("pymysql", "boomslang[mysql]"),
-    "tidb://h/d": ("pymysql", "boomslang[mysql]"),
-    "tikv://h": ("tikv_client", "boomslang[tikv]"),
-    "foundationdb": ("fdb", "boomslang[foundationdb]"),
+    "postgres": ("psycopg", "postgres"),
+    "cockroachdb://h/d": ("psycopg", "postgres"),
+    "mysql": ("pymysql", "mysql"),
+    "mariadb": ("pymysql", "mysql"),
+    "tidb://h/d": ("pymysql", "mysql"),
+    "tikv://h": ("tikv_client", "tikv"),
+    "foundationdb": ("fdb", "foundationdb"),
 }
 
 
@@ -38,7 +39,7 @@ def test_a_driver_that_is_missing_is_named(spec: str, monkeypatch: pytest.Monkey
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(DriverMissing) as said:
         find_database(spec)
-    assert f"pip install '{extra}'" in str(said.value)
+    assert how_to_install(extra) in str(said.value)
 
 
 # --- TiKV

@@ -24,6 +24,7 @@ from random_runs import LOCKED, MIX, run
 
 from boomslang import UsageError, check
 from boomslang.databases import ADAPTERS, Aborted, Database, DriverMissing, Failed, Lost, find_database
+from boomslang.extras import how_to_install
 
 COLUMNS = {
     "wal": ("sqlite:?timeout=0", "deferred"),
@@ -747,7 +748,7 @@ def test_a_missing_driver_says_what_to_install(
     adapter = ADAPTERS[name].partition(":")[0]
     monkeypatch.delitem(sys.modules, adapter, raising=False)
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(DriverMissing, match=re.escape(f"pip install 'boomslang[{name}]'")):
+    with pytest.raises(DriverMissing, match=re.escape(how_to_install(name))):
         find_database(name)
     monkeypatch.undo()
     importlib.import_module(adapter)

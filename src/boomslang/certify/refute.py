@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from boomslang.extras import how_to_install
 from boomslang.trace import ABSENT, NO_TIME, Flag, Initial, Kind, Outcome, Trace
 
 if TYPE_CHECKING:
@@ -198,7 +199,7 @@ def _unsatisfiable(trace: Trace, level: str, kept: set[int], reads: set[tuple[in
     try:
         import z3
     except ImportError as error:
-        raise MissingSolver("refuting a core needs the Z3 extra: pip install 'boomslang[z3]'") from error
+        raise MissingSolver(f"refuting a core needs Z3: {how_to_install('z3')}") from error
     strong_session = level.startswith("strong-session-")
     base = level.removeprefix("strong-session-").removeprefix("strong-")
     if base not in LEVELS:

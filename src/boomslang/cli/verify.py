@@ -33,7 +33,7 @@ def add(commands: Commands) -> None:
         help="check a certificate",
         description="Does a certificate prove what it claims? Exit code 0: yes; 1: no; 254: it cannot be "
         "read, or was made for another trace. A certificate of `invalid` needs the Z3 extra: "
-        "pip install 'boomslang[z3]'.",
+        "pip install z3-solver.",
     )
     parser.add_argument("trace", metavar="TRACE", help="the trace that was checked")
     parser.add_argument("certificate", metavar="CERTIFICATE", help="what `check --certificate` wrote")

@@ -1,7 +1,7 @@
 """Real databases to record: adapters on one interface, and servers that are started on the spot.
 
 `find_database("sqlite")` or `find_database("postgresql://...")` opens one. An adapter is imported only when it is asked
-for, and its driver only then: `pip install 'boomslang[duckdb]'` and the like bring them.
+for, and its driver only then: the extras (`pip install '.[duckdb]'`) bring them.
 """
 
 from __future__ import annotations

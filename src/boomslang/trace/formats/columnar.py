@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boomslang.errors import UsageError
+from boomslang.extras import how_to_install
 from boomslang.trace.errors import TraceError
 from boomslang.trace.model import Initial, Trace
 from boomslang.trace.rules import check_rules
@@ -81,7 +82,7 @@ def arrow() -> Any:
     except ImportError:
         raise UsageError(
             "Arrow and Parquet files need the library pyarrow, which is not installed; "
-            "install it with: pip install 'boomslang[arrow]'"
+            f"install it with: {how_to_install('arrow')}"
         ) from None
     return pyarrow
 
