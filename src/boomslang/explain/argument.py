@@ -23,6 +23,10 @@ class Step:
     number: int = 0
     cycle: tuple[Step, ...] = ()
     """Of what was derived because the contrary is impossible: the cycle that there would be."""
+    operations: tuple[int, ...] = ()
+    """The operations that it speaks of, as rows of the trace."""
+    supposed: bool = False
+    """It does not have to hold: a case, or the contrary of what was derived."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +36,8 @@ class Contradiction:
     text: str
     cycle: tuple[Step, ...] = ()
     because: tuple[Step, ...] = ()
+    operations: tuple[int, ...] = ()
+    """The operations that its text speaks of, as rows of the trace."""
 
     def cycles(self) -> Iterator[tuple[Step, ...]]:
         """The cycle; or, where nobody is left who can have written a value, the cycle for each candidate."""
@@ -73,6 +79,13 @@ class Argument:
         for _, case in self.cases:
             yield from case.cycles()
 
+    def operations(self) -> Iterator[int]:
+        """All operations that it speaks of, as rows of the trace."""
+        for part in (*self.steps, *(() if self.contradiction is None else (self.contradiction,))):
+            yield from part.operations
+        for _, case in self.cases:
+            yield from case.operations()
+
     def lines(self, indent: str = "") -> Iterator[str]:
         """The argument as text."""
         for step in self.steps:
@@ -97,7 +110,7 @@ class Argument:
 
 
 def _step_json(step: Step) -> dict[str, Any]:
-    data: dict[str, Any] = {"text": step.text}
+    data: dict[str, Any] = {"text": step.text, "operations": list(step.operations)}
     if step.edge is not None:
         data["kind"] = step.edge.kind.value
     return data

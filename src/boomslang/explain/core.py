@@ -121,17 +121,19 @@ def refuted(asg: ASG, level: Level, parts: Parts, limits: Limits | None = None) 
     internal = parts.internal[kept[asg.internal[0][parts.internal]]]
     reads = parts.reads[kept[reader]]
     narrow = Parts(old[kept[old]], reads[used.reads], internal[used.internal])
-    if asg.modules and not _stands(asg, level, narrow, limits):
+    part = asg.restrict(narrow.transactions, narrow.reads, narrow.internal) if asg.modules else part
+    if asg.modules and not breaks(part, level, limits):
         # What a module said of these may rest on others, which the refutation did not need to name.
         return Parts(parts.transactions, reads, internal)
     return narrow
 
 
-def _stands(asg: ASG, level: Level, parts: Parts, limits: Limits | None) -> bool:
-    """Do these parts alone break the level?"""
-    part = asg.restrict(parts.transactions, parts.reads, parts.internal)
+def breaks(part: ASG, level: Level, limits: Limits | None = None) -> bool:
+    """Does this part alone break the level?"""
+    if first_broken(part) is not None:
+        return True
     found = _solved(part, level, limits)
-    return first_broken(part) is not None or (found is not None and found.status == "invalid")
+    return found is not None and found.status == "invalid"
 
 
 def _solved(part: ASG, level: Level, limits: Limits | None) -> Solution | None:

@@ -20,7 +20,7 @@ from boomslang.explain.modules import what_modules_said
 from boomslang.explain.names import Names, listed, short
 from boomslang.explain.prover import argue
 from boomslang.levels.level import Level
-from boomslang.trace.model import Kind, Operation, Outcome, Trace
+from boomslang.trace.model import Flag, Kind, Operation, Outcome, Trace
 from boomslang.trace.scalars import Absent, same, typed
 
 
@@ -36,6 +36,8 @@ class Counterexample:
     minimal: bool
     candidates: tuple[int, ...] = ()
     """Transactions outside the core that the core's reads may have seen; the argument may mention them."""
+    part: ASG | None = None
+    """The core and those, in whose numbers the edges of the argument are; None: they are in the trace's."""
 
     def transactions(self) -> Iterator[str]:
         """A line for each transaction of the core, with those of its operations that matter."""
@@ -128,21 +130,30 @@ def explain(asg: ASG, level: Level, found: Parts, seconds: float | None = None) 
     """Shrinks a refuted part of a trace and says why it breaks the level."""
     begin = time.monotonic()
     made = shrink(asg, level, found, seconds)
-    inside = set(made.core.transactions)
-    candidates = tuple(t for t in made.asg.txn_of.tolist() if t not in inside)
-    direct = _direct(asg, made)
-    if direct is not None:
-        return Counterexample(asg.trace, made.core, *direct, made.minimal, candidates)
-    if (said := what_modules_said(made.asg, level)) is not None:
-        return Counterexample(asg.trace, made.core, said, None, made.minimal, candidates)
-    left = None if seconds is None else max(0.1, seconds - (time.monotonic() - begin))
-    reasoning = argue(made.asg, level, left)
-    anomaly = name_anomaly(level, reasoning)
-    if reasoning is not None and len(made.asg.lists.key):
+    argument: Argument | None
+    anomaly: Anomaly | None
+    if (direct := _direct(asg, made)) is not None:
+        argument, anomaly = direct
+    elif (said := what_modules_said(made.asg, level)) is not None:
+        argument, anomaly = said, None
+    else:
+        left = None if seconds is None else max(0.1, seconds - (time.monotonic() - begin))
+        argument = argue(made.asg, level, left)
+        anomaly = name_anomaly(level, argument)
+    candidates = _candidates(made, argument)
+    return Counterexample(asg.trace, made.core, argument, anomaly, made.minimal, candidates, made.asg)
+
+
+def _candidates(made: MinimalCore, argument: Argument | None) -> tuple[int, ...]:
+    """Whom the core's reads may have seen, and whom else the argument speaks of."""
+    trace, inside = made.asg.trace, set(made.core.transactions)
+    candidates = set(made.asg.txn_of.tolist()) - inside
+    spoken = set() if argument is None else {trace.owner(row) for row in argument.operations()} - inside
+    if argument is not None and len(made.asg.lists.key):
         # A list may hold hundreds of transactions, and the argument speak of two.
-        spoken = {int(number) for number in re.findall(r"\bT(\d+)", "\n".join(reasoning.lines()))}
-        candidates = tuple(t for t in candidates if t in spoken)
-    return Counterexample(asg.trace, made.core, reasoning, anomaly, made.minimal, candidates)
+        numbers = {int(number) for number in re.findall(r"\bT(\d+)", "\n".join(argument.lines()))}
+        candidates &= numbers
+    return tuple(sorted(candidates | spoken))
 
 
 def _direct(whole: ASG, made: MinimalCore) -> tuple[Argument, Anomaly] | None:
@@ -151,26 +162,30 @@ def _direct(whole: ASG, made: MinimalCore) -> tuple[Argument, Anomaly] | None:
     names = Names(asg)
     if len(asg.broken):
         txn, op, key, seen, own = (int(column[asg.broken[0]]) for column in asg.internal)
+        rows = (*_wrote(asg.trace, op, asg.trace_key(key)), op)
         if asg.trace.op_kind[op] == Kind.LIST:
             saw = listed(asg.trace.operation(op).elements)
             text = f"{names.txn(txn)} read {names.key(key)} = {saw}, which does not end with its own appends"
-            return Argument((), Contradiction(text)), INTERNAL
+            return Argument((), Contradiction(text, operations=rows)), INTERNAL
         text = (
             f"{names.txn(txn)} read {names.key(key)} = {names.value(seen)}, "
             f"though its own latest write of it was {names.value(own)}"
         )
-        return Argument((), Contradiction(text)), INTERNAL
+        return Argument((), Contradiction(text, operations=rows)), INTERNAL
     if not len(asg.orphans):
         return None
     r = int(asg.orphans[0])
     reader = int(np.searchsorted(asg.read_start, r, side="right")) - 1
     key, pattern = int(asg.read_key[r]), int(asg.read_value[r])
+    row = int(asg.read_op[r])
     seen_text = f"{names.txn(reader)} read {names.key(key)} = {names.seen(r)}"
     if pattern == IMPOSSIBLE:
-        why, anomaly = impossible(asg.trace, int(asg.read_op[r]))
-        return Argument((), Contradiction(f"{seen_text}, {why}")), anomaly
+        why, anomaly = impossible(asg.trace, row)
+        return Argument((), Contradiction(f"{seen_text}, {why}", operations=(row,))), anomaly
     old_reader, old_key = int(asg.txn_of[reader]), asg.trace_key(key)
-    writers = [int(w) for w in asg.write_txn[asg.writes_of(key, pattern)] if w != reader]
+    matching = asg.writes_of(key, pattern)
+    writes = dict(zip(asg.write_txn[matching].tolist(), asg.write_op[matching].tolist(), strict=True))
+    writers = [w for w in writes if w != reader]
     out = [w for w in (*writers, *asg.lists.blocks(r).tolist()) if asg.state[w] == OUT]
     if out:
         w = out[0]
@@ -179,23 +194,32 @@ def _direct(whole: ASG, made: MinimalCore) -> tuple[Argument, Anomaly] | None:
             if asg.outcome[w] == Outcome.ABORTED
             else "contradicts itself and so cannot have committed"
         )
-        by = "part of which" if asg.trace.op_kind[int(asg.read_op[r])] == Kind.LIST else "which only"
-        return Argument(
-            (), Contradiction(f"{seen_text}, {by} {names.txn(w)} wrote, and {names.txn(w)} {why}")
-        ), G1A
-    if reader in asg.write_txn[asg.writes_of(key, pattern)].tolist():
-        return Argument(
-            (), Contradiction(f"{seen_text}, which only {names.txn(reader)} itself wrote, later")
-        ), FUTURE
-    txns, keys, values, _ = whole.intermediate
-    hidden = txns[(keys == old_key) & (values == pattern) & (txns != old_reader)]
+        by = "part of which" if asg.trace.op_kind[row] == Kind.LIST else "which only"
+        text = f"{seen_text}, {by} {names.txn(w)} wrote, and {names.txn(w)} {why}"
+        rows = (row, writes[w]) if w in writes else (row,)
+        return Argument((), Contradiction(text, operations=rows)), G1A
+    if reader in writes:
+        text = f"{seen_text}, which only {names.txn(reader)} itself wrote, later"
+        return Argument((), Contradiction(text, operations=(row, writes[reader]))), FUTURE
+    txns, keys, values, written = whole.intermediate
+    hidden = np.flatnonzero((keys == old_key) & (values == pattern) & (txns != old_reader))
     if len(hidden):
-        text = f"{seen_text}, which T{int(hidden[0])} wrote and then overwrote itself"
-        return Argument((), Contradiction(text)), G1B
+        first = int(written[hidden[0]])
+        text = f"{seen_text}, which T{int(txns[hidden[0]])} wrote and then overwrote itself"
+        return Argument((), Contradiction(text, operations=(row, first))), G1B
     if len(asg.initial_by) and asg.initial_by[key] >= 0:
-        other = names.value(int(asg.read_value[asg.initial_by[key]]))
+        first = int(asg.initial_by[key])
+        other = names.value(int(asg.read_value[first]))
         text = (
             f"{seen_text}, and another read saw {other}; nobody wrote either, and a key has one initial value"
         )
-        return Argument((), Contradiction(text)), THIN_AIR
-    return Argument((), Contradiction(f"{seen_text}, and nobody wrote that")), THIN_AIR
+        return Argument((), Contradiction(text, operations=(row, int(asg.read_op[first])))), THIN_AIR
+    return Argument((), Contradiction(f"{seen_text}, and nobody wrote that", operations=(row,))), THIN_AIR
+
+
+def _wrote(trace: Trace, row: int, key: int) -> tuple[int, ...]:
+    """The latest write of a key that the transaction of this operation made before it."""
+    before = np.arange(int(trace.txn_ops[trace.owner(row)]), row)
+    kinds = np.isin(trace.op_kind[before], (Kind.PUT, Kind.DELETE, Kind.APPEND))
+    fine = trace.op_flags[before] & (Flag.ERROR | Flag.NOTHING) == 0
+    return tuple(before[kinds & fine & (trace.op_key[before] == key)][-1:].tolist())

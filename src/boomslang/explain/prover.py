@@ -20,6 +20,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+import numpy as np
+
 from boomslang.asg.graph import ASG, IN, OUT
 from boomslang.explain.argument import Argument, Contradiction, Step
 from boomslang.explain.names import Names
@@ -181,9 +183,25 @@ class _Prover:
         because: tuple[Step, ...],
         edge: Edge | None = None,
         cycle: tuple[Step, ...] = (),
+        operations: tuple[int, ...] = (),
+        supposed: bool = False,
     ) -> Step:
         self.number += 1
-        return Step(text, because, edge, self.number, cycle)
+        return Step(text, because, edge, self.number, cycle, operations, supposed)
+
+    def _contrary(self, edge: Edge) -> Step:
+        """What would close a cycle."""
+        return Step("", (), edge, supposed=True)
+
+    def _row(self, read: int) -> tuple[int, ...]:
+        """The operation of a read."""
+        return (int(self.asg.read_op[read]),)
+
+    def _wrote(self, w: int, key: int) -> tuple[int, ...]:
+        """The operation with which a transaction wrote a key; none, if it is the initial state."""
+        low, high = int(self.asg.key_start[key]), int(self.asg.key_start[key + 1])
+        mine = np.flatnonzero(self.asg.write_txn[low:high] == w)
+        return tuple(self.asg.write_op[low + mine].tolist())
 
     # --- the graph
 
@@ -273,12 +291,14 @@ class _Prover:
         for w in row:
             if not self.counts(state, w):
                 text = f"{seen}: {self.names.txn(w)}, whose outcome is unknown, must have committed"
-                state.committed[w] = self._step(text, ())
+                rows = (*self._row(r.read), *self._wrote(w, r.key))
+                state.committed[w] = self._step(text, (), operations=rows)
                 changed = True
 
         def order(a: int, b: int, text: str) -> bool:
             edge = self.ir.ww(a, b, r.key)
-            return self.add(state, edge, self._step(f"{seen}, {text}", (), edge))
+            rows = (*self._row(r.read), *self._wrote(a, r.key), *self._wrote(b, r.key))
+            return self.add(state, edge, self._step(f"{seen}, {text}", (), edge, operations=rows))
 
         if (r.read, -1) not in state.told:
             state.told.add((r.read, -1))
@@ -303,7 +323,7 @@ class _Prover:
             other = self._other_initial(state, r) if r.candidates[0] == START else None
             if other is not None:
                 text = f"{seen}, the initial value, which was another: a key has one initial value"
-                raise _Found(Contradiction(text, (), (other,)))
+                raise _Found(Contradiction(text, (), (other,), self._row(r.read)))
             self.take(state, r, r.candidates[0], (), seen, only="only")
             return True
         changed = False
@@ -319,7 +339,8 @@ class _Prover:
                 changed = True
         gone = tuple(state.ruled_out[r.read, w] for w in r.candidates if (r.read, w) in state.ruled_out)
         if not left:
-            raise _Found(Contradiction(f"{seen}, and nobody is left who can have written it", (), gone))
+            text = f"{seen}, and nobody is left who can have written it"
+            raise _Found(Contradiction(text, (), gone, self._row(r.read)))
         if len(left) > 1:
             return changed
         self.take(state, r, left[0], gone, seen, only="left")
@@ -340,14 +361,18 @@ class _Prover:
         if w == START and only == "only":
             word = "the initial value, which nobody else wrote"
         edge = self.ir.wr(w, r)
+        rows = (*self._row(r.read), *self._wrote(w, r.key))
         step = self._step(
             f"{seen}, {word}" + ("" if w == START else f": {who} is before {self.names.txn(r.txn)}"),
             because,
             edge,
+            operations=rows,
+            supposed=only == "case",
         )
         state.taken[r.read] = (w, step)
         if w != START and not self.counts(state, w):
-            state.committed[w] = self._step(f"{who}, whose outcome is unknown, must have committed", (step,))
+            text = f"{who}, whose outcome is unknown, must have committed"
+            state.committed[w] = self._step(text, (step,), operations=rows)
         self.add(state, edge, step)
 
     def _no_candidate(self, state: _State, r: ReadFrom, w: int) -> Step | None:
@@ -355,13 +380,13 @@ class _Prover:
         reader, key = self.names.txn(r.txn), self.names.key(r.key)
         if w != START and (path := self.impossible(state, self.ir.wr(w, r))) is not None:
             text = f"{reader} did not read {key} from {self.names.txn(w)}, which is after it"
-            return self._step(text, path, None, (self._step("", (), self.ir.wr(w, r)), *path))
+            cycle = (self._contrary(self.ir.wr(w, r)), *path)
+            return self._step(text, path, None, cycle, (*self._row(r.read), *self._wrote(w, r.key)))
         if w == START:
             other = self._other_initial(state, r)
             if other is not None:
-                return self._step(
-                    f"{reader} did not read the initial {key}, which was another value", (other,)
-                )
+                text = f"{reader} did not read the initial {key}, which was another value"
+                return self._step(text, (other,), operations=self._row(r.read))
         if not self.ir.sees_last(r.read):
             return None
         for p in self.writers[r.key]:
@@ -372,8 +397,9 @@ class _Prover:
             if after is not None and between is not None:
                 who = "the initial value" if w == START else f"the version of {self.names.txn(w)}"
                 text = f"{reader} did not read {who} of {key}: {self.names.txn(p)} had overwritten it"
-                cycle = (self._step("", (), self.ir.rw(r, p)), *between)
-                return self._step(text, (*after, *between), None, cycle)
+                cycle = (self._contrary(self.ir.rw(r, p)), *between)
+                rows = (*self._row(r.read), *self._wrote(w, r.key), *self._wrote(p, r.key))
+                return self._step(text, (*after, *between), None, cycle, rows)
         return None
 
     def _other_initial(self, state: _State, r: ReadFrom) -> Step | None:
@@ -407,6 +433,8 @@ class _Prover:
                 continue
             after = self.ir.rw(r, p)
             name = self.names.txn(p)
+            writes = (*self._wrote(w, r.key), *self._wrote(p, r.key))
+            rows = (*self._row(r.read), *writes)
             if w == START:
                 changed |= self.add(
                     state,
@@ -415,6 +443,7 @@ class _Prover:
                         f"{reader} read the initial {key}, and {name} overwrote it: {reader} is before {name}",
                         (took,),
                         after,
+                        operations=rows,
                     ),
                 )
                 continue
@@ -422,12 +451,13 @@ class _Prover:
             known = after.target in state.out.get(after.source, {})
             if not known and (path := self.impossible(state, before)) is not None:
                 overwrites = self.ir.ww(w, p, r.key)
-                contrary = (self._step("", (), before), *path)
-                how = self._step(f"{name} overwrote {self.names.txn(w)}'s {key}", path, overwrites, contrary)
+                contrary = (self._contrary(before), *path)
+                text = f"{name} overwrote {self.names.txn(w)}'s {key}"
+                how = self._step(text, path, overwrites, contrary, writes)
                 changed |= self.add(state, overwrites, how)
                 mine = f"{reader} read {self.names.txn(w)}'s {key}"
                 text = f"{mine}, and {name} overwrote that: {reader} is before {name}"
-                changed |= self.add(state, after, self._step(text, (took, how), after))
+                changed |= self.add(state, after, self._step(text, (took, how), after, operations=rows))
                 continue
             known = before.target in state.out.get(before.source, {})
             known = known or self.impossible(state, self.ir.ww(w, p, r.key)) is not None
@@ -441,8 +471,9 @@ class _Prover:
         key, reader, name = self.names.key(r.key), self.names.txn(r.txn), self.names.txn(p)
         mine = f"{reader} read {self.names.txn(w)}'s {key} and not {name}'s"
         text = f"{mine}, though {name} is before {reader}: {name} is before {self.names.txn(w)}"
-        edge, contrary = self.ir.ww(p, w, r.key), (self._step("", (), self.ir.rw(r, p)), *way)
-        return self.add(state, edge, self._step(text, (took, *way), edge, contrary))
+        edge, contrary = self.ir.ww(p, w, r.key), (self._contrary(self.ir.rw(r, p)), *way)
+        rows = (*self._row(r.read), *self._wrote(w, r.key), *self._wrote(p, r.key))
+        return self.add(state, edge, self._step(text, (took, *way), edge, contrary, rows))
 
     def _reaches(self, state: _State, p: int, r: ReadFrom) -> tuple[Step, ...] | None:
         """The path of the level's kind from p to the reader, if there is one."""
@@ -480,6 +511,7 @@ class _Prover:
                     f"{reader} read {whose} of {key}, which {name} overwrote",
                     (took, *overwrites),
                     self.ir.rw(r, p),
+                    operations=(*self._row(r.read), *self._wrote(p, r.key)),
                 )
                 cycle = tuple(s for s in (anti, *way) if s.text)
                 raise _Found(Contradiction(f"a cycle: {self._round(cycle)}", cycle, cycle))
@@ -505,8 +537,9 @@ class _Prover:
                             f"{one} and {two} both wrote {self.names.key(key)}, so they did not overlap; "
                             f"{two} was not first: {one} commits before {two} begins"
                         )
-                        cycle = (self._step("", (), contrary), *path)
-                        changed |= self.add(state, edge, self._step(text, path, edge, cycle))
+                        cycle = (self._contrary(contrary), *path)
+                        rows = (*self._wrote(i, key), *self._wrote(j, key))
+                        changed |= self.add(state, edge, self._step(text, path, edge, cycle, rows))
         return changed
 
     # --- cases
@@ -589,7 +622,10 @@ class _Prover:
         state = state.copy()
         title, what = option
         if isinstance(what, Edge):
-            self.add(state, what, self._step(f"suppose {title}", (), what))
+            rows = self._row(what.read) if what.read >= 0 else ()
+            for node in (what.source, what.target):
+                rows += self._wrote(node // self.ir.graph.points, what.key)
+            self.add(state, what, self._step(f"suppose {title}", (), what, operations=rows, supposed=True))
         else:
             r = self.by_read[what[0]]
             seen = f"suppose {self.names.txn(r.txn)} read {self.names.key(r.key)}"
