@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,15 +14,19 @@ import numpy as np
 from boomslang.asg.graph import ASG, IMPOSSIBLE, OUT
 from boomslang.certify.certificate import Core
 from boomslang.explain.anomalies import FUTURE, G1A, G1B, INTERNAL, THIN_AIR, Anomaly, name_anomaly
-from boomslang.explain.argument import Argument, Contradiction
+from boomslang.explain.argument import Argument, Contradiction, Step
 from boomslang.explain.core import MinimalCore, Parts, shrink
 from boomslang.explain.lists import impossible
 from boomslang.explain.modules import what_modules_said
 from boomslang.explain.names import Names, listed, short
 from boomslang.explain.prover import argue
-from boomslang.levels.level import Level
+from boomslang.explain.smallest import smallest
+from boomslang.levels import Level, minimal
 from boomslang.trace.model import Flag, Kind, Operation, Outcome, Trace
 from boomslang.trace.scalars import Absent, same, typed
+
+MOST_TRANSACTIONS, MOST_OPERATIONS, MOST_LINES = 30, 8, 60
+"""That a story shows: transactions, operations of each of them, and lines of the argument."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,25 +52,39 @@ class Counterexample:
             outcome = "" if view.outcome == Outcome.COMMITTED else f" {view.outcome.name.lower()}"
             session = "" if view.session is None else f" session {short(view.session)}"
             name = "" if view.name is None else f" transaction {short(view.name)}"
-            ops = [_describe(self.trace, o, self.core, keys) for o in view.operations if o.error is None]
-            yield f"T{t}:{session}{name}{outcome} ({view.where}): " + "; ".join(o for o in ops if o)
+            told = (_describe(self.trace, o, self.core, keys) for o in view.operations if o.error is None)
+            ops = [text for text in told if text]
+            if len(ops) > MOST_OPERATIONS:
+                ops = [*ops[:MOST_OPERATIONS], f"... and {len(ops) - MOST_OPERATIONS} more operations"]
+            yield f"T{t}:{session}{name}{outcome} ({view.where}): " + "; ".join(ops)
+
+    @cached_property
+    def rules_out(self) -> list[Level]:
+        """The levels that the core alone breaks."""
+        from boomslang.explain.ruled_out import ruled_out
+
+        return ruled_out(self)
 
     def lines(self) -> Iterator[str]:
         """The whole story."""
         if self.anomaly is not None:
             yield f"{self.anomaly.code} ({self.anomaly.name}): {self.anomaly.meaning}"
+        if self.rules_out:
+            titles = [level.title for level in minimal(self.rules_out)]
+            these = f"{', '.join(titles[:-1])} and {titles[-1]}" if len(titles) > 1 else titles[0]
+            yield f"rules out {these}, and all that imply {'one of them' if len(titles) > 1 else 'it'}"
         shown = list(self.transactions())
-        for line in shown[:30]:
+        for line in shown[:MOST_TRANSACTIONS]:
             yield f"  {line}"
-        if len(shown) > 30:
-            yield f"  ... and {len(shown) - 30} more transactions"
+        if len(shown) > MOST_TRANSACTIONS:
+            yield f"  ... and {len(shown) - MOST_TRANSACTIONS} more transactions"
         if self.argument is None:
             yield "Every order of these transactions was refuted, but the argument has too many cases to be told."
             return
         story = list(self.argument.lines())
-        yield from story[:60]
-        if len(story) > 60:
-            yield f"... and {len(story) - 60} more lines"
+        yield from story[:MOST_LINES]
+        if len(story) > MOST_LINES:
+            yield f"... and {len(story) - MOST_LINES} more lines"
 
     def to_json(self) -> dict[str, Any]:
         anomaly = self.anomaly
@@ -130,6 +149,8 @@ def explain(asg: ASG, level: Level, found: Parts, seconds: float | None = None) 
     """Shrinks a refuted part of a trace and says why it breaks the level."""
     begin = time.monotonic()
     made = shrink(asg, level, found, seconds)
+    left = None if seconds is None else seconds - (time.monotonic() - begin)
+    made = made if left is not None and left < 0 else smallest(asg, level, made, left)
     argument: Argument | None
     anomaly: Anomaly | None
     if (direct := _direct(asg, made)) is not None:
@@ -140,6 +161,7 @@ def explain(asg: ASG, level: Level, found: Parts, seconds: float | None = None) 
         left = None if seconds is None else max(0.1, seconds - (time.monotonic() - begin))
         argument = argue(made.asg, level, left)
         anomaly = name_anomaly(level, argument)
+    argument = argument and argument.hoisted()
     candidates = _candidates(made, argument)
     return Counterexample(asg.trace, made.core, argument, anomaly, made.minimal, candidates, made.asg)
 
@@ -163,25 +185,32 @@ def _direct(whole: ASG, made: MinimalCore) -> tuple[Argument, Anomaly] | None:
     if len(asg.broken):
         txn, op, key, seen, own = (int(column[asg.broken[0]]) for column in asg.internal)
         rows = (*_wrote(asg.trace, op, asg.trace_key(key)), op)
+        steps = _committed(asg, names, txn)
         if asg.trace.op_kind[op] == Kind.LIST:
             saw = listed(asg.trace.operation(op).elements)
-            text = f"{names.txn(txn)} read {names.key(key)} = {saw}, which does not end with its own appends"
-            return Argument((), Contradiction(text, operations=rows)), INTERNAL
+            what = f"{names.txn(txn)} read {names.key(key)} = {saw}{names.at([op])}"
+            text = f"{what}, which does not end with its own appends"
+            return Argument(steps, Contradiction(text, (), steps, rows)), INTERNAL
         text = (
-            f"{names.txn(txn)} read {names.key(key)} = {names.value(seen)}, "
-            f"though its own latest write of it was {names.value(own)}"
+            f"{names.txn(txn)} read {names.key(key)} = {names.value(seen)}{names.at([op])}, "
+            f"though its own latest write of it was {names.value(own)}{names.at(rows[:-1])}"
         )
-        return Argument((), Contradiction(text, operations=rows)), INTERNAL
+        return Argument(steps, Contradiction(text, (), steps, rows)), INTERNAL
     if not len(asg.orphans):
         return None
     r = int(asg.orphans[0])
     reader = int(np.searchsorted(asg.read_start, r, side="right")) - 1
     key, pattern = int(asg.read_key[r]), int(asg.read_value[r])
     row = int(asg.read_op[r])
-    seen_text = f"{names.txn(reader)} read {names.key(key)} = {names.seen(r)}"
+    steps = _committed(asg, names, reader)
+
+    def ends(text: str, *rows: int) -> Argument:
+        return Argument(steps, Contradiction(text, (), steps, rows))
+
+    seen_text = f"{names.txn(reader)} read {names.key(key)} = {names.seen(r)}{names.at([row])}"
     if pattern == IMPOSSIBLE:
         why, anomaly = impossible(asg.trace, row)
-        return Argument((), Contradiction(f"{seen_text}, {why}", operations=(row,))), anomaly
+        return ends(f"{seen_text}, {why}", row), anomaly
     old_reader, old_key = int(asg.txn_of[reader]), asg.trace_key(key)
     matching = asg.writes_of(key, pattern)
     writes = dict(zip(asg.write_txn[matching].tolist(), asg.write_op[matching].tolist(), strict=True))
@@ -195,26 +224,44 @@ def _direct(whole: ASG, made: MinimalCore) -> tuple[Argument, Anomaly] | None:
             else "contradicts itself and so cannot have committed"
         )
         by = "part of which" if asg.trace.op_kind[row] == Kind.LIST else "which only"
-        text = f"{seen_text}, {by} {names.txn(w)} wrote, and {names.txn(w)} {why}"
         rows = (row, writes[w]) if w in writes else (row,)
-        return Argument((), Contradiction(text, operations=rows)), G1A
+        text = f"{seen_text}, {by} {names.txn(w)} wrote{names.at(rows[1:])}, and {names.txn(w)} {why}"
+        return ends(text, *rows), G1A
     if reader in writes:
-        text = f"{seen_text}, which only {names.txn(reader)} itself wrote, later"
-        return Argument((), Contradiction(text, operations=(row, writes[reader]))), FUTURE
+        text = f"{seen_text}, which only {names.txn(reader)} itself wrote, later{names.at([writes[reader]])}"
+        return ends(text, row, writes[reader]), FUTURE
     txns, keys, values, written = whole.intermediate
     hidden = np.flatnonzero((keys == old_key) & (values == pattern) & (txns != old_reader))
     if len(hidden):
         first = int(written[hidden[0]])
-        text = f"{seen_text}, which T{int(txns[hidden[0]])} wrote and then overwrote itself"
-        return Argument((), Contradiction(text, operations=(row, first))), G1B
+        text = (
+            f"{seen_text}, which T{int(txns[hidden[0]])} wrote{names.at([first])} and then overwrote itself"
+        )
+        return ends(text, row, first), G1B
     if len(asg.initial_by) and asg.initial_by[key] >= 0:
         first = int(asg.initial_by[key])
         other = names.value(int(asg.read_value[first]))
         text = (
-            f"{seen_text}, and another read saw {other}; nobody wrote either, and a key has one initial value"
+            f"{seen_text}, and another read saw {other}{names.at([int(asg.read_op[first])])}; "
+            "nobody wrote either, and a key has one initial value"
         )
-        return Argument((), Contradiction(text, operations=(row, int(asg.read_op[first])))), THIN_AIR
-    return Argument((), Contradiction(f"{seen_text}, and nobody wrote that", operations=(row,))), THIN_AIR
+        return ends(text, row, int(asg.read_op[first])), THIN_AIR
+    return ends(f"{seen_text}, and nobody wrote that", row), THIN_AIR
+
+
+def _committed(asg: ASG, names: Names, txn: int) -> tuple[Step, ...]:
+    """Why a transaction of unknown outcome must have committed: a read saw what only it wrote. Nothing, if the trace
+    says that it did."""
+    if asg.trace.txn_outcome[int(asg.txn_of[txn])] != Outcome.UNKNOWN or asg.forced_by[txn] < 0:
+        return ()
+    read = int(asg.forced_by[txn])
+    row, key = int(asg.read_op[read]), int(asg.read_key[read])
+    reader = names.txn(int(asg.read_txn[read]))
+    text = (
+        f"{reader} read {names.key(key)} = {names.seen(read)}{names.at([row])}, which only {names.txn(txn)} wrote, "
+        f"so {names.txn(txn)}, whose outcome is unknown, must have committed"
+    )
+    return (Step(text, number=1, operations=(row,)),)
 
 
 def _wrote(trace: Trace, row: int, key: int) -> tuple[int, ...]:

@@ -14,7 +14,6 @@ from boomslang.explain.argument import Argument, Contradiction, Step
 from boomslang.explain.counterexample import Counterexample
 from boomslang.explain.deeds import deed
 from boomslang.explain.names import short
-from boomslang.explain.ruled_out import ruled_out
 from boomslang.ir.expression import START, Edge
 from boomslang.levels.level import Level
 from boomslang.trace.model import Operation, Trace
@@ -74,7 +73,7 @@ class _Writer:
     def document(self) -> Json:
         argument = None if self.found.argument is None else self._argument(self.found.argument)
         anomaly = self.found.anomaly
-        broken = [other.name for other in ruled_out(self.found, self.level)]
+        broken = [other.name for other in self.found.rules_out]
         return {
             "anomaly": None
             if anomaly is None

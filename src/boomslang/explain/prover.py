@@ -134,10 +134,27 @@ class _Prover:
                             a,
                             b,
                             Dependency.RT,
-                            f"{self.names.txn(a)} had returned before {self.names.txn(b)} was invoked",
+                            self._in_time(a, b),
                         )
         self._told(state)
+        for t in np.flatnonzero(self.asg.forced_by >= 0).tolist() if len(self.asg.forced_by) else ():
+            shown = self.by_read[int(self.asg.forced_by[t])]
+            rows = (*self._row(shown.read), *self._wrote(t, shown.key))
+            text = f"{self._seen(shown)}, which only {self.names.txn(t)} wrote{self.names.at(rows[1:])}"
+            state.committed[t] = self._step(self._must_have_committed(t, text), (), operations=rows)
         return state
+
+    def _must_have_committed(self, t: int, why: str) -> str:
+        """The words for it; none, if the trace says so anyway: outside the core outcomes count as unknown."""
+        if self.asg.trace.txn_outcome[int(self.asg.txn_of[t])] != Outcome.UNKNOWN:
+            return ""
+        return f"{why}, so {self.names.txn(t)}, whose outcome is unknown, must have committed"
+
+    @staticmethod
+    def _sure(state: _State, *txns: int) -> tuple[Step, ...]:
+        """Why these count, where the trace does not say that they committed."""
+        steps = (state.committed.get(t) for t in txns)
+        return tuple(step for step in steps if step is not None and step.text)
 
     def _told(self, state: _State) -> None:
         """Edges that modules know."""
@@ -164,6 +181,11 @@ class _Prover:
             and trace.txn_begin[y] != NO_TIME
             and trace.txn_end[x] < trace.txn_begin[y]
         )
+
+    def _in_time(self, a: int, b: int) -> str:
+        ended = int(self.asg.trace.txn_end[int(self.asg.txn_of[a])])
+        began = int(self.asg.trace.txn_begin[int(self.asg.txn_of[b])])
+        return f"{self.names.txn(a)} had returned (at {ended}) before {self.names.txn(b)} was invoked (at {began})"
 
     def _order(self, state: _State, a: int, b: int, kind: Dependency, text: str) -> None:
         graph = self.ir.graph
@@ -290,7 +312,7 @@ class _Prover:
         seen, changed = self._seen(r), False
         for w in row:
             if not self.counts(state, w):
-                text = f"{seen}: {self.names.txn(w)}, whose outcome is unknown, must have committed"
+                text = self._must_have_committed(w, f"{seen}, with what {self.names.txn(w)} appended")
                 rows = (*self._row(r.read), *self._wrote(w, r.key))
                 state.committed[w] = self._step(text, (), operations=rows)
                 changed = True
@@ -347,31 +369,33 @@ class _Prover:
         return True
 
     def _seen(self, r: ReadFrom) -> str:
-        return f"{self.names.txn(r.txn)} read {self.names.key(r.key)} = {self.names.seen(r.read)}"
+        what = f"{self.names.txn(r.txn)} read {self.names.key(r.key)} = {self.names.seen(r.read)}"
+        return what + self.names.at(self._row(r.read))
+
+    def _whose(self, w: int, key: int) -> str:
+        """T1's 'x' (and where it wrote it)."""
+        return f"{self.names.txn(w)}'s {self.names.key(key)}{self.names.at(self._wrote(w, key))}"
 
     def take(
         self, state: _State, r: ReadFrom, w: int, because: tuple[Step, ...], seen: str, only: str
     ) -> None:
         who = "the initial state" if w == START else self.names.txn(w)
-        word = {
-            "only": f"which only {who} wrote",
-            "left": f"and only {who} is left as its writer",
-            "case": f"from {who}",
+        rows = (*self._row(r.read), *self._wrote(w, r.key))
+        text = {
+            "only": f"{seen}, which only {who} wrote{self.names.at(rows[1:])}",
+            "left": f"{seen}, and only {who} is left as its writer",
+            "case": f"suppose that {self.names.txn(r.txn)} read {self.names.key(r.key)} from {who}",
         }[only]
         if w == START and only == "only":
-            word = "the initial value, which nobody else wrote"
+            text = f"{seen}, the initial value, which nobody else wrote"
+        if w != START:
+            text += f", so {who} is before {self.names.txn(r.txn)}"
         edge = self.ir.wr(w, r)
-        rows = (*self._row(r.read), *self._wrote(w, r.key))
-        step = self._step(
-            f"{seen}, {word}" + ("" if w == START else f": {who} is before {self.names.txn(r.txn)}"),
-            because,
-            edge,
-            operations=rows,
-            supposed=only == "case",
-        )
+        because = (*self._sure(state, r.txn), *because)
+        step = self._step(text, because, edge, operations=rows, supposed=only == "case")
         state.taken[r.read] = (w, step)
         if w != START and not self.counts(state, w):
-            text = f"{who}, whose outcome is unknown, must have committed"
+            text = self._must_have_committed(w, f"{self.names.txn(r.txn)} read from {who}")
             state.committed[w] = self._step(text, (step,), operations=rows)
         self.add(state, edge, step)
 
@@ -379,7 +403,7 @@ class _Prover:
         """Why r cannot have read from w."""
         reader, key = self.names.txn(r.txn), self.names.key(r.key)
         if w != START and (path := self.impossible(state, self.ir.wr(w, r))) is not None:
-            text = f"{reader} did not read {key} from {self.names.txn(w)}, which is after it"
+            text = f"{reader} did not read {self._whose(w, r.key)}, which came after it"
             cycle = (self._contrary(self.ir.wr(w, r)), *path)
             return self._step(text, path, None, cycle, (*self._row(r.read), *self._wrote(w, r.key)))
         if w == START:
@@ -395,8 +419,9 @@ class _Prover:
             after = () if w == START else self.impossible(state, self.ir.ww(p, w, r.key))
             between = self.impossible(state, self.ir.rw(r, p)) if after is not None else None
             if after is not None and between is not None:
-                who = "the initial value" if w == START else f"the version of {self.names.txn(w)}"
-                text = f"{reader} did not read {who} of {key}: {self.names.txn(p)} had overwritten it"
+                what = f"the initial {key}" if w == START else self._whose(w, r.key)
+                by = f"{self.names.txn(p)}{self.names.at(self._wrote(p, r.key))}"
+                text = f"{reader} did not read {what}: {by} had overwritten it"
                 cycle = (self._contrary(self.ir.rw(r, p)), *between)
                 rows = (*self._row(r.read), *self._wrote(w, r.key), *self._wrote(p, r.key))
                 return self._step(text, (*after, *between), None, cycle, rows)
@@ -432,7 +457,8 @@ class _Prover:
             if p in (w, r.txn) or not self.counts(state, p):
                 continue
             after = self.ir.rw(r, p)
-            name = self.names.txn(p)
+            name, by = self.names.txn(p), self.names.at(self._wrote(p, r.key))
+            sure = self._sure(state, p)
             writes = (*self._wrote(w, r.key), *self._wrote(p, r.key))
             rows = (*self._row(r.read), *writes)
             if w == START:
@@ -440,8 +466,8 @@ class _Prover:
                     state,
                     after,
                     self._step(
-                        f"{reader} read the initial {key}, and {name} overwrote it: {reader} is before {name}",
-                        (took,),
+                        f"{reader} read the initial {key}, which {name} overwrote{by}, so {reader} is before {name}",
+                        (took, *sure),
                         after,
                         operations=rows,
                     ),
@@ -452,12 +478,14 @@ class _Prover:
             if not known and (path := self.impossible(state, before)) is not None:
                 overwrites = self.ir.ww(w, p, r.key)
                 contrary = (self._contrary(before), *path)
-                text = f"{name} overwrote {self.names.txn(w)}'s {key}"
+                text = f"{name} wrote {key} too{by}, and not before {self.names.txn(w)}: it overwrote that"
                 how = self._step(text, path, overwrites, contrary, writes)
                 changed |= self.add(state, overwrites, how)
                 mine = f"{reader} read {self.names.txn(w)}'s {key}"
-                text = f"{mine}, and {name} overwrote that: {reader} is before {name}"
-                changed |= self.add(state, after, self._step(text, (took, how), after, operations=rows))
+                text = f"{mine}, which {name} overwrote, so {reader} is before {name}"
+                changed |= self.add(
+                    state, after, self._step(text, (took, *sure, how), after, operations=rows)
+                )
                 continue
             known = before.target in state.out.get(before.source, {})
             known = known or self.impossible(state, self.ir.ww(w, p, r.key)) is not None
@@ -469,11 +497,13 @@ class _Prover:
         """p reaches the reader, which did not see it: p is before the writer that was read from."""
         w, took = state.taken[r.read]
         key, reader, name = self.names.key(r.key), self.names.txn(r.txn), self.names.txn(p)
-        mine = f"{reader} read {self.names.txn(w)}'s {key} and not {name}'s"
-        text = f"{mine}, though {name} is before {reader}: {name} is before {self.names.txn(w)}"
+        mine = f"{reader} read {self.names.txn(w)}'s {key} and not {name}'s{self.names.at(self._wrote(p, r.key))}"
+        text = f"{mine}, though {name} is before {reader}, so {name} is before {self.names.txn(w)}"
         edge, contrary = self.ir.ww(p, w, r.key), (self._contrary(self.ir.rw(r, p)), *way)
         rows = (*self._row(r.read), *self._wrote(w, r.key), *self._wrote(p, r.key))
-        return self.add(state, edge, self._step(text, (took, *way), edge, contrary, rows))
+        return self.add(
+            state, edge, self._step(text, (took, *self._sure(state, p), *way), edge, contrary, rows)
+        )
 
     def _reaches(self, state: _State, p: int, r: ReadFrom) -> tuple[Step, ...] | None:
         """The path of the level's kind from p to the reader, if there is one."""
@@ -506,10 +536,11 @@ class _Prover:
             name = self.names.txn(p)
             overwrites = () if w == START else self.impossible(state, self.ir.ww(p, w, r.key))
             if overwrites is not None:
-                whose = "the initial version" if w == START else f"{self.names.txn(w)}'s version"
+                whose = f"the initial {key}" if w == START else f"{self.names.txn(w)}'s {key}"
+                by = self.names.at(self._wrote(p, r.key))
                 anti = self._step(
-                    f"{reader} read {whose} of {key}, which {name} overwrote",
-                    (took, *overwrites),
+                    f"{reader} read {whose}, which {name} overwrote{by}, so {reader} is before {name}",
+                    (took, *self._sure(state, p), *overwrites),
                     self.ir.rw(r, p),
                     operations=(*self._row(r.read), *self._wrote(p, r.key)),
                 )
@@ -534,12 +565,13 @@ class _Prover:
                     if (path := self.impossible(state, contrary)) is not None:
                         one, two = self.names.txn(i), self.names.txn(j)
                         text = (
-                            f"{one} and {two} both wrote {self.names.key(key)}, so they did not overlap; "
-                            f"{two} was not first: {one} commits before {two} begins"
+                            f"{self._both(i, j, key)}, so they did not overlap; "
+                            f"{two} was not first, so {one} commits before {two} begins"
                         )
                         cycle = (self._contrary(contrary), *path)
                         rows = (*self._wrote(i, key), *self._wrote(j, key))
-                        changed |= self.add(state, edge, self._step(text, path, edge, cycle, rows))
+                        because = (*self._sure(state, i, j), *path)
+                        changed |= self.add(state, edge, self._step(text, because, edge, cycle, rows))
         return changed
 
     # --- cases
@@ -579,10 +611,14 @@ class _Prover:
             seen = self._seen(r)
             if r.read not in state.taken:
                 left = [w for w in r.candidates if (r.read, w) not in state.ruled_out]
+                reader = names.txn(r.txn)
                 yield (
-                    f"{seen}; who wrote it?",
+                    f"{seen}. From whom?",
                     [
-                        (f"from {'the initial state' if w == START else names.txn(w)}", (r.read, w))
+                        (
+                            f"{reader} read {'the initial value' if w == START else self._whose(w, r.key)}",
+                            (r.read, w),
+                        )
                         for w in left
                     ],
                 )
@@ -596,11 +632,13 @@ class _Prover:
                 before, after = self.ir.ww(p, w, r.key), self.ir.rw(r, p)
                 if any(e.target in state.out.get(e.source, {}) for e in (before, after)):
                     continue
+                x, other = names.key(r.key), names.txn(p)
+                wrote = f"{other} wrote {x} too{names.at(self._wrote(p, r.key))}"
                 yield (
-                    f"{seen} from {names.txn(w)}; {names.txn(p)} wrote {names.key(r.key)} too, but not in between:",
+                    f"{names.txn(r.txn)} read {names.txn(w)}'s {x}. {wrote}, but not in between. When?",
                     [
-                        (f"{names.txn(p)} before {names.txn(w)}", before),
-                        (f"{names.txn(p)} after {names.txn(r.txn)}", after),
+                        (f"{other} wrote {x} before {names.txn(w)}", before),
+                        (f"{other} wrote {x} after {names.txn(r.txn)} had read it", after),
                     ],
                 )
         if self.apart or self.once is not None:
@@ -613,10 +651,18 @@ class _Prover:
                         if any(e.target in state.out.get(e.source, {}) for e in (one, two)):
                             continue
                         so = ", so they did not overlap" if self.apart else ""
+                        what, first, second = names.key(key), names.txn(i), names.txn(j)
                         yield (
-                            f"{names.txn(i)} and {names.txn(j)} both wrote {names.key(key)}{so}:",
-                            [(f"{names.txn(i)} first", one), (f"{names.txn(j)} first", two)],
+                            f"{self._both(i, j, key)}{so}. Who was first?",
+                            [
+                                (f"{first} wrote {what} before {second}", one),
+                                (f"{second} wrote {what} before {first}", two),
+                            ],
                         )
+
+    def _both(self, i: int, j: int, key: int) -> str:
+        one, two = (f"{self.names.txn(w)}{self.names.at(self._wrote(w, key))}" for w in (i, j))
+        return f"{one} and {two} both wrote {self.names.key(key)}"
 
     def _assume(self, state: _State, option: _Option) -> _State:
         state = state.copy()
@@ -625,11 +671,12 @@ class _Prover:
             rows = self._row(what.read) if what.read >= 0 else ()
             for node in (what.source, what.target):
                 rows += self._wrote(node // self.ir.graph.points, what.key)
-            self.add(state, what, self._step(f"suppose {title}", (), what, operations=rows, supposed=True))
+            self.add(
+                state, what, self._step(f"suppose that {title}", (), what, operations=rows, supposed=True)
+            )
         else:
             r = self.by_read[what[0]]
-            seen = f"suppose {self.names.txn(r.txn)} read {self.names.key(r.key)}"
-            self.take(state, r, what[1], (), seen, only="case")
+            self.take(state, r, what[1], (), "", only="case")
         return state
 
     def _ends_at_once(self, state: _State, option: _Option) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 
 from boomslang.explain.core import breaks
 from boomslang.explain.counterexample import Counterexample
-from boomslang.levels import LEVELS, Level, implies
+from boomslang.levels import LEVELS, Level, find_level, implies
 from boomslang.solve.solution import Limits
 from boomslang.solve.uncommitted import interleaved
 from boomslang.trace.model import Kind
@@ -23,8 +23,9 @@ SECONDS = 0.5
 """For one question. What is not answered in time is not said to be ruled out."""
 
 
-def ruled_out(found: Counterexample, level: Level) -> list[Level]:
-    """The levels that the counterexample's core breaks, from the weakest to the strongest as they are listed."""
+def ruled_out(found: Counterexample) -> list[Level]:
+    """The levels that the counterexample's core breaks."""
+    level = find_level(found.core.level)
     if found.part is None:
         return [other for other in LEVELS if implies(other, level)]
     part = replace(found.part, modules=())
