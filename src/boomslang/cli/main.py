@@ -19,6 +19,7 @@ from boomslang.cli import (
     check,
     convert,
     exits,
+    explain,
     export,
     hunt,
     ir,
@@ -58,6 +59,7 @@ def make_parser() -> Parser:
     commands: Commands = parser.add_subparsers(metavar="COMMAND", dest="command")
     for command in (
         check,
+        explain,
         verify,
         run_command,
         hunt,

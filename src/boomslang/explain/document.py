@@ -32,25 +32,40 @@ Json = dict[str, Any]
 
 def document(verdict: Verdict) -> Json:
     """The explanation of a verdict. One that is not invalid has no anomaly, and its lists are empty."""
-    head: Json = {
-        "format": FORMAT,
+    head = undecided(verdict.level, verdict.reason)
+    head |= {
         "verdict": verdict.status,
-        "level": {
-            "name": verdict.level.name,
-            "short": verdict.level.short,
-            "title": verdict.level.title,
-            "forbids": verdict.level.forbids,
-        },
-        "reason": verdict.reason or None,
         "modules": list(verdict.modules),
         "broken_by": list(verdict.broken_by),
         "notes": list(verdict.notes),
     }
     found = verdict.counterexample
-    if found is None:
-        nothing: Json = {"anomaly": None, "minimal": None, "argument": None}
-        return {**head, **nothing, "transactions": [], "edges": [], "steps": [], "reads": []}
-    return {**head, **_Writer(found, verdict.level).document()}
+    return head if found is None else head | _Writer(found, verdict.level).document()
+
+
+def undecided(level: Level, reason: str) -> Json:
+    """The document of a level for which there is no verdict, because a limit came first."""
+    return {
+        "format": FORMAT,
+        "verdict": "unknown",
+        "level": {
+            "name": level.name,
+            "short": level.short,
+            "title": level.title,
+            "forbids": level.forbids,
+        },
+        "reason": reason or None,
+        "modules": [],
+        "broken_by": [],
+        "notes": [],
+        "anomaly": None,
+        "minimal": None,
+        "transactions": [],
+        "edges": [],
+        "steps": [],
+        "argument": None,
+        "reads": [],
+    }
 
 
 class _Writer:

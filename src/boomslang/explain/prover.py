@@ -215,6 +215,15 @@ class _Prover:
         """What would close a cycle."""
         return Step("", (), edge, supposed=True)
 
+    def _so(self, edge: Edge) -> str:
+        """What an edge says, to follow its reason: ", so T1 is before T2"; with two points, which of them."""
+        a, b = (node // self.ir.graph.points for node in (edge.source, edge.target))
+        if self.ir.graph.points == 1:
+            return f", so {self.names.txn(a)} is before {self.names.txn(b)}"
+        deeds = ("begins", "commits")
+        one, two = deeds[edge.source % 2], deeds[edge.target % 2]
+        return f", so {self.names.txn(a)} {one} before {self.names.txn(b)} {two}"
+
     def _row(self, read: int) -> tuple[int, ...]:
         """The operation of a read."""
         return (int(self.asg.read_op[read]),)
@@ -388,9 +397,9 @@ class _Prover:
         }[only]
         if w == START and only == "only":
             text = f"{seen}, the initial value, which nobody else wrote"
-        if w != START:
-            text += f", so {who} is before {self.names.txn(r.txn)}"
         edge = self.ir.wr(w, r)
+        if w != START:
+            text += self._so(edge)
         because = (*self._sure(state, r.txn), *because)
         step = self._step(text, because, edge, operations=rows, supposed=only == "case")
         state.taken[r.read] = (w, step)
@@ -466,7 +475,7 @@ class _Prover:
                     state,
                     after,
                     self._step(
-                        f"{reader} read the initial {key}, which {name} overwrote{by}, so {reader} is before {name}",
+                        f"{reader} read the initial {key}, which {name} overwrote{by}{self._so(after)}",
                         (took, *sure),
                         after,
                         operations=rows,
@@ -482,7 +491,7 @@ class _Prover:
                 how = self._step(text, path, overwrites, contrary, writes)
                 changed |= self.add(state, overwrites, how)
                 mine = f"{reader} read {self.names.txn(w)}'s {key}"
-                text = f"{mine}, which {name} overwrote, so {reader} is before {name}"
+                text = f"{mine}, which {name} overwrote{self._so(after)}"
                 changed |= self.add(
                     state, after, self._step(text, (took, *sure, how), after, operations=rows)
                 )
@@ -498,8 +507,8 @@ class _Prover:
         w, took = state.taken[r.read]
         key, reader, name = self.names.key(r.key), self.names.txn(r.txn), self.names.txn(p)
         mine = f"{reader} read {self.names.txn(w)}'s {key} and not {name}'s{self.names.at(self._wrote(p, r.key))}"
-        text = f"{mine}, though {name} is before {reader}, so {name} is before {self.names.txn(w)}"
         edge, contrary = self.ir.ww(p, w, r.key), (self._contrary(self.ir.rw(r, p)), *way)
+        text = f"{mine}, though {name} is before {reader}{self._so(edge)}"
         rows = (*self._row(r.read), *self._wrote(w, r.key), *self._wrote(p, r.key))
         return self.add(
             state, edge, self._step(text, (took, *self._sure(state, p), *way), edge, contrary, rows)
@@ -539,7 +548,7 @@ class _Prover:
                 whose = f"the initial {key}" if w == START else f"{self.names.txn(w)}'s {key}"
                 by = self.names.at(self._wrote(p, r.key))
                 anti = self._step(
-                    f"{reader} read {whose}, which {name} overwrote{by}, so {reader} is before {name}",
+                    f"{reader} read {whose}, which {name} overwrote{by}{self._so(self.ir.rw(r, p))}",
                     (took, *self._sure(state, p), *overwrites),
                     self.ir.rw(r, p),
                     operations=(*self._row(r.read), *self._wrote(p, r.key)),

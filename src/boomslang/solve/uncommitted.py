@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from pathlib import PurePath
 
 import numpy as np
 from numpy.typing import NDArray
@@ -134,8 +135,8 @@ def _counterexample(trace: Trace, level: Level, cycle: list[tuple[int, int, int]
     for number, (a, b, row) in enumerate(cycle):
         operation = trace.operation(row)
         text = (
-            f"T{trace.owner(row)} read {short(operation.key)} = {listed(operation.elements)}, "
-            f"in which T{a}'s append comes before T{b}'s"
+            f"T{trace.owner(row)} read {short(operation.key)} = {listed(operation.elements)} "
+            f"({PurePath(operation.where).name}), in which T{a}'s append comes before T{b}'s"
         )
         edge = Edge(a, b, Dependency.WW, int(trace.op_key[row]))
         steps.append(Step(text, (), edge, number + 1, operations=(row, *_appends(trace, row, a, b))))
