@@ -63,7 +63,9 @@ def test_a_story_is_short(case: Case) -> None:
 
 
 def test_every_name_of_the_field_has_a_story() -> None:
-    named = {(found.anomaly.code, found.anomaly.name) for c in BROKEN for _, found in told(c) if found.anomaly}
+    named = {
+        (found.anomaly.code, found.anomaly.name) for c in BROKEN for _, found in told(c) if found.anomaly
+    }
     codes, names = {code for code, _ in named}, {name for _, name in named}
     assert {"G0", "G1a", "G1b", "G1c", "G-single", "G-nonadjacent", "G2-item", "G2", "thin-air"} <= codes
     assert {"internal", "G-single-process", "G-single-realtime", "G1c-process"} <= codes

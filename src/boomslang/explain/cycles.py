@@ -307,7 +307,7 @@ class Graph:
                 price = cost[state] + enters
                 if target == begin and price > 2:
                     return self._way(parent, state, shown_by)
-                if price <= most + 1 and cost.get(after, price + 1) > price:
+                if price <= most and cost.get(after, price + 1) > price:
                     cost[after] = price
                     parent[after] = (state, shown_by)
                     (queue.append if enters else queue.appendleft)(after)
