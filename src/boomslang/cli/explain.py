@@ -22,6 +22,7 @@ from boomslang.cli.report import FORMAT, size
 from boomslang.cli.screen import Screen
 from boomslang.cli.story import show_story, styled
 from boomslang.cli.watch import Watch, watched
+from boomslang.errors import UsageError
 from boomslang.explain.counterexample import Counterexample
 from boomslang.explain.document import document
 from boomslang.explain.further import further
@@ -98,6 +99,8 @@ class Told:
 
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
     asked = asked_levels(arguments.level) if arguments.level else None
+    if arguments.module and arguments.all is not None:
+        raise UsageError("--all takes no modules: what one says may rest on transactions that are taken out")
     find_modules(arguments.module)  # a wrong name should not wait for the trace to be read
     try:
         told = watched(lambda watch: _told(arguments, asked, watch), quiet=arguments.quiet)

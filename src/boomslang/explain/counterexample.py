@@ -47,12 +47,14 @@ class Counterexample:
     def transactions(self) -> Iterator[str]:
         """A line for each transaction of the core, with those of its operations that matter."""
         keys = {key for _, key in self.core.reads}
+        spoken_of = set() if self.argument is None else set(self.argument.operations())
         for t in (*self.core.transactions, *self.candidates):
             view = self.trace.transaction(t)
             outcome = "" if view.outcome == Outcome.COMMITTED else f" {view.outcome.name.lower()}"
             session = "" if view.session is None else f" session {short(view.session)}"
             name = "" if view.name is None else f" transaction {short(view.name)}"
-            told = (_describe(self.trace, o, self.core, keys) for o in view.operations if o.error is None)
+            fine = [o for o in view.operations if o.error is None]
+            told = (_describe(self.trace, o, self.core, keys, o.index in spoken_of) for o in fine)
             ops = [text for text in told if text]
             if len(ops) > MOST_OPERATIONS:
                 ops = [*ops[:MOST_OPERATIONS], f"... and {len(ops) - MOST_OPERATIONS} more operations"]
@@ -116,10 +118,10 @@ def _json(x: object) -> object:
     return {"bytes": x.hex()} if isinstance(x, bytes) else x
 
 
-def _describe(trace: Trace, o: Operation, core: Core, keys: set[int]) -> str:
-    """An operation, if it has to do with the core's keys."""
+def _describe(trace: Trace, o: Operation, core: Core, keys: set[int], spoken_of: bool) -> str:
+    """An operation, if it has to do with the core's keys, or the argument speaks of it."""
     mine = {k for op, k in core.reads if op == o.index}
-    touches = any(same(o.key, trace.keys[k]) for k in keys)
+    touches = spoken_of or any(same(o.key, trace.keys[k]) for k in keys)
     value = "absent" if o.value is Absent else short(o.value)
     if o.kind == Kind.PUT and touches:
         return f"put {short(o.key)} = {value}"

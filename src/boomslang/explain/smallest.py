@@ -23,7 +23,7 @@ SMALL = 3
 """Transactions of a core, with those its reads saw, below which nobody wants less: two, and whom both read from."""
 MOST_TRIES = 16
 """Suggestions of each kind that are put to the engine."""
-LARGE = 2_000
+LARGE = 500
 """Transactions of a neighbourhood that is not put to the engine."""
 HUGE = 2_000_000
 """Reads of a trace that is not searched for short cycles."""
