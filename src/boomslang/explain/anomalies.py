@@ -128,7 +128,10 @@ def _familiar(level: Level, edges: list[Edge]) -> str:
     if Dependency.RT in kinds:
         return "stale read" if any(k in _ANTI for k in kinds) else "read from the future"
     if Dependency.SO in kinds:
-        return "session order broken"
+        # Causality is sessions and what was read, together.
+        causal = level.once is not None and level.once.longest is None and not level.once.earlier
+        reads = Dependency.WR in kinds or Dependency.PWR in kinds
+        return "causality violation" if causal and reads else "session order broken"
     if _lost_update(level, edges):
         return "lost update"
     anti = [k in _ANTI for k in kinds]

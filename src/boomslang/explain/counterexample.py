@@ -22,7 +22,7 @@ from boomslang.explain.names import Names, listed, short
 from boomslang.explain.prover import argue
 from boomslang.explain.smallest import smallest
 from boomslang.levels import Level, minimal
-from boomslang.trace.model import Flag, Kind, Operation, Outcome, Trace
+from boomslang.trace.model import ABSENT, Flag, Kind, Operation, Outcome, Trace
 from boomslang.trace.scalars import Absent, same, typed
 
 MOST_TRANSACTIONS, MOST_OPERATIONS, MOST_LINES = 30, 8, 60
@@ -248,7 +248,8 @@ def _direct(whole: ASG, made: MinimalCore) -> tuple[Argument, Anomaly] | None:
             "nobody wrote either, and a key has one initial value"
         )
         return ends(text, row, int(asg.read_op[first])), THIN_AIR
-    return ends(f"{seen_text}, and nobody wrote that", row), THIN_AIR
+    what = "which was there at first, and nobody deleted it" if pattern == ABSENT else "and nobody wrote that"
+    return ends(f"{seen_text}, {what}", row), THIN_AIR
 
 
 def _committed(asg: ASG, names: Names, txn: int) -> tuple[Step, ...]:
