@@ -1,8 +1,8 @@
 """How long does an explanation take, and is its core the smallest? Planted violations in long histories.
 
-The simulated database runs transactions concurrently and keeps its promise, but for one violation whose smallest core is
-known. *explain* is all that comes after the answer: finding the core, shrinking it, looking for a smaller one, the
-argument, its name and the story; the story and the document are made as well.
+The simulated database runs transactions concurrently and keeps its promise, but for one violation whose smallest
+core is known. *explain* is all that comes after the answer: finding the core, shrinking it, looking for a smaller
+one, the argument and its name; the story and the document are made as well.
 
     python benchmarks/explain.py --sizes 1000,10000,100000 --write
 """
@@ -17,9 +17,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from phases import MARK, page, parser, shown, table
+from phases import DOCS, MARK, parser, shown, table
+from run import machine
 from simulate import BLINDW, History, stored
 
+PAGE = DOCS / "benchmarks-explain.md"
 LIMIT = 5.0
 """Seconds that an explanation may take."""
 
@@ -84,13 +86,16 @@ def main(arguments: list[str]) -> int:
             "core found cannot do without, *smallest* how many the planted one needs. The slowest explanation took "
             f"{slowest:.2f} s."
         )
-        page(
-            "benchmarks-explain",
-            "How long an explanation takes",
-            [about],
-            table(NAMES, rows, words=4),
-            arguments,
-        )
+        command = " ".join(["python benchmarks/explain.py", *arguments])
+        head = [
+            "# How long an explanation takes",
+            "",
+            f"Measured by `{command}` on {machine()}.",
+            "",
+            about,
+            "",
+        ]
+        PAGE.write_text("\n".join([*head, *table(NAMES, rows, words=4)]) + "\n")
     print(f"{len(rows)} explanations, {wrong} not as they should be")
     return 1 if wrong else 0
 
