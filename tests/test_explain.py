@@ -153,6 +153,8 @@ def test_big_cores_are_summarised() -> None:
     lines = list(why(ring(50), "ser").lines())
     assert len(why(ring(50), "ser").core.transactions) == 50
     assert "  ... and 20 more transactions" in lines
+    short = "in short: 50 transactions of 50 sessions, 50 reads of 50 keys; they end in a cycle: "
+    assert lines[2].startswith(short) and " ... 34 more ..." in lines[2]
     assert len(lines) < 100
     assert any(line.startswith("... and ") and line.endswith(" more lines") for line in lines)
     assert sum(map(len, lines)) < 10_000

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,8 @@ from boomslang.trace.scalars import Absent, same, typed
 
 MOST_TRANSACTIONS, MOST_OPERATIONS, MOST_LINES = 30, 8, 60
 """That a story shows: transactions, operations of each of them, and lines of the argument."""
+FEW_TRANSACTIONS = 8
+"""More are summed up before they are listed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,11 +78,13 @@ class Counterexample:
             titles = [level.title for level in minimal(self.rules_out)]
             these = f"{', '.join(titles[:-1])} and {titles[-1]}" if len(titles) > 1 else titles[0]
             yield f"rules out {these}, and all that imply {'one of them' if len(titles) > 1 else 'it'}"
-        shown = list(self.transactions())
-        for line in shown[:MOST_TRANSACTIONS]:
+        inside, beside = len(self.core.transactions), len(self.candidates)
+        if inside + beside > FEW_TRANSACTIONS:
+            yield self._summary()
+        for line in islice(self.transactions(), MOST_TRANSACTIONS):
             yield f"  {line}"
-        if len(shown) > MOST_TRANSACTIONS:
-            yield f"  ... and {len(shown) - MOST_TRANSACTIONS} more transactions"
+        if inside + beside > MOST_TRANSACTIONS:
+            yield f"  ... and {inside + beside - MOST_TRANSACTIONS} more transactions"
         if self.argument is None:
             yield "Every order of these transactions was refuted, but the argument has too many cases to be told."
             return
@@ -87,6 +92,17 @@ class Counterexample:
         yield from story[:MOST_LINES]
         if len(story) > MOST_LINES:
             yield f"... and {len(story) - MOST_LINES} more lines"
+
+    def _summary(self) -> str:
+        """One line for a core that takes many."""
+        sessions = len({int(self.trace.txn_session[t]) for t in self.core.transactions})
+        keys = len({key for _, key in self.core.reads})
+        text = f"in short: {len(self.core.transactions)} transactions of {sessions} sessions"
+        text += f", {len(self.core.reads)} reads of {keys} keys"
+        if self.candidates:
+            text += f"; {len(self.candidates)} more whose writes they may have read"
+        end = None if self.argument is None else self.argument.contradiction
+        return text if end is None else f"{text}; they end in {end.text}"
 
     def to_json(self) -> dict[str, Any]:
         anomaly = self.anomaly

@@ -35,6 +35,8 @@ PATIENCE = 4_000
 """How many times to look for consequences before giving up on a readable argument."""
 SECONDS = 5.0
 """How long to look for one."""
+LONG_CYCLE = 16
+"""Edges of a cycle that is spelled out."""
 LARGE = 300
 """Transactions of a core that nobody wants to be told about step by step."""
 
@@ -286,10 +288,10 @@ class _Prover:
             assert a is not None and b is not None
             key = f"({self.names.key(step.edge.key)})" if step.edge.key >= 0 else ""
             shown.append((a, f"-{step.edge.kind.value}{key}->", b))
-        text = self.names.txn(shown[0][0])
-        for _, arrow, b in shown:
-            text += f" {arrow} {self.names.txn(b)}"
-        return text
+        links = [f" {arrow} {self.names.txn(b)}" for _, arrow, b in shown]
+        if len(links) > LONG_CYCLE:
+            links[LONG_CYCLE // 2 : -LONG_CYCLE // 2] = [f" ... {len(links) - LONG_CYCLE} more ..."]
+        return self.names.txn(shown[0][0]) + "".join(links)
 
     # --- consequences
 

@@ -21,13 +21,14 @@ from boomslang.levels.level import Level
 
 SMALL = 3
 """Transactions of a core, with those its reads saw, below which nobody wants less: two, and whom both read from."""
-MOST_TRIES = 16
+MOST_TRIES = 8
 """Suggestions of each kind that are put to the engine."""
 LARGE = 500
 """Transactions of a neighbourhood that is not put to the engine."""
 HUGE = 2_000_000
 """Reads of a trace that is not searched for short cycles."""
-SECONDS = 2.0
+SECONDS = 8.0
+"""For all of it: on a machine so slow that the numbers above do not bound it."""
 
 
 def size(made: MinimalCore) -> tuple[int, int, int]:
