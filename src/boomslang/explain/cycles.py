@@ -24,7 +24,7 @@ from boomslang.trace.model import NO_TIME, Outcome
 
 Int64 = NDArray[np.int64]
 
-MOST_PAIRS = 4_000_000
+MOST_PAIRS = 2_000_000
 """Pairs of reads and writes that are written out to be compared."""
 MOST_VISITS = 50_000
 """Nodes that are looked at for all cycles together."""

@@ -25,7 +25,7 @@ MOST_TRIES = 8
 """Suggestions of each kind that are put to the engine."""
 LARGE = 500
 """Transactions of a neighbourhood that is not put to the engine."""
-HUGE = 2_000_000
+HUGE = 1_000_000
 """Reads of a trace that is not searched for short cycles."""
 SECONDS = 8.0
 """For all of it: on a machine so slow that the numbers above do not bound it."""
