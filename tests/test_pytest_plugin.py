@@ -14,7 +14,6 @@ from boomslang.assertion import assert_isolation
 
 pytest_plugins = ["pytester"]
 
-RECORDS = importlib.util.find_spec("boomslang.record") is not None
 REPORTS = importlib.util.find_spec("boomslang.report") is not None
 LOAD = ("-p", "no:boomslang", "-p", "boomslang.pytest_plugin", "-p", "no:cacheprovider")
 """The plugin by its module, whether or not an installed Boomslang would load it."""
@@ -91,7 +90,6 @@ def test_the_fixtures_and_the_marker_are_documented(pytester: pytest.Pytester) -
     result.stdout.fnmatch_lines(["@pytest.mark.isolation_trace(initial=..., clock=...)*"])
 
 
-@pytest.mark.skipif(not RECORDS, reason="the recorder is not there")
 def test_the_tracer_records_and_what_it_recorded_is_checked(pytester: pytest.Pytester) -> None:
     result = run(
         pytester,

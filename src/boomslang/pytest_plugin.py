@@ -13,11 +13,13 @@ trace. The recorder and the report are imported when a test asks for them.
 from __future__ import annotations
 
 from functools import partial
-from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from boomslang.record import Tracer
 
 MARK = "isolation_trace"
 
@@ -31,8 +33,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture
-def isolation_tracer(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+def isolation_tracer(request: pytest.FixtureRequest, tmp_path: Path) -> Tracer:
     """Records the transactions of a test. Nothing is assumed of what the database held before, unless a marker says."""
+    from boomslang.record import Tracer
+
     options: dict[str, Any] = {"initial": "unknown"}
     for mark in reversed(list(request.node.iter_markers(MARK))):
         if mark.args:
@@ -40,7 +44,7 @@ def isolation_tracer(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
                 f"found @pytest.mark.{MARK}{mark.args!r}; expected named arguments: initial=..."
             )
         options |= mark.kwargs
-    return import_module("boomslang.record").Tracer(tmp_path / "isolation-trace", **options)
+    return Tracer(tmp_path / "isolation-trace", **options)
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,7 +57,8 @@ class Edges:
 
 
 class Known:
-    """What reads with one candidate show, one or two at a time."""
+    """What reads with one candidate show, one or two at a time; worked out when it is first asked for, as the cheapest
+    often suffices."""
 
     def __init__(self, asg: ASG) -> None:
         self.asg = asg
@@ -71,10 +73,6 @@ class Known:
         start = self.writer == INITIAL
         self.initial = (self.reader[start], self.key[start])
         """Readers of initial values, and the keys: they are before all who wrote those."""
-        self.ww = self._overwritten()
-        self.rivals, direct = self._successors()
-        self.rw = direct + self._overwrote_what_was_read()
-        self.twice = self._read_twice()
 
     def wrote(self, txn: Int64, key: Int64) -> NDArray[np.bool_]:
         """Pair by pair: did the transaction write the key?"""
@@ -85,7 +83,8 @@ class Known:
         found: NDArray[np.bool_] = self._written[at] == code
         return found
 
-    def _overwritten(self) -> Edges:
+    @cached_property
+    def ww(self) -> Edges:
         """p -> r, p wrote x, and r read x from another, w: p is before w."""
         edge, read = _joined(self.wr.target, self.reader)
         p, w, r = self.wr.source[edge], self.writer[read], self.reader[read]
@@ -93,6 +92,15 @@ class Known:
         shows[shows] = self.wrote(p[shows], self.key[read][shows])
         return Edges(p[shows], w[shows], r[shows])
 
+    @cached_property
+    def rw(self) -> Edges:
+        return self._successors[1] + self._overwrote_what_was_read()
+
+    @property
+    def rivals(self) -> Edges:
+        return self._successors[0]
+
+    @cached_property
     def _successors(self) -> tuple[Edges, Edges]:
         """Who read a version and overwrote it comes right after it. Two of those are rivals; all others who read the
         version are before the first."""
@@ -118,7 +126,8 @@ class Known:
         shows[shows] = self.wrote(p[shows], self.key[read][shows])
         return Edges.of(r[shows], p[shows])
 
-    def _read_twice(self) -> Int64:
+    @cached_property
+    def twice(self) -> Int64:
         """Who read one key from two writers."""
         order = np.lexsort((self.writer, self.key, self.reader))
         reader, key, writer = self.reader[order], self.key[order], self.writer[order]
