@@ -84,6 +84,7 @@ lint: $(VENV)/.lint
 docs: $(VENV)/.test
 	@$(BIN)/python tests/test_docs.py
 	@$(BIN)/python tests/conformance_page.py
+	@$(BIN)/python tests/test_stories.py
 
 clean:
 	rm -rf $(VENV) build bench-data .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -354,7 +354,7 @@ case(
     txn(read("x", 1), read("y")),
     txn(read("x"), read("y", 1)),
     breaks="rr prefix",
-    anomaly="G2-item",
+    anomaly="G-nonadjacent",
     why="C has A before B, D has B before A; two rw edges, and they are not adjacent, so no snapshot helps.",
 )
 case(

@@ -36,14 +36,18 @@ THREE = txn("B", append("x", 3))
 WRONG_LISTS = {
     "interleaved": (
         [1, 3, 2],
-        ("G0", "dirty write", "=> T2 read 'x' = [1, 3, 2], in which T1's appends stand between those of T0"),
+        (
+            "G0",
+            "dirty write",
+            "=> T2 read 'x' = [1, 3, 2] (operation 9), in which T1's appends stand between those of T0",
+        ),
     ),
     "half a transaction": (
         [3, 1],
         (
             "G1b",
             "intermediate read",
-            "=> T2 read 'x' = [3, 1], which lacks 2, though T0 appended it together with 1",
+            "=> T2 read 'x' = [3, 1] (operation 9), which lacks 2, though T0 appended it together with 1",
         ),
     ),
     "half, then another": (
@@ -51,28 +55,36 @@ WRONG_LISTS = {
         (
             "G1b",
             "intermediate read",
-            "=> T2 read 'x' = [1, 3], which lacks 2, though T0 appended it together with 1",
+            "=> T2 read 'x' = [1, 3] (operation 9), which lacks 2, though T0 appended it together with 1",
         ),
     ),
     "the second half": (
         [2, 3],
-        ("incompatible-order", "appends out of order", "=> T2 read 'x' = [2, 3], but T0 appended 1, then 2"),
+        (
+            "incompatible-order",
+            "appends out of order",
+            "=> T2 read 'x' = [2, 3] (operation 9), but T0 appended 1, then 2",
+        ),
     ),
     "the wrong way round": (
         [2, 1],
-        ("incompatible-order", "appends out of order", "=> T2 read 'x' = [2, 1], but T0 appended 1, then 2"),
+        (
+            "incompatible-order",
+            "appends out of order",
+            "=> T2 read 'x' = [2, 1] (operation 9), but T0 appended 1, then 2",
+        ),
     ),
     "twice": (
         [3, 1, 2, 3],
         (
             "duplicate-elements",
             "element twice",
-            "=> T2 read 'x' = [3, 1, 2, 3], with 3 twice, which was appended once",
+            "=> T2 read 'x' = [3, 1, 2, 3] (operation 9), with 3 twice, which was appended once",
         ),
     ),
     "from nowhere": (
         [3, 9],
-        ("thin-air", "read from nowhere", "=> T2 read 'x' = [3, 9], and nobody appended 9"),
+        ("thin-air", "read from nowhere", "=> T2 read 'x' = [3, 9] (operation 9), and nobody appended 9"),
     ),
 }
 
@@ -108,7 +120,10 @@ def test_an_aborted_append_was_read_in_the_middle() -> None:
     aborted = txn("A", append("x", 1), outcome="aborted")
     trace = history(aborted, THREE, txn("C", list_("x", [1, 3])))
     code, _, story = told(trace)
-    assert (code, story) == ("G1a", "=> T2 read 'x' = [1, 3], part of which T0 wrote, and T0 aborted")
+    assert (code, story) == (
+        "G1a",
+        "=> T2 read 'x' = [1, 3] (operation 8), part of which T0 wrote, and T0 aborted",
+    )
     assert broken_for_all_that_look(trace)
 
 

@@ -444,7 +444,7 @@ def test_expressions_are_told_word_for_word() -> None:
     assert verdict.broken_by == ("monotonic-reads",) and verdict.counterexample is not None
     assert verdict.counterexample.core.transactions == (1, 2) and verdict.counterexample.minimal
     lines = list(verdict.counterexample.lines())
-    assert "- monotonic-reads: not (T0 -wr('x')-> T1 and T_init -wr('x')-> T2)" in lines
+    assert "1. monotonic-reads: not (T0 -wr('x')-> T1 and T_init -wr('x')-> T2)" in lines
     assert lines[-1] == "=> no order of these transactions is read committed and keeps monotonic-reads"
 
 

@@ -10,6 +10,7 @@ A trace goes in (what clients sent and got back), a verdict with a certificate c
     <ser: valid>
 """
 
+from boomslang.assertion import assert_isolation
 from boomslang.check import Checker, check
 from boomslang.errors import UsageError
 from boomslang.levels import LEVELS, Level
@@ -31,6 +32,7 @@ __all__ = [
     "Tracer",
     "UsageError",
     "Verdict",
+    "assert_isolation",
     "check",
     "module",
     "read_trace",

@@ -2,6 +2,7 @@
 
 main.py      the parser, and what becomes of errors
 check.py     boomslang check, with report.py (what it says) and certificates.py (what it writes)
+explain.py   boomslang explain, with story.py (the argument in colours)
 verify.py    boomslang verify
 stats.py     boomslang stats
 cat.py       boomslang cat

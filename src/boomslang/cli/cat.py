@@ -20,8 +20,9 @@ from boomslang.cli.loading import TRACE, add_format, load
 from boomslang.cli.screen import Part, Screen
 from boomslang.cli.watch import watched
 from boomslang.errors import UsageError
+from boomslang.explain.deeds import deed
 from boomslang.explain.names import short
-from boomslang.trace import Absent, Kind, Operation, Outcome, Scalar, Scalars, Trace, Transaction, Unbounded
+from boomslang.trace import Kind, Operation, Outcome, Scalar, Scalars, Trace, Transaction
 from boomslang.trace.writer import lines_of
 
 if TYPE_CHECKING:
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 
 LIMIT = 50
 """Transactions that are shown to a person who does not say how many."""
-ITEMS = 20
-"""Items of one scan, or elements of one list, that are shown."""
 _STYLE = {Outcome.COMMITTED: "green", Outcome.ABORTED: "red", Outcome.UNKNOWN: "yellow"}
 
 Mask = NDArray[np.bool_]
@@ -216,7 +215,7 @@ def _shown(time: int | None) -> str:
 
 
 def _operation(o: Operation) -> Iterator[Part]:
-    yield _deed(o)
+    yield deed(o)
     if o.error is not None:
         yield (f"  failed: {short(o.error)}", "red")
     if o.invoke is not None or o.return_ is not None:
@@ -224,48 +223,6 @@ def _operation(o: Operation) -> Iterator[Part]:
     if o.ctx is not None:
         yield (f"  ctx {json.dumps(o.ctx, ensure_ascii=False)}", "dim")
     yield (f"  {o.where}", "dim")
-
-
-def _deed(o: Operation) -> str:
-    """What was done, and what came of it."""
-    key = "" if o.key is Absent else f" {short(o.key)}"
-    value = "" if o.value is Absent else short(o.value)
-    came = o.error is None
-    match o.kind:
-        case Kind.PUT:
-            return f"put{key} = {value}" if value else f"put{key}"
-        case Kind.APPEND:
-            return f"append{key} + {value}" if value else f"append{key}"
-        case Kind.GET:
-            return f"get{key}" + (f" -> {value or 'absent'}" if came or value else "")
-        case Kind.DELETE:
-            return f"delete{key}" + ("" if o.found is None else " -> found" if o.found else " -> nothing")
-        case Kind.LIST:
-            return f"list{key}" + (
-                f" -> [{_several(list(map(short, o.elements)))}]" if came or o.elements else ""
-            )
-        case Kind.SCAN:
-            pairs = [f"{short(k)} = {short(v)}" for k, v in o.items]
-            return f"scan {_range(o)}" + (f" -> {_several(pairs) or 'nothing'}" if came or pairs else "")
-        case Kind.ITERATOR:
-            return f"iterator {o.iterator} over {_range(o)}"
-        case Kind.NEXT:
-            of = f" of iterator {o.iterator}" if o.iterator >= 0 else ""
-            result = " -> end" if o.end else f" ->{key} = {value}" if key and value else ""
-            return f"next{of}{result}"
-        case _:
-            return o.kind.name.lower()
-
-
-def _range(o: Operation) -> str:
-    if o.lo is Unbounded and o.hi is Unbounded:
-        return "everything"
-    return f"[{'...' if o.lo is Unbounded else short(o.lo)}, {'...' if o.hi is Unbounded else short(o.hi)})"
-
-
-def _several(texts: list[str]) -> str:
-    left = len(texts) - ITEMS
-    return ", ".join(texts[:ITEMS]) + (f", ... and {left:,} more" if left > 0 else "")
 
 
 def _print_json(trace: Trace, chosen: list[int], screen: Screen) -> None:

@@ -12,10 +12,11 @@ from boomslang.check import Checker, Progress
 from boomslang.cli import solving
 from boomslang.cli.certificates import Certificates
 from boomslang.cli.loading import TRACE, add_format, free_ctrl_c, load
-from boomslang.cli.report import Answer, Report, show, to_json
+from boomslang.cli.report import Answer, Report, explanation, show, to_json
 from boomslang.cli.screen import Screen
 from boomslang.cli.watch import Watch, watched
 from boomslang.errors import UsageError
+from boomslang.explain.outputs import OUTPUTS
 from boomslang.levels import LEVELS, Level, find_level
 from boomslang.modules import find_modules
 from boomslang.trace import LimitReached, Trace
@@ -46,14 +47,7 @@ def add(commands: Commands) -> None:
         metavar="LEVEL",
         help="an isolation level (see `boomslang levels`); several: ser,si,rc; or: strongest",
     )
-    add_argument(
-        "--module",
-        action="append",
-        default=[],
-        metavar="MODULE",
-        help="what else is known or asked for: a module's name (see `boomslang modules`) or a Python file, which "
-        "is run; parameters after a colon: bounded-staleness:time=100; may be given several times",
-    )
+    add_module(parser)
     add_argument(
         "--certificate",
         metavar="FILE",
@@ -61,14 +55,46 @@ def add(commands: Commands) -> None:
         "with the level's short name before the suffix: proof.json becomes proof.ser.json",
     )
     add_format(parser)
-    add_argument("--timeout", type=_positive, metavar="S", help="give up after S seconds, reading included")
-    add_argument("--memory", type=_positive, metavar="MB", help="give up beyond MB megabytes of memory")
+    add_limits(parser)
     solving.add(parser)
     add_argument("--stats", action="store_true", help="show where the time went, and the solver's counters")
-    how = parser.add_mutually_exclusive_group()
-    how.add_argument("--json", action="store_true", help="print JSON (see docs/how-it-works.md)")
-    how.add_argument("--quiet", "-q", action="store_true", help="print nothing but errors and warnings")
+    add_output(parser)
     parser.set_defaults(run=run)
+
+
+def add_module(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--module",
+        action="append",
+        default=[],
+        metavar="MODULE",
+        help="what else is known or asked for: a module's name (see `boomslang modules`) or a Python file, which "
+        "is run; parameters after a colon: bounded-staleness:time=100; may be given several times",
+    )
+
+
+def add_limits(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--timeout", type=_positive, metavar="S", help="give up after S seconds, reading included"
+    )
+    parser.add_argument(
+        "--memory", type=_positive, metavar="MB", help="give up beyond MB megabytes of memory"
+    )
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """The options that say for whom the answer is."""
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument(
+        "--output",
+        choices=("text", "json", *OUTPUTS),
+        default="text",
+        help="for people (text), or for programs: JSON (see docs/how-it-works.md), Graphviz, SARIF 2.1.0, JUnit XML",
+    )
+    how.add_argument(
+        "--json", dest="output", action="store_const", const="json", help="same as --output json"
+    )
+    how.add_argument("--quiet", "-q", action="store_true", help="print nothing but errors and warnings")
 
 
 def _positive(text: str) -> float:
@@ -91,13 +117,17 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         certificates.prepare(level)
     if arguments.solver == "z3" or arguments.encoding is not None:
         free_ctrl_c()
-    report = watched(lambda watch: _answers(arguments, asked, watch), quiet=arguments.quiet)
+    report = watched(lambda watch: answers(arguments, asked, watch), quiet=arguments.quiet)
     for warning in report.trace.warnings if report.trace is not None else ():
         screen.warning(warning)
     for answer in report.answers:
         certificates.write(answer)
-    if arguments.json:
+    if arguments.output == "json":
         screen.document(to_json(report))
+    elif arguments.output in OUTPUTS:
+        screen.text(
+            OUTPUTS[arguments.output](report.path, [explanation(answer) for answer in report.answers])
+        )
     else:
         show(report, screen, stats=arguments.stats)
     certificates.complain(screen)
@@ -118,7 +148,7 @@ def asked_levels(words: list[str]) -> list[Level] | None:
     return list({level.name: level for level in map(find_level, names)}.values())
 
 
-def _answers(arguments: argparse.Namespace, asked: list[Level] | None, watch: Watch) -> Report:
+def answers(arguments: argparse.Namespace, asked: list[Level] | None, watch: Watch) -> Report:
     start = time.monotonic()
     deadline = None if arguments.timeout is None else start + arguments.timeout
     report = Report(arguments.trace, strongest=asked is None)
@@ -128,7 +158,7 @@ def _answers(arguments: argparse.Namespace, asked: list[Level] | None, watch: Wa
         )
         report.load_seconds = time.monotonic() - start
         watch.begin("analysing")
-        checker = _WatchedChecker(report.trace, arguments, deadline, watch)
+        checker = WatchedChecker(report.trace, arguments, deadline, watch)
         if asked is None:
             verdicts = list(checker.strongest().values())
             decided = {verdict.level.name for verdict in verdicts}
@@ -147,7 +177,7 @@ def _answers(arguments: argparse.Namespace, asked: list[Level] | None, watch: Wa
     return report
 
 
-class _WatchedChecker(Checker):
+class WatchedChecker(Checker):
     """A checker whose time is for all its levels together, and that says what it is doing."""
 
     def __init__(

@@ -20,6 +20,7 @@ from boomslang.cli import (
     convert,
     db,
     exits,
+    explain,
     export,
     hunt,
     ir,
@@ -59,6 +60,7 @@ def make_parser() -> Parser:
     commands: Commands = parser.add_subparsers(metavar="COMMAND", dest="command")
     for command in (
         check,
+        explain,
         verify,
         run_command,
         hunt,

@@ -16,7 +16,9 @@ import numpy as np
 import boomslang
 from boomslang.cli import exits
 from boomslang.cli.screen import Part, Screen
+from boomslang.cli.story import show_story
 from boomslang.explain.counterexample import Counterexample
+from boomslang.explain.document import document, undecided
 from boomslang.levels import Level, maximal, minimal
 from boomslang.trace import Outcome, Trace
 from boomslang.verdict import INVALID, UNKNOWN, VALID, Verdict
@@ -81,7 +83,7 @@ class Report:
 
 def show(report: Report, screen: Screen, *, stats: bool) -> None:
     """The answers in a few lines."""
-    screen.line((report.path, "bold"), ": ", "not read" if report.trace is None else _size(report.trace))
+    screen.line((report.path, "bold"), ": ", "not read" if report.trace is None else size(report.trace))
     screen.line()
     if report.strongest:
         _show_strongest(report, screen)
@@ -113,7 +115,7 @@ def _verdict(answer: Answer) -> Iterator[Part]:
         yield f"  {reason}"
 
 
-def _size(trace: Trace) -> str:
+def size(trace: Trace) -> str:
     odd = [
         f"{count:,} {word}"
         for outcome, word in ((Outcome.ABORTED, "aborted"), (Outcome.UNKNOWN, "of unknown outcome"))
@@ -185,10 +187,7 @@ def _show_reasons(report: Report, screen: Screen) -> None:
         screen.line()
         titles = [_asked(answer) for answer in answers]
         screen.line((f"Why it is not {' and not '.join(titles)}:", "bold"))
-        for line in lines:
-            text = line.lstrip()
-            style = "bold" if text.startswith("=>") else ""
-            screen.line((text, style), indent=2 + len(line) - len(text))
+        show_story(lines, screen)
         if not all(a.counterexample is not None and a.counterexample.minimal for a in answers):
             screen.line(("(Time ran out before every part had been tried: fewer may do.)", "dim"), indent=2)
 
@@ -244,7 +243,13 @@ def _answer_json(answer: Answer) -> dict[str, Any]:
         "stats": {},
     }
     told |= nothing if answer.verdict is None else answer.verdict.to_json()
+    told["explanation"] = None if answer.counterexample is None else explanation(answer)
     return {**told, "certificate": None if answer.certificate is None else str(answer.certificate)}
+
+
+def explanation(answer: Answer) -> dict[str, Any]:
+    """The answer as the document of explain/document.py."""
+    return undecided(answer.level, answer.reason) if answer.verdict is None else document(answer.verdict)
 
 
 def _trace_json(trace: Trace) -> dict[str, Any]:

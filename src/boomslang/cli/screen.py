@@ -66,6 +66,10 @@ class Screen:
         """An answer for programs: JSON in ASCII, so that it holds nothing a terminal could obey."""
         self._write(sys.stdout, json.dumps(data, indent=2) + "\n")
 
+    def text(self, text: str) -> None:
+        """An answer for programs in a format of its own, line by line: what a terminal could obey is spelled out."""
+        self._write(sys.stdout, "\n".join(escape(line) for line in text.split("\n")))
+
     def json_line(self, text: str) -> None:
         """A line of JSON Lines as it is, but in ASCII: what is not can only stand in a string, so it can be spelled
         out."""

@@ -52,12 +52,13 @@ _MEANING = {
     "G1c": "a cycle of reads from one another and overwrites",
     "G-single": "a cycle with exactly one anti-dependency: somebody saw a state that never was",
     "lost-update": "two transactions read the same version of a key and both overwrote it",
+    "G-nonadjacent": "a cycle with several anti-dependencies, no two of them in a row",
     "G2-item": "a cycle with several anti-dependencies",
     "G2": "a cycle with an anti-dependency on a range",
 }
 
 
-_RANK = ("G0", "G1c", "G-single", "lost-update", "G2-item", "G2")
+_RANK = ("G0", "G1c", "G-single", "lost-update", "G-nonadjacent", "G2-item", "G2")
 """From what the weakest levels forbid to what only the strongest do."""
 
 
@@ -94,6 +95,8 @@ def name_cycle(level: Level, cycle: tuple[Step, ...]) -> Anomaly:
         code = "lost-update"
     elif anti == 1:
         code = "G-single"
+    elif not any(a in _ANTI and b in _ANTI for a, b in zip(kinds, [*kinds[1:], kinds[0]], strict=True)):
+        code = "G-nonadjacent"
     else:
         code = "G2" if Dependency.PRW in kinds else "G2-item"
     meaning = _MEANING[code]
@@ -125,7 +128,10 @@ def _familiar(level: Level, edges: list[Edge]) -> str:
     if Dependency.RT in kinds:
         return "stale read" if any(k in _ANTI for k in kinds) else "read from the future"
     if Dependency.SO in kinds:
-        return "session order broken"
+        # Causality is sessions and what was read, together.
+        causal = level.once is not None and level.once.longest is None and not level.once.earlier
+        reads = Dependency.WR in kinds or Dependency.PWR in kinds
+        return "causality violation" if causal and reads else "session order broken"
     if _lost_update(level, edges):
         return "lost update"
     anti = [k in _ANTI for k in kinds]
@@ -134,6 +140,8 @@ def _familiar(level: Level, edges: list[Edge]) -> str:
         return "circular information flow" if reads else "dirty write"
     if any(k in _PREDICATE for k in kinds) and sum(anti) > 1:
         return "phantom write skew" if len(txns) == 2 else "phantom"
+    if sum(anti) == 1 and len(edges) == 2 and edges[0].key == edges[1].key:
+        return "phantom" if any(k in _PREDICATE for k in kinds) else "non-repeatable read"
     if level.once is not None and sum(anti) == 1:
         if level.once.earlier:
             return "non-monotonic read"
@@ -142,8 +150,6 @@ def _familiar(level: Level, edges: list[Edge]) -> str:
         if Dependency.WW not in level.once.kinds:
             return "causality violation" if len(edges) > 2 else "fractured read"
     if sum(anti) == 1:
-        if len(edges) == 2 and edges[0].key == edges[1].key:
-            return "non-repeatable read"
         return "phantom" if any(k in _PREDICATE for k in kinds) else "read skew"
     if len(txns) == 2 and all(anti):
         return "write skew"

@@ -6,11 +6,17 @@ question whose cases all end in one. prover.py finds it; here it is shown.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from boomslang.ir.expression import Edge
+
+_TRANSACTION = re.compile(r"\bT\d+\b")
+_WHERE = re.compile(r" \((?:operation |[^()]*:)\d+\)")
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,6 +29,10 @@ class Step:
     number: int = 0
     cycle: tuple[Step, ...] = ()
     """Of what was derived because the contrary is impossible: the cycle that there would be."""
+    operations: tuple[int, ...] = ()
+    """The operations that it speaks of, as rows of the trace."""
+    supposed: bool = False
+    """It does not have to hold: a case, or the contrary of what was derived."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +42,8 @@ class Contradiction:
     text: str
     cycle: tuple[Step, ...] = ()
     because: tuple[Step, ...] = ()
+    operations: tuple[int, ...] = ()
+    """The operations that its text speaks of, as rows of the trace."""
 
     def cycles(self) -> Iterator[tuple[Step, ...]]:
         """The cycle; or, where nobody is left who can have written a value, the cycle for each candidate."""
@@ -73,17 +85,77 @@ class Argument:
         for _, case in self.cases:
             yield from case.cycles()
 
-    def lines(self, indent: str = "") -> Iterator[str]:
-        """The argument as text."""
+    def operations(self) -> Iterator[int]:
+        """All operations that it speaks of, as rows of the trace."""
+        for part in (*self.steps, *(() if self.contradiction is None else (self.contradiction,))):
+            yield from part.operations
+        for _, case in self.cases:
+            yield from case.operations()
+
+    def lines(self) -> Iterator[str]:
+        """The argument as text: steps are numbered, and say from which others they follow."""
+        yield from self._lines("", {})
+
+    def _lines(self, indent: str, numbers: dict[int, int]) -> Iterator[str]:
         for step in self.steps:
-            yield f"{indent}- {step.text}"
+            number = numbers.setdefault(id(step), len(numbers) + 1)
+            rests_on = sorted({numbers[id(s)] for s in step.because if id(s) in numbers})
+            yield f"{indent}{number}. {step.text}{_from(rests_on)}"
         if self.contradiction is not None:
             yield f"{indent}=> {self.contradiction.text}"
-        if self.cases:
-            yield f"{indent}{self.question}"
-        for title, case in self.cases:
-            yield f"{indent}* {title}:"
-            yield from case.lines(indent + "    ")
+        if not self.cases:
+            return
+        yield f"{indent}{self.question}"
+        told: set[str] = set()
+        for n, (title, case) in enumerate(self.cases):
+            head = f"{indent}* {'or' if n else 'either'} {title}"
+            form = case._form(title)
+            if form in told:
+                end = f": {case.contradiction.text}" if case.contradiction is not None else ""
+                yield f"{head}; then, in the same way{end}"
+                continue
+            told.add(form)
+            yield f"{head}; then"
+            yield from case._lines(indent + "    ", numbers)
+        how_many = "both" if len(self.cases) == 2 else f"all {len(self.cases)}"
+        where = "a cycle" if all(case._ends_in_cycles() for _, case in self.cases) else "a contradiction"
+        yield f"{indent}=> {how_many} end in {where}"
+
+    def _form(self, title: str) -> str:
+        """What the argument of a case says, whoever it speaks of: two of the same form differ in names only."""
+        text = _WHERE.sub("", f"{title}\n{self._alone}")
+        names: dict[str, str] = {}
+        return _TRANSACTION.sub(lambda match: names.setdefault(match[0], f"#{len(names)}"), text)
+
+    @cached_property
+    def _alone(self) -> str:
+        return "\n".join(self._lines("", {}))
+
+    def _ends_in_cycles(self) -> bool:
+        ends = self.contradiction is None or bool(self.contradiction.cycle)
+        return ends and all(case._ends_in_cycles() for _, case in self.cases)
+
+    def hoisted(self) -> Argument:
+        """The same, but what several cases rest on is said once, before them."""
+        if not self.cases:
+            return self
+        steps_of = [{id(step): step for step in case._all_steps()} for _, case in self.cases]
+        shared = [step for steps in steps_of for step in steps.values()]
+        counted = Counter(id(step) for step in shared)
+        several = {id(step): step for step in shared if counted[id(step)] > 1}
+        first = sorted((*self.steps, *several.values()), key=lambda step: step.number)
+        cases = tuple((title, case._without(set(several)).hoisted()) for title, case in self.cases)
+        return Argument(tuple(first), None, self.question, cases)
+
+    def _all_steps(self) -> Iterator[Step]:
+        yield from self.steps
+        for _, case in self.cases:
+            yield from case._all_steps()
+
+    def _without(self, gone: set[int]) -> Argument:
+        steps = tuple(step for step in self.steps if id(step) not in gone)
+        cases = tuple((title, case._without(gone)) for title, case in self.cases)
+        return Argument(steps, self.contradiction, self.question, cases)
 
     def to_json(self) -> dict[str, Any]:
         data: dict[str, Any] = {"steps": [_step_json(s) for s in self.steps]}
@@ -97,7 +169,11 @@ class Argument:
 
 
 def _step_json(step: Step) -> dict[str, Any]:
-    data: dict[str, Any] = {"text": step.text}
+    data: dict[str, Any] = {"text": step.text, "operations": list(step.operations)}
     if step.edge is not None:
         data["kind"] = step.edge.kind.value
     return data
+
+
+def _from(numbers: list[int]) -> str:
+    return f" [from {', '.join(map(str, numbers))}]" if numbers else ""

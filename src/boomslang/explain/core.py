@@ -43,6 +43,17 @@ class Parts:
     internal: Int64
 
     @staticmethod
+    def all_of(asg: ASG, transactions: Int64) -> Parts:
+        """These transactions, with all that they read."""
+        inside = np.zeros(asg.transactions, bool)
+        inside[transactions] = True
+        return Parts(
+            np.flatnonzero(inside),
+            np.flatnonzero(inside[asg.read_txn]),
+            np.flatnonzero(inside[asg.internal[0]]),
+        )
+
+    @staticmethod
     def of(transactions: list[int], reads: list[int], internal: list[int]) -> Parts:
         return Parts(*(np.array(sorted(set(x)), np.int64) for x in (transactions, reads, internal)))
 
@@ -121,17 +132,19 @@ def refuted(asg: ASG, level: Level, parts: Parts, limits: Limits | None = None) 
     internal = parts.internal[kept[asg.internal[0][parts.internal]]]
     reads = parts.reads[kept[reader]]
     narrow = Parts(old[kept[old]], reads[used.reads], internal[used.internal])
-    if asg.modules and not _stands(asg, level, narrow, limits):
+    part = asg.restrict(narrow.transactions, narrow.reads, narrow.internal) if asg.modules else part
+    if asg.modules and not breaks(part, level, limits):
         # What a module said of these may rest on others, which the refutation did not need to name.
         return Parts(parts.transactions, reads, internal)
     return narrow
 
 
-def _stands(asg: ASG, level: Level, parts: Parts, limits: Limits | None) -> bool:
-    """Do these parts alone break the level?"""
-    part = asg.restrict(parts.transactions, parts.reads, parts.internal)
+def breaks(part: ASG, level: Level, limits: Limits | None = None) -> bool:
+    """Does this part alone break the level?"""
+    if first_broken(part) is not None:
+        return True
     found = _solved(part, level, limits)
-    return first_broken(part) is not None or (found is not None and found.status == "invalid")
+    return found is not None and found.status == "invalid"
 
 
 def _solved(part: ASG, level: Level, limits: Limits | None) -> Solution | None:
@@ -144,7 +157,7 @@ def _solved(part: ASG, level: Level, limits: Limits | None) -> Solution | None:
         return None
 
 
-def _neighbours(asg: ASG, parts: Parts) -> Parts:
+def neighbours(asg: ASG, parts: Parts) -> Parts:
     """These parts, and all transactions that share a session or a key with one of them."""
     reader, session = asg.read_txn, asg.trace.txn_session[asg.txn_of]
     inside = np.zeros(asg.transactions, bool)
@@ -153,8 +166,7 @@ def _neighbours(asg: ASG, parts: Parts) -> Parts:
     keys[asg.read_key[inside[reader]]] = keys[asg.write_key[inside[asg.write_txn]]] = True
     inside |= (session >= 0) & np.isin(session, session[inside])
     inside[reader[keys[asg.read_key]]] = inside[asg.write_txn[keys[asg.write_key]]] = True
-    reads, internal = inside[reader], inside[asg.internal[0]]
-    return Parts(np.flatnonzero(inside), np.flatnonzero(reads), np.flatnonzero(internal))
+    return Parts.all_of(asg, np.flatnonzero(inside))
 
 
 def shrink(asg: ASG, level: Level, found: Parts, seconds: float | None = None) -> MinimalCore:
@@ -164,23 +176,40 @@ def shrink(asg: ASG, level: Level, found: Parts, seconds: float | None = None) -
     if stop is not None and len(parts.transactions) > LARGE:
         # Refuting a large core again can take as long as the first time; with a limit, do not start.
         return MinimalCore(_core(small, level, parts), small, False)
-    used = refuted(small, level, parts)
-    if used is None and asg.modules:
-        small, parts = _part(asg, complete(asg, _neighbours(asg, found)))
-        used = refuted(small, level, parts)
-    if used is None:
+    made = _shrunk(small, level, parts, stop)
+    if made is None and asg.modules:
+        small, parts = _part(asg, complete(asg, neighbours(asg, found)))
+        made = _shrunk(small, level, parts, stop)
+    if made is None:
         # The proof's account of itself was incomplete. The answer stands all the same; begin with everything.
         small, parts = _part(asg, _everything(asg))
-        used = refuted(small, level, parts)
-    if used is None and asg.modules:
+        made = _shrunk(small, level, parts, stop)
+    if made is None and asg.modules:
         # A module that says less of a part than of the whole: then only the whole will do.
         return MinimalCore(_core(small, level, parts), small, False)
-    if used is None:
+    if made is None:
         raise AssertionError("what the engine refuted is not refuted again")
+    return made
+
+
+def shrink_if_refuted(asg: ASG, level: Level, parts: Parts, stop: float | None = None) -> MinimalCore | None:
+    """A minimal core within these parts, if they break the level."""
+    small, inside = _part(asg, complete(asg, parts))
+    return _shrunk(small, level, inside, stop)
+
+
+def _shrunk(small: ASG, level: Level, parts: Parts, stop: float | None) -> MinimalCore | None:
+    used = refuted(small, level, parts)
+    if used is None:
+        return None
     parts, tried_transactions = _drop(small, level, used, _transactions, _without_transactions, stop)
     parts, tried_reads = _drop(small, level, parts, _reads, _without_reads, stop)
     rest = small.restrict(parts.transactions, parts.reads, parts.internal)
     return MinimalCore(_core(small, level, parts), rest, tried_transactions and tried_reads)
+
+
+def _left(stop: float) -> Limits:
+    return Limits(seconds=max(0.05, stop - time.monotonic()))
 
 
 def _part(asg: ASG, whole: Parts) -> tuple[ASG, Parts]:
@@ -215,7 +244,7 @@ def _drop(
             return parts, False
         block = max(1, min(block, len(rest)))
         # A question that is not answered in time is not answered with yes, and the next look at the clock ends this.
-        limits = None if stop is None else Limits(seconds=max(0.05, stop - time.monotonic()))
+        limits = None if stop is None else _left(stop)
         if (used := refuted(asg, level, without(parts, set(rest[:block])), limits)) is not None:
             parts = used
             block *= 2

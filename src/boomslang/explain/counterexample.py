@@ -6,6 +6,8 @@ import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -13,15 +15,21 @@ import numpy as np
 from boomslang.asg.graph import ASG, IMPOSSIBLE, OUT
 from boomslang.certify.certificate import Core
 from boomslang.explain.anomalies import FUTURE, G1A, G1B, INTERNAL, THIN_AIR, Anomaly, name_anomaly
-from boomslang.explain.argument import Argument, Contradiction
+from boomslang.explain.argument import Argument, Contradiction, Step
 from boomslang.explain.core import MinimalCore, Parts, shrink
 from boomslang.explain.lists import impossible
 from boomslang.explain.modules import what_modules_said
 from boomslang.explain.names import Names, listed, short
 from boomslang.explain.prover import argue
-from boomslang.levels.level import Level
-from boomslang.trace.model import Kind, Operation, Outcome, Trace
+from boomslang.explain.smallest import smallest
+from boomslang.levels import Level, minimal
+from boomslang.trace.model import ABSENT, Flag, Kind, Operation, Outcome, Trace
 from boomslang.trace.scalars import Absent, same, typed
+
+MOST_TRANSACTIONS, MOST_OPERATIONS, MOST_LINES = 30, 8, 60
+"""That a story shows: transactions, operations of each of them, and lines of the argument."""
+FEW_TRANSACTIONS = 8
+"""More are summed up before they are listed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,34 +44,65 @@ class Counterexample:
     minimal: bool
     candidates: tuple[int, ...] = ()
     """Transactions outside the core that the core's reads may have seen; the argument may mention them."""
+    part: ASG | None = None
+    """The core and those, in whose numbers the edges of the argument are; None: they are in the trace's."""
 
     def transactions(self) -> Iterator[str]:
         """A line for each transaction of the core, with those of its operations that matter."""
         keys = {key for _, key in self.core.reads}
+        spoken_of = set() if self.argument is None else set(self.argument.operations())
         for t in (*self.core.transactions, *self.candidates):
             view = self.trace.transaction(t)
             outcome = "" if view.outcome == Outcome.COMMITTED else f" {view.outcome.name.lower()}"
             session = "" if view.session is None else f" session {short(view.session)}"
             name = "" if view.name is None else f" transaction {short(view.name)}"
-            ops = [_describe(self.trace, o, self.core, keys) for o in view.operations if o.error is None]
-            yield f"T{t}:{session}{name}{outcome} ({view.where}): " + "; ".join(o for o in ops if o)
+            fine = [o for o in view.operations if o.error is None]
+            told = (_describe(self.trace, o, self.core, keys, o.index in spoken_of) for o in fine)
+            ops = [text for text in told if text]
+            if len(ops) > MOST_OPERATIONS:
+                ops = [*ops[:MOST_OPERATIONS], f"... and {len(ops) - MOST_OPERATIONS} more operations"]
+            yield f"T{t}:{session}{name}{outcome} ({view.where}): " + "; ".join(ops)
+
+    @cached_property
+    def rules_out(self) -> list[Level]:
+        """The levels that the core alone breaks."""
+        from boomslang.explain.ruled_out import ruled_out
+
+        return ruled_out(self)
 
     def lines(self) -> Iterator[str]:
         """The whole story."""
         if self.anomaly is not None:
             yield f"{self.anomaly.code} ({self.anomaly.name}): {self.anomaly.meaning}"
-        shown = list(self.transactions())
-        for line in shown[:30]:
+        if self.rules_out:
+            titles = [level.title for level in minimal(self.rules_out)]
+            these = f"{', '.join(titles[:-1])} and {titles[-1]}" if len(titles) > 1 else titles[0]
+            yield f"rules out {these}, and all that imply {'one of them' if len(titles) > 1 else 'it'}"
+        inside, beside = len(self.core.transactions), len(self.candidates)
+        if inside + beside > FEW_TRANSACTIONS:
+            yield self._summary()
+        for line in islice(self.transactions(), MOST_TRANSACTIONS):
             yield f"  {line}"
-        if len(shown) > 30:
-            yield f"  ... and {len(shown) - 30} more transactions"
+        if inside + beside > MOST_TRANSACTIONS:
+            yield f"  ... and {inside + beside - MOST_TRANSACTIONS} more transactions"
         if self.argument is None:
             yield "Every order of these transactions was refuted, but the argument has too many cases to be told."
             return
         story = list(self.argument.lines())
-        yield from story[:60]
-        if len(story) > 60:
-            yield f"... and {len(story) - 60} more lines"
+        yield from story[:MOST_LINES]
+        if len(story) > MOST_LINES:
+            yield f"... and {len(story) - MOST_LINES} more lines"
+
+    def _summary(self) -> str:
+        """One line for a core that takes many."""
+        sessions = len({int(self.trace.txn_session[t]) for t in self.core.transactions})
+        keys = len({key for _, key in self.core.reads})
+        text = f"in short: {len(self.core.transactions)} transactions of {sessions} sessions"
+        text += f", {len(self.core.reads)} reads of {keys} keys"
+        if self.candidates:
+            text += f"; {len(self.candidates)} more whose writes they may have read"
+        end = None if self.argument is None else self.argument.contradiction
+        return text if end is None else f"{text}; they end in {end.text}"
 
     def to_json(self) -> dict[str, Any]:
         anomaly = self.anomaly
@@ -95,10 +134,10 @@ def _json(x: object) -> object:
     return {"bytes": x.hex()} if isinstance(x, bytes) else x
 
 
-def _describe(trace: Trace, o: Operation, core: Core, keys: set[int]) -> str:
-    """An operation, if it has to do with the core's keys."""
+def _describe(trace: Trace, o: Operation, core: Core, keys: set[int], spoken_of: bool) -> str:
+    """An operation, if it has to do with the core's keys, or the argument speaks of it."""
     mine = {k for op, k in core.reads if op == o.index}
-    touches = any(same(o.key, trace.keys[k]) for k in keys)
+    touches = spoken_of or any(same(o.key, trace.keys[k]) for k in keys)
     value = "absent" if o.value is Absent else short(o.value)
     if o.kind == Kind.PUT and touches:
         return f"put {short(o.key)} = {value}"
@@ -128,21 +167,33 @@ def explain(asg: ASG, level: Level, found: Parts, seconds: float | None = None) 
     """Shrinks a refuted part of a trace and says why it breaks the level."""
     begin = time.monotonic()
     made = shrink(asg, level, found, seconds)
-    inside = set(made.core.transactions)
-    candidates = tuple(t for t in made.asg.txn_of.tolist() if t not in inside)
-    direct = _direct(asg, made)
-    if direct is not None:
-        return Counterexample(asg.trace, made.core, *direct, made.minimal, candidates)
-    if (said := what_modules_said(made.asg, level)) is not None:
-        return Counterexample(asg.trace, made.core, said, None, made.minimal, candidates)
-    left = None if seconds is None else max(0.1, seconds - (time.monotonic() - begin))
-    reasoning = argue(made.asg, level, left)
-    anomaly = name_anomaly(level, reasoning)
-    if reasoning is not None and len(made.asg.lists.key):
+    left = None if seconds is None else seconds - (time.monotonic() - begin)
+    made = made if left is not None and left < 0 else smallest(asg, level, made, left)
+    argument: Argument | None
+    anomaly: Anomaly | None
+    if (direct := _direct(asg, made)) is not None:
+        argument, anomaly = direct
+    elif (said := what_modules_said(made.asg, level)) is not None:
+        argument, anomaly = said, None
+    else:
+        left = None if seconds is None else max(0.1, seconds - (time.monotonic() - begin))
+        argument = argue(made.asg, level, left)
+        anomaly = name_anomaly(level, argument)
+    argument = argument and argument.hoisted()
+    candidates = _candidates(made, argument)
+    return Counterexample(asg.trace, made.core, argument, anomaly, made.minimal, candidates, made.asg)
+
+
+def _candidates(made: MinimalCore, argument: Argument | None) -> tuple[int, ...]:
+    """Whom the core's reads may have seen, and whom else the argument speaks of."""
+    trace, inside = made.asg.trace, set(made.core.transactions)
+    candidates = set(made.asg.txn_of.tolist()) - inside
+    spoken = set() if argument is None else {trace.owner(row) for row in argument.operations()} - inside
+    if argument is not None and len(made.asg.lists.key):
         # A list may hold hundreds of transactions, and the argument speak of two.
-        spoken = {int(number) for number in re.findall(r"\bT(\d+)", "\n".join(reasoning.lines()))}
-        candidates = tuple(t for t in candidates if t in spoken)
-    return Counterexample(asg.trace, made.core, reasoning, anomaly, made.minimal, candidates)
+        numbers = {int(number) for number in re.findall(r"\bT(\d+)", "\n".join(argument.lines()))}
+        candidates &= numbers
+    return tuple(sorted(candidates | spoken))
 
 
 def _direct(whole: ASG, made: MinimalCore) -> tuple[Argument, Anomaly] | None:
@@ -151,26 +202,37 @@ def _direct(whole: ASG, made: MinimalCore) -> tuple[Argument, Anomaly] | None:
     names = Names(asg)
     if len(asg.broken):
         txn, op, key, seen, own = (int(column[asg.broken[0]]) for column in asg.internal)
+        rows = (*_wrote(asg.trace, op, asg.trace_key(key)), op)
+        steps = _committed(asg, names, txn)
         if asg.trace.op_kind[op] == Kind.LIST:
             saw = listed(asg.trace.operation(op).elements)
-            text = f"{names.txn(txn)} read {names.key(key)} = {saw}, which does not end with its own appends"
-            return Argument((), Contradiction(text)), INTERNAL
+            what = f"{names.txn(txn)} read {names.key(key)} = {saw}{names.at([op])}"
+            text = f"{what}, which does not end with its own appends"
+            return Argument(steps, Contradiction(text, (), steps, rows)), INTERNAL
         text = (
-            f"{names.txn(txn)} read {names.key(key)} = {names.value(seen)}, "
-            f"though its own latest write of it was {names.value(own)}"
+            f"{names.txn(txn)} read {names.key(key)} = {names.value(seen)}{names.at([op])}, "
+            f"though its own latest write of it was {names.value(own)}{names.at(rows[:-1])}"
         )
-        return Argument((), Contradiction(text)), INTERNAL
+        return Argument(steps, Contradiction(text, (), steps, rows)), INTERNAL
     if not len(asg.orphans):
         return None
     r = int(asg.orphans[0])
     reader = int(np.searchsorted(asg.read_start, r, side="right")) - 1
     key, pattern = int(asg.read_key[r]), int(asg.read_value[r])
-    seen_text = f"{names.txn(reader)} read {names.key(key)} = {names.seen(r)}"
+    row = int(asg.read_op[r])
+    steps = _committed(asg, names, reader)
+
+    def ends(text: str, *rows: int) -> Argument:
+        return Argument(steps, Contradiction(text, (), steps, rows))
+
+    seen_text = f"{names.txn(reader)} read {names.key(key)} = {names.seen(r)}{names.at([row])}"
     if pattern == IMPOSSIBLE:
-        why, anomaly = impossible(asg.trace, int(asg.read_op[r]))
-        return Argument((), Contradiction(f"{seen_text}, {why}")), anomaly
+        why, anomaly = impossible(asg.trace, row)
+        return ends(f"{seen_text}, {why}", row), anomaly
     old_reader, old_key = int(asg.txn_of[reader]), asg.trace_key(key)
-    writers = [int(w) for w in asg.write_txn[asg.writes_of(key, pattern)] if w != reader]
+    matching = asg.writes_of(key, pattern)
+    writes = dict(zip(asg.write_txn[matching].tolist(), asg.write_op[matching].tolist(), strict=True))
+    writers = [w for w in writes if w != reader]
     out = [w for w in (*writers, *asg.lists.blocks(r).tolist()) if asg.state[w] == OUT]
     if out:
         w = out[0]
@@ -179,23 +241,51 @@ def _direct(whole: ASG, made: MinimalCore) -> tuple[Argument, Anomaly] | None:
             if asg.outcome[w] == Outcome.ABORTED
             else "contradicts itself and so cannot have committed"
         )
-        by = "part of which" if asg.trace.op_kind[int(asg.read_op[r])] == Kind.LIST else "which only"
-        return Argument(
-            (), Contradiction(f"{seen_text}, {by} {names.txn(w)} wrote, and {names.txn(w)} {why}")
-        ), G1A
-    if reader in asg.write_txn[asg.writes_of(key, pattern)].tolist():
-        return Argument(
-            (), Contradiction(f"{seen_text}, which only {names.txn(reader)} itself wrote, later")
-        ), FUTURE
-    txns, keys, values, _ = whole.intermediate
-    hidden = txns[(keys == old_key) & (values == pattern) & (txns != old_reader)]
+        by = "part of which" if asg.trace.op_kind[row] == Kind.LIST else "which only"
+        rows = (row, writes[w]) if w in writes else (row,)
+        text = f"{seen_text}, {by} {names.txn(w)} wrote{names.at(rows[1:])}, and {names.txn(w)} {why}"
+        return ends(text, *rows), G1A
+    if reader in writes:
+        text = f"{seen_text}, which only {names.txn(reader)} itself wrote, later{names.at([writes[reader]])}"
+        return ends(text, row, writes[reader]), FUTURE
+    txns, keys, values, written = whole.intermediate
+    hidden = np.flatnonzero((keys == old_key) & (values == pattern) & (txns != old_reader))
     if len(hidden):
-        text = f"{seen_text}, which T{int(hidden[0])} wrote and then overwrote itself"
-        return Argument((), Contradiction(text)), G1B
-    if len(asg.initial_by) and asg.initial_by[key] >= 0:
-        other = names.value(int(asg.read_value[asg.initial_by[key]]))
+        first = int(written[hidden[0]])
         text = (
-            f"{seen_text}, and another read saw {other}; nobody wrote either, and a key has one initial value"
+            f"{seen_text}, which T{int(txns[hidden[0]])} wrote{names.at([first])} and then overwrote itself"
         )
-        return Argument((), Contradiction(text)), THIN_AIR
-    return Argument((), Contradiction(f"{seen_text}, and nobody wrote that")), THIN_AIR
+        return ends(text, row, first), G1B
+    if len(asg.initial_by) and asg.initial_by[key] >= 0:
+        first = int(asg.initial_by[key])
+        other = names.value(int(asg.read_value[first]))
+        text = (
+            f"{seen_text}, and another read saw {other}{names.at([int(asg.read_op[first])])}; "
+            "nobody wrote either, and a key has one initial value"
+        )
+        return ends(text, row, int(asg.read_op[first])), THIN_AIR
+    what = "which was there at first, and nobody deleted it" if pattern == ABSENT else "and nobody wrote that"
+    return ends(f"{seen_text}, {what}", row), THIN_AIR
+
+
+def _committed(asg: ASG, names: Names, txn: int) -> tuple[Step, ...]:
+    """Why a transaction of unknown outcome must have committed: a read saw what only it wrote. Nothing, if the trace
+    says that it did."""
+    if asg.trace.txn_outcome[int(asg.txn_of[txn])] != Outcome.UNKNOWN or asg.forced_by[txn] < 0:
+        return ()
+    read = int(asg.forced_by[txn])
+    row, key = int(asg.read_op[read]), int(asg.read_key[read])
+    reader = names.txn(int(asg.read_txn[read]))
+    text = (
+        f"{reader} read {names.key(key)} = {names.seen(read)}{names.at([row])}, which only {names.txn(txn)} wrote, "
+        f"so {names.txn(txn)}, whose outcome is unknown, must have committed"
+    )
+    return (Step(text, number=1, operations=(row,)),)
+
+
+def _wrote(trace: Trace, row: int, key: int) -> tuple[int, ...]:
+    """The latest write of a key that the transaction of this operation made before it."""
+    before = np.arange(int(trace.txn_ops[trace.owner(row)]), row)
+    kinds = np.isin(trace.op_kind[before], (Kind.PUT, Kind.DELETE, Kind.APPEND))
+    fine = trace.op_flags[before] & (Flag.ERROR | Flag.NOTHING) == 0
+    return tuple(before[kinds & fine & (trace.op_key[before] == key)][-1:].tolist())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import PurePath
 
 from boomslang.asg.graph import ASG, PRESENT
 from boomslang.trace.model import ABSENT, Kind
@@ -46,6 +47,13 @@ class Names:
         if value == ABSENT:
             return "absent"
         return "some value" if value == PRESENT else short(self.asg.trace.values[int(value)])
+
+    def at(self, rows: Sequence[int]) -> str:
+        """Where an operation stands, to follow the words about it: " (history.jsonl:204)"; the file without its folder,
+        which the list of transactions tells."""
+        if not rows:
+            return ""
+        return f" ({PurePath(self.asg.trace.operation(int(rows[0])).where).name})"
 
     def seen(self, read: int) -> str:
         """What a read saw: a value, or a list."""

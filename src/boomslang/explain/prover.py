@@ -20,6 +20,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+import numpy as np
+
 from boomslang.asg.graph import ASG, IN, OUT
 from boomslang.explain.argument import Argument, Contradiction, Step
 from boomslang.explain.names import Names
@@ -33,6 +35,8 @@ PATIENCE = 4_000
 """How many times to look for consequences before giving up on a readable argument."""
 SECONDS = 5.0
 """How long to look for one."""
+LONG_CYCLE = 16
+"""Edges of a cycle that is spelled out."""
 LARGE = 300
 """Transactions of a core that nobody wants to be told about step by step."""
 
@@ -132,10 +136,27 @@ class _Prover:
                             a,
                             b,
                             Dependency.RT,
-                            f"{self.names.txn(a)} had returned before {self.names.txn(b)} was invoked",
+                            self._in_time(a, b),
                         )
         self._told(state)
+        for t in np.flatnonzero(self.asg.forced_by >= 0).tolist() if len(self.asg.forced_by) else ():
+            shown = self.by_read[int(self.asg.forced_by[t])]
+            rows = (*self._row(shown.read), *self._wrote(t, shown.key))
+            text = f"{self._seen(shown)}, which only {self.names.txn(t)} wrote{self.names.at(rows[1:])}"
+            state.committed[t] = self._step(self._must_have_committed(t, text), (), operations=rows)
         return state
+
+    def _must_have_committed(self, t: int, why: str) -> str:
+        """The words for it; none, if the trace says so anyway: outside the core outcomes count as unknown."""
+        if self.asg.trace.txn_outcome[int(self.asg.txn_of[t])] != Outcome.UNKNOWN:
+            return ""
+        return f"{why}, so {self.names.txn(t)}, whose outcome is unknown, must have committed"
+
+    @staticmethod
+    def _sure(state: _State, *txns: int) -> tuple[Step, ...]:
+        """Why these count, where the trace does not say that they committed."""
+        steps = (state.committed.get(t) for t in txns)
+        return tuple(step for step in steps if step is not None and step.text)
 
     def _told(self, state: _State) -> None:
         """Edges that modules know."""
@@ -163,6 +184,11 @@ class _Prover:
             and trace.txn_end[x] < trace.txn_begin[y]
         )
 
+    def _in_time(self, a: int, b: int) -> str:
+        ended = int(self.asg.trace.txn_end[int(self.asg.txn_of[a])])
+        began = int(self.asg.trace.txn_begin[int(self.asg.txn_of[b])])
+        return f"{self.names.txn(a)} had returned (at {ended}) before {self.names.txn(b)} was invoked (at {began})"
+
     def _order(self, state: _State, a: int, b: int, kind: Dependency, text: str) -> None:
         graph = self.ir.graph
         edge = Edge(graph.node(a, Point.COMMIT), graph.node(b, Point.BEGIN), kind)
@@ -181,9 +207,34 @@ class _Prover:
         because: tuple[Step, ...],
         edge: Edge | None = None,
         cycle: tuple[Step, ...] = (),
+        operations: tuple[int, ...] = (),
+        supposed: bool = False,
     ) -> Step:
         self.number += 1
-        return Step(text, because, edge, self.number, cycle)
+        return Step(text, because, edge, self.number, cycle, operations, supposed)
+
+    def _contrary(self, edge: Edge) -> Step:
+        """What would close a cycle."""
+        return Step("", (), edge, supposed=True)
+
+    def _so(self, edge: Edge) -> str:
+        """What an edge says, to follow its reason: ", so T1 is before T2"; with two points, which of them."""
+        a, b = (node // self.ir.graph.points for node in (edge.source, edge.target))
+        if self.ir.graph.points == 1:
+            return f", so {self.names.txn(a)} is before {self.names.txn(b)}"
+        deeds = ("begins", "commits")
+        one, two = deeds[edge.source % 2], deeds[edge.target % 2]
+        return f", so {self.names.txn(a)} {one} before {self.names.txn(b)} {two}"
+
+    def _row(self, read: int) -> tuple[int, ...]:
+        """The operation of a read."""
+        return (int(self.asg.read_op[read]),)
+
+    def _wrote(self, w: int, key: int) -> tuple[int, ...]:
+        """The operation with which a transaction wrote a key; none, if it is the initial state."""
+        low, high = int(self.asg.key_start[key]), int(self.asg.key_start[key + 1])
+        mine = np.flatnonzero(self.asg.write_txn[low:high] == w)
+        return tuple(self.asg.write_op[low + mine].tolist())
 
     # --- the graph
 
@@ -237,10 +288,10 @@ class _Prover:
             assert a is not None and b is not None
             key = f"({self.names.key(step.edge.key)})" if step.edge.key >= 0 else ""
             shown.append((a, f"-{step.edge.kind.value}{key}->", b))
-        text = self.names.txn(shown[0][0])
-        for _, arrow, b in shown:
-            text += f" {arrow} {self.names.txn(b)}"
-        return text
+        links = [f" {arrow} {self.names.txn(b)}" for _, arrow, b in shown]
+        if len(links) > LONG_CYCLE:
+            links[LONG_CYCLE // 2 : -LONG_CYCLE // 2] = [f" ... {len(links) - LONG_CYCLE} more ..."]
+        return self.names.txn(shown[0][0]) + "".join(links)
 
     # --- consequences
 
@@ -272,13 +323,15 @@ class _Prover:
         seen, changed = self._seen(r), False
         for w in row:
             if not self.counts(state, w):
-                text = f"{seen}: {self.names.txn(w)}, whose outcome is unknown, must have committed"
-                state.committed[w] = self._step(text, ())
+                text = self._must_have_committed(w, f"{seen}, with what {self.names.txn(w)} appended")
+                rows = (*self._row(r.read), *self._wrote(w, r.key))
+                state.committed[w] = self._step(text, (), operations=rows)
                 changed = True
 
         def order(a: int, b: int, text: str) -> bool:
             edge = self.ir.ww(a, b, r.key)
-            return self.add(state, edge, self._step(f"{seen}, {text}", (), edge))
+            rows = (*self._row(r.read), *self._wrote(a, r.key), *self._wrote(b, r.key))
+            return self.add(state, edge, self._step(f"{seen}, {text}", (), edge, operations=rows))
 
         if (r.read, -1) not in state.told:
             state.told.add((r.read, -1))
@@ -303,7 +356,7 @@ class _Prover:
             other = self._other_initial(state, r) if r.candidates[0] == START else None
             if other is not None:
                 text = f"{seen}, the initial value, which was another: a key has one initial value"
-                raise _Found(Contradiction(text, (), (other,)))
+                raise _Found(Contradiction(text, (), (other,), self._row(r.read)))
             self.take(state, r, r.candidates[0], (), seen, only="only")
             return True
         changed = False
@@ -319,49 +372,56 @@ class _Prover:
                 changed = True
         gone = tuple(state.ruled_out[r.read, w] for w in r.candidates if (r.read, w) in state.ruled_out)
         if not left:
-            raise _Found(Contradiction(f"{seen}, and nobody is left who can have written it", (), gone))
+            text = f"{seen}, and nobody is left who can have written it"
+            raise _Found(Contradiction(text, (), gone, self._row(r.read)))
         if len(left) > 1:
             return changed
         self.take(state, r, left[0], gone, seen, only="left")
         return True
 
     def _seen(self, r: ReadFrom) -> str:
-        return f"{self.names.txn(r.txn)} read {self.names.key(r.key)} = {self.names.seen(r.read)}"
+        what = f"{self.names.txn(r.txn)} read {self.names.key(r.key)} = {self.names.seen(r.read)}"
+        return what + self.names.at(self._row(r.read))
+
+    def _whose(self, w: int, key: int) -> str:
+        """T1's 'x' (and where it wrote it)."""
+        return f"{self.names.txn(w)}'s {self.names.key(key)}{self.names.at(self._wrote(w, key))}"
 
     def take(
         self, state: _State, r: ReadFrom, w: int, because: tuple[Step, ...], seen: str, only: str
     ) -> None:
         who = "the initial state" if w == START else self.names.txn(w)
-        word = {
-            "only": f"which only {who} wrote",
-            "left": f"and only {who} is left as its writer",
-            "case": f"from {who}",
+        rows = (*self._row(r.read), *self._wrote(w, r.key))
+        text = {
+            "only": f"{seen}, which only {who} wrote{self.names.at(rows[1:])}",
+            "left": f"{seen}, and only {who} is left as its writer",
+            "case": f"suppose that {self.names.txn(r.txn)} read {self.names.key(r.key)} from {who}",
         }[only]
         if w == START and only == "only":
-            word = "the initial value, which nobody else wrote"
+            text = f"{seen}, the initial value, which nobody else wrote"
         edge = self.ir.wr(w, r)
-        step = self._step(
-            f"{seen}, {word}" + ("" if w == START else f": {who} is before {self.names.txn(r.txn)}"),
-            because,
-            edge,
-        )
+        if w != START:
+            text += self._so(edge)
+        because = (*self._sure(state, r.txn), *because)
+        step = self._step(text, because, edge, operations=rows, supposed=only == "case")
         state.taken[r.read] = (w, step)
         if w != START and not self.counts(state, w):
-            state.committed[w] = self._step(f"{who}, whose outcome is unknown, must have committed", (step,))
+            text = self._must_have_committed(w, f"{self.names.txn(r.txn)} read from {who}")
+            state.committed[w] = self._step(text, (step,), operations=rows)
         self.add(state, edge, step)
 
     def _no_candidate(self, state: _State, r: ReadFrom, w: int) -> Step | None:
         """Why r cannot have read from w."""
         reader, key = self.names.txn(r.txn), self.names.key(r.key)
         if w != START and (path := self.impossible(state, self.ir.wr(w, r))) is not None:
-            text = f"{reader} did not read {key} from {self.names.txn(w)}, which is after it"
-            return self._step(text, path, None, (self._step("", (), self.ir.wr(w, r)), *path))
+            text = f"{reader} did not read {self._whose(w, r.key)}, which came after it"
+            cycle = (self._contrary(self.ir.wr(w, r)), *path)
+            return self._step(text, path, None, cycle, (*self._row(r.read), *self._wrote(w, r.key)))
         if w == START:
             other = self._other_initial(state, r)
             if other is not None:
-                return self._step(
-                    f"{reader} did not read the initial {key}, which was another value", (other,)
-                )
+                text = f"{reader} did not read the initial {key}, which was another value"
+                return self._step(text, (other,), operations=self._row(r.read))
         if not self.ir.sees_last(r.read):
             return None
         for p in self.writers[r.key]:
@@ -370,10 +430,12 @@ class _Prover:
             after = () if w == START else self.impossible(state, self.ir.ww(p, w, r.key))
             between = self.impossible(state, self.ir.rw(r, p)) if after is not None else None
             if after is not None and between is not None:
-                who = "the initial value" if w == START else f"the version of {self.names.txn(w)}"
-                text = f"{reader} did not read {who} of {key}: {self.names.txn(p)} had overwritten it"
-                cycle = (self._step("", (), self.ir.rw(r, p)), *between)
-                return self._step(text, (*after, *between), None, cycle)
+                what = f"the initial {key}" if w == START else self._whose(w, r.key)
+                by = f"{self.names.txn(p)}{self.names.at(self._wrote(p, r.key))}"
+                text = f"{reader} did not read {what}: {by} had overwritten it"
+                cycle = (self._contrary(self.ir.rw(r, p)), *between)
+                rows = (*self._row(r.read), *self._wrote(w, r.key), *self._wrote(p, r.key))
+                return self._step(text, (*after, *between), None, cycle, rows)
         return None
 
     def _other_initial(self, state: _State, r: ReadFrom) -> Step | None:
@@ -406,15 +468,19 @@ class _Prover:
             if p in (w, r.txn) or not self.counts(state, p):
                 continue
             after = self.ir.rw(r, p)
-            name = self.names.txn(p)
+            name, by = self.names.txn(p), self.names.at(self._wrote(p, r.key))
+            sure = self._sure(state, p)
+            writes = (*self._wrote(w, r.key), *self._wrote(p, r.key))
+            rows = (*self._row(r.read), *writes)
             if w == START:
                 changed |= self.add(
                     state,
                     after,
                     self._step(
-                        f"{reader} read the initial {key}, and {name} overwrote it: {reader} is before {name}",
-                        (took,),
+                        f"{reader} read the initial {key}, which {name} overwrote{by}{self._so(after)}",
+                        (took, *sure),
                         after,
+                        operations=rows,
                     ),
                 )
                 continue
@@ -422,12 +488,15 @@ class _Prover:
             known = after.target in state.out.get(after.source, {})
             if not known and (path := self.impossible(state, before)) is not None:
                 overwrites = self.ir.ww(w, p, r.key)
-                contrary = (self._step("", (), before), *path)
-                how = self._step(f"{name} overwrote {self.names.txn(w)}'s {key}", path, overwrites, contrary)
+                contrary = (self._contrary(before), *path)
+                text = f"{name} wrote {key} too{by}, and not before {self.names.txn(w)}: it overwrote that"
+                how = self._step(text, path, overwrites, contrary, writes)
                 changed |= self.add(state, overwrites, how)
                 mine = f"{reader} read {self.names.txn(w)}'s {key}"
-                text = f"{mine}, and {name} overwrote that: {reader} is before {name}"
-                changed |= self.add(state, after, self._step(text, (took, how), after))
+                text = f"{mine}, which {name} overwrote{self._so(after)}"
+                changed |= self.add(
+                    state, after, self._step(text, (took, *sure, how), after, operations=rows)
+                )
                 continue
             known = before.target in state.out.get(before.source, {})
             known = known or self.impossible(state, self.ir.ww(w, p, r.key)) is not None
@@ -439,10 +508,13 @@ class _Prover:
         """p reaches the reader, which did not see it: p is before the writer that was read from."""
         w, took = state.taken[r.read]
         key, reader, name = self.names.key(r.key), self.names.txn(r.txn), self.names.txn(p)
-        mine = f"{reader} read {self.names.txn(w)}'s {key} and not {name}'s"
-        text = f"{mine}, though {name} is before {reader}: {name} is before {self.names.txn(w)}"
-        edge, contrary = self.ir.ww(p, w, r.key), (self._step("", (), self.ir.rw(r, p)), *way)
-        return self.add(state, edge, self._step(text, (took, *way), edge, contrary))
+        mine = f"{reader} read {self.names.txn(w)}'s {key} and not {name}'s{self.names.at(self._wrote(p, r.key))}"
+        edge, contrary = self.ir.ww(p, w, r.key), (self._contrary(self.ir.rw(r, p)), *way)
+        text = f"{mine}, though {name} is before {reader}{self._so(edge)}"
+        rows = (*self._row(r.read), *self._wrote(w, r.key), *self._wrote(p, r.key))
+        return self.add(
+            state, edge, self._step(text, (took, *self._sure(state, p), *way), edge, contrary, rows)
+        )
 
     def _reaches(self, state: _State, p: int, r: ReadFrom) -> tuple[Step, ...] | None:
         """The path of the level's kind from p to the reader, if there is one."""
@@ -475,11 +547,13 @@ class _Prover:
             name = self.names.txn(p)
             overwrites = () if w == START else self.impossible(state, self.ir.ww(p, w, r.key))
             if overwrites is not None:
-                whose = "the initial version" if w == START else f"{self.names.txn(w)}'s version"
+                whose = f"the initial {key}" if w == START else f"{self.names.txn(w)}'s {key}"
+                by = self.names.at(self._wrote(p, r.key))
                 anti = self._step(
-                    f"{reader} read {whose} of {key}, which {name} overwrote",
-                    (took, *overwrites),
+                    f"{reader} read {whose}, which {name} overwrote{by}{self._so(self.ir.rw(r, p))}",
+                    (took, *self._sure(state, p), *overwrites),
                     self.ir.rw(r, p),
+                    operations=(*self._row(r.read), *self._wrote(p, r.key)),
                 )
                 cycle = tuple(s for s in (anti, *way) if s.text)
                 raise _Found(Contradiction(f"a cycle: {self._round(cycle)}", cycle, cycle))
@@ -502,11 +576,13 @@ class _Prover:
                     if (path := self.impossible(state, contrary)) is not None:
                         one, two = self.names.txn(i), self.names.txn(j)
                         text = (
-                            f"{one} and {two} both wrote {self.names.key(key)}, so they did not overlap; "
-                            f"{two} was not first: {one} commits before {two} begins"
+                            f"{self._both(i, j, key)}, so they did not overlap; "
+                            f"{two} was not first, so {one} commits before {two} begins"
                         )
-                        cycle = (self._step("", (), contrary), *path)
-                        changed |= self.add(state, edge, self._step(text, path, edge, cycle))
+                        cycle = (self._contrary(contrary), *path)
+                        rows = (*self._wrote(i, key), *self._wrote(j, key))
+                        because = (*self._sure(state, i, j), *path)
+                        changed |= self.add(state, edge, self._step(text, because, edge, cycle, rows))
         return changed
 
     # --- cases
@@ -546,10 +622,14 @@ class _Prover:
             seen = self._seen(r)
             if r.read not in state.taken:
                 left = [w for w in r.candidates if (r.read, w) not in state.ruled_out]
+                reader = names.txn(r.txn)
                 yield (
-                    f"{seen}; who wrote it?",
+                    f"{seen}. From whom?",
                     [
-                        (f"from {'the initial state' if w == START else names.txn(w)}", (r.read, w))
+                        (
+                            f"{reader} read {'the initial value' if w == START else self._whose(w, r.key)}",
+                            (r.read, w),
+                        )
                         for w in left
                     ],
                 )
@@ -563,11 +643,13 @@ class _Prover:
                 before, after = self.ir.ww(p, w, r.key), self.ir.rw(r, p)
                 if any(e.target in state.out.get(e.source, {}) for e in (before, after)):
                     continue
+                x, other = names.key(r.key), names.txn(p)
+                wrote = f"{other} wrote {x} too{names.at(self._wrote(p, r.key))}"
                 yield (
-                    f"{seen} from {names.txn(w)}; {names.txn(p)} wrote {names.key(r.key)} too, but not in between:",
+                    f"{names.txn(r.txn)} read {names.txn(w)}'s {x}. {wrote}, but not in between. When?",
                     [
-                        (f"{names.txn(p)} before {names.txn(w)}", before),
-                        (f"{names.txn(p)} after {names.txn(r.txn)}", after),
+                        (f"{other} wrote {x} before {names.txn(w)}", before),
+                        (f"{other} wrote {x} after {names.txn(r.txn)} had read it", after),
                     ],
                 )
         if self.apart or self.once is not None:
@@ -580,20 +662,32 @@ class _Prover:
                         if any(e.target in state.out.get(e.source, {}) for e in (one, two)):
                             continue
                         so = ", so they did not overlap" if self.apart else ""
+                        what, first, second = names.key(key), names.txn(i), names.txn(j)
                         yield (
-                            f"{names.txn(i)} and {names.txn(j)} both wrote {names.key(key)}{so}:",
-                            [(f"{names.txn(i)} first", one), (f"{names.txn(j)} first", two)],
+                            f"{self._both(i, j, key)}{so}. Who was first?",
+                            [
+                                (f"{first} wrote {what} before {second}", one),
+                                (f"{second} wrote {what} before {first}", two),
+                            ],
                         )
+
+    def _both(self, i: int, j: int, key: int) -> str:
+        one, two = (f"{self.names.txn(w)}{self.names.at(self._wrote(w, key))}" for w in (i, j))
+        return f"{one} and {two} both wrote {self.names.key(key)}"
 
     def _assume(self, state: _State, option: _Option) -> _State:
         state = state.copy()
         title, what = option
         if isinstance(what, Edge):
-            self.add(state, what, self._step(f"suppose {title}", (), what))
+            rows = self._row(what.read) if what.read >= 0 else ()
+            for node in (what.source, what.target):
+                rows += self._wrote(node // self.ir.graph.points, what.key)
+            self.add(
+                state, what, self._step(f"suppose that {title}", (), what, operations=rows, supposed=True)
+            )
         else:
             r = self.by_read[what[0]]
-            seen = f"suppose {self.names.txn(r.txn)} read {self.names.key(r.key)}"
-            self.take(state, r, what[1], (), seen, only="case")
+            self.take(state, r, what[1], (), "", only="case")
         return state
 
     def _ends_at_once(self, state: _State, option: _Option) -> bool:

@@ -8,6 +8,8 @@ counts is what committed readers saw of committed writers; the rest may never ha
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
+from pathlib import PurePath
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +19,8 @@ from boomslang.explain.anomalies import G0_IN_LISTS
 from boomslang.explain.argument import Argument, Contradiction, Step
 from boomslang.explain.counterexample import Counterexample
 from boomslang.explain.names import listed, short
-from boomslang.levels.level import Level
+from boomslang.ir.expression import Edge
+from boomslang.levels.level import Dependency, Level
 from boomslang.trace.model import Flag, Kind, Outcome, Trace
 
 Int64 = NDArray[np.int64]
@@ -31,6 +34,12 @@ def check_appends(trace: Trace, level: Level) -> Witness | Counterexample:
         return Witness(level.name, 1, order)
     cycle = _shortest_cycle(before, after, row)
     return _counterexample(trace, level, _with_fewest_reads(trace, cycle))
+
+
+def interleaved(trace: Trace, among: Int64) -> bool:
+    """Do these list reads alone show a cycle of overwrites?"""
+    before, after, _ = append_order(trace, among)
+    return _sorted(trace, before, after) is None
 
 
 def append_order(trace: Trace, among: Int64 | None = None) -> tuple[Int64, Int64, Int64]:
@@ -126,14 +135,23 @@ def _counterexample(trace: Trace, level: Level, cycle: list[tuple[int, int, int]
     for number, (a, b, row) in enumerate(cycle):
         operation = trace.operation(row)
         text = (
-            f"T{trace.owner(row)} read {short(operation.key)} = {listed(operation.elements)}, "
-            f"in which T{a}'s append comes before T{b}'s"
+            f"T{trace.owner(row)} read {short(operation.key)} = {listed(operation.elements)} "
+            f"({PurePath(operation.where).name}), in which T{a}'s append comes before T{b}'s"
         )
-        steps.append(Step(text, number=number + 1))
+        edge = Edge(a, b, Dependency.WW, int(trace.op_key[row]))
+        steps.append(Step(text, (), edge, number + 1, operations=(row, *_appends(trace, row, a, b))))
     names = [f"T{a}" for a, _, _ in cycle]
     around = " -ww-> ".join([*names, names[0]])
     rows = sorted({row for _, _, row in cycle})
     transactions = sorted({a for a, _, _ in cycle} | {trace.owner(row) for row in rows})
     core = Core(level.name, tuple(transactions), tuple((row, int(trace.op_key[row])) for row in rows))
-    argument = Argument(tuple(steps), Contradiction(f"a cycle: {around}", (), tuple(steps)))
+    argument = Argument(tuple(steps), Contradiction(f"a cycle: {around}", tuple(steps), tuple(steps)))
     return Counterexample(trace, core, argument, G0_IN_LISTS, minimal=True)
+
+
+def _appends(trace: Trace, row: int, *transactions: int) -> Iterator[int]:
+    """The appends of these transactions to the list that was read."""
+    for t in transactions:
+        rows = np.arange(int(trace.txn_ops[t]), int(trace.txn_ops[t + 1]))
+        fine = (trace.op_kind[rows] == Kind.APPEND) & (trace.op_flags[rows] & Flag.ERROR == 0)
+        yield from rows[fine & (trace.op_key[rows] == trace.op_key[row])].tolist()

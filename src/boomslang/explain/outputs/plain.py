@@ -1,0 +1,65 @@
+"""A document back in words: what the formats that hold text, and no structure, are filled with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+Json = dict[str, Any]
+
+
+def headline(document: Json) -> str:
+    """One line: what is wrong, and with which level."""
+    title = document["level"]["title"]
+    if document["verdict"] != "invalid":
+        return f"{document['verdict']} at {title}" + (f": {document['reason']}" if document["reason"] else "")
+    anomaly = document["anomaly"]
+    if anomaly is None:
+        return f"not {title}" + (f" ({document['reason']})" if document["reason"] else "")
+    return f"not {title}: {anomaly['code']} ({anomaly['name']}), {anomaly['meaning']}"
+
+
+MOST_LINES = 100
+"""Of a story."""
+
+
+def story(document: Json) -> list[str]:
+    """The transactions with what matters of them, then the argument; the beginning of it, if it is long."""
+    lines = list(_story(document))
+    more = len(lines) - MOST_LINES
+    return lines if more <= 0 else [*lines[:MOST_LINES], f"... and {more} more lines"]
+
+
+def _story(document: Json) -> Iterator[str]:
+    for txn in document["transactions"]:
+        deeds = "; ".join(o["text"] for o in txn["operations"] if o["matters"])
+        outcome = "" if txn["outcome"] == "committed" else f" {txn['outcome']}"
+        yield f"{txn['id']}{outcome} ({txn['where']}): {deeds}"
+    if document["argument"] is not None:
+        steps = {step["id"]: step for step in document["steps"]}
+        yield from _argument(document["argument"], steps, "")
+
+
+def _argument(argument: Json, steps: dict[str, Json], indent: str) -> Iterator[str]:
+    for name in argument["steps"]:
+        yield f"{indent}- {steps[name]['text']}"
+    if argument["contradiction"] is not None:
+        yield f"{indent}=> {argument['contradiction']['text']}"
+    if argument["question"] is not None:
+        yield f"{indent}{argument['question']}"
+    for case in argument["cases"]:
+        yield f"{indent}* {case['title']}; then"
+        yield from _argument(case["argument"], steps, indent + "    ")
+
+
+def printable(text: str) -> str:
+    """The text with everything that is not printable spelled out: XML cannot hold it, and a terminal may obey it."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def place(where: str) -> tuple[str, int] | None:
+    """The file and line of "file:line"; None where there is no file."""
+    file, colon, line = where.rpartition(":")
+    return (file, int(line)) if colon and file and line.isdigit() and int(line) > 0 else None

@@ -1,0 +1,50 @@
+"""Which levels an anomaly rules out: those that its core breaks, found by asking.
+
+A core is a part of the trace, and every part only weakens the question; so what the core breaks, the trace breaks. A
+core is small, and what one answer settles is not asked again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from boomslang.explain.core import breaks
+from boomslang.explain.counterexample import Counterexample
+from boomslang.levels import LEVELS, Level, find_level, implies
+from boomslang.solve.solution import Limits
+from boomslang.solve.uncommitted import interleaved
+from boomslang.trace.model import Kind
+
+LARGE = 300
+"""Transactions of a part that is not asked about: then only what the lattice says is known."""
+SECONDS = 0.5
+"""For one question. What is not answered in time is not said to be ruled out."""
+
+
+def ruled_out(found: Counterexample) -> list[Level]:
+    """The levels that the counterexample's core breaks."""
+    level = find_level(found.core.level)
+    if found.part is None:
+        return [other for other in LEVELS if implies(other, level)]
+    part = replace(found.part, modules=())
+    small = part.transactions <= LARGE
+    own = not found.part.modules or (small and breaks(part, level, Limits(seconds=SECONDS)))
+    broken = {other.name: True for other in LEVELS if own and implies(other, level)}
+    for asked in LEVELS if small else ():
+        if asked.name in broken:
+            continue
+        limits = Limits(seconds=SECONDS)
+        answer = breaks(part, asked, limits) if asked.observes else _shows_interleaving(found)
+        for other in LEVELS:
+            if (answer and implies(other, asked)) or (not answer and implies(asked, other)):
+                broken[other.name] = answer
+    return [other for other in LEVELS if broken.get(other.name)]
+
+
+def _shows_interleaving(found: Counterexample) -> bool:
+    """Do the core's list reads alone break read uncommitted?"""
+    rows = np.array(sorted({row for row, _ in found.core.reads}), np.int64)
+    lists = rows[found.trace.op_kind[rows] == Kind.LIST]
+    return bool(len(lists)) and interleaved(found.trace, lists)
