@@ -1,0 +1,63 @@
+"""The witness of a valid trace, as far as a person reads: the first points of its order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from boomslang.certify.certificate import Witness
+from boomslang.explain.deeds import deed
+from boomslang.levels import maximal
+from boomslang.report.values import NAME, Values, clipped
+from boomslang.trace.model import Trace
+from boomslang.verdict import Verdict
+
+SHOWN = 200
+"""Points of an order."""
+DEEDS = 3
+"""Operations of a transaction."""
+WITNESSES = 3
+
+Json = dict[str, Any]
+
+
+def witnesses(verdicts: list[Verdict], values: Values) -> list[Json]:
+    """Those of the strongest levels that hold; orders that are the same are shown once."""
+    held = {v.level.name: v for v in verdicts if v.witness is not None}
+    strongest = [held[level.name] for level in maximal([v.level for v in held.values()])]
+    found: dict[tuple[int, bytes], list[Verdict]] = {}
+    for verdict in strongest:
+        assert verdict.witness is not None
+        order = verdict.witness.order
+        found.setdefault((verdict.witness.points, order.tobytes()), []).append(verdict)
+    shown = []
+    for same in list(found.values())[:WITNESSES]:
+        witness = same[0].witness
+        assert witness is not None
+        if len(witness.order):
+            shown.append(_witness(values.trace, witness, [v.level.title for v in same]))
+    return shown
+
+
+def _witness(trace: Trace, witness: Witness, titles: list[str]) -> Json:
+    rows = []
+    for point in witness.order[:SHOWN].tolist():
+        t = trace.transaction(point // witness.points)
+        deeds = [deed(o) for o in t.operations[:DEEDS]]
+        left = len(t.operations) - len(deeds)
+        begins = witness.points == 2 and point % 2 == 0
+        rows.append(
+            {
+                "id": f"T{t.index}",
+                "point": "begin" if begins else "commit",
+                "session": None if t.session is None else clipped(t.session),
+                "text": clipped("; ".join(deeds), 200) + (f"; and {left:,} more" if left else ""),
+                "where": clipped(t.where, 2 * NAME),
+            }
+        )
+    return {
+        "levels": titles,
+        "points": witness.points,
+        "total": len(witness.order),
+        "exact": not witness.read_op.size,
+        "order": rows,
+    }
