@@ -16,6 +16,7 @@ import shutil
 import signal
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,8 @@ PATIENCE = 20.0
 
 
 def find_chromium() -> str | None:
-    return next((path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None)
+    names = ("chromium", "chromium-browser", "google-chrome")
+    return next((path for name in names if (path := shutil.which(name))), None)
 
 
 class Browser:
@@ -80,10 +82,8 @@ class Browser:
         return self
 
     def __exit__(self, *_: object) -> None:
-        try:
+        with suppress(ProcessLookupError):
             os.killpg(self.process, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         os.waitpid(self.process, 0)
         os.close(self.reading)
         os.close(self.writing)
@@ -183,9 +183,22 @@ class Browser:
         self.settle()
 
     def key(self, key: str, *, shift: bool = False) -> None:
-        codes = {"Tab": 9, "Enter": 13, "Escape": 27, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
+        codes = {
+            "Tab": 9,
+            "Enter": 13,
+            "Escape": 27,
+            "ArrowLeft": 37,
+            "ArrowUp": 38,
+            "ArrowRight": 39,
+            "ArrowDown": 40,
+        }
         text = {"Enter": "\r"}.get(key)
-        common = {"key": key, "code": key, "windowsVirtualKeyCode": codes.get(key, 0), "modifiers": 8 if shift else 0}
+        common = {
+            "key": key,
+            "code": key,
+            "windowsVirtualKeyCode": codes.get(key, 0),
+            "modifiers": 8 if shift else 0,
+        }
         down = {"type": "keyDown", "text": text} if text else {"type": "rawKeyDown"}
         self.call("Input.dispatchKeyEvent", **common, **down)
         self.call("Input.dispatchKeyEvent", **common, type="keyUp")
@@ -193,7 +206,11 @@ class Browser:
 
     def window(self, width: int, height: int, *, scale: float = 1) -> None:
         self.call(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale, mobile=False
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=scale,
+            mobile=False,
         )
         self.settle()
 
@@ -205,7 +222,9 @@ class Browser:
 
     def picture(self, *, whole: bool = False) -> bytes:
         """A PNG of what is in the window, or of the whole page."""
-        answer = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole, **self._clip(whole))
+        answer = self.call(
+            "Page.captureScreenshot", format="png", captureBeyondViewport=whole, **self._clip(whole)
+        )
         return base64.b64decode(answer["data"])
 
     def _clip(self, whole: bool) -> dict[str, Any]:
@@ -216,4 +235,6 @@ class Browser:
 
     def paper(self) -> bytes:
         """The page as PDF."""
-        return base64.b64decode(self.call("Page.printToPDF", printBackground=True, preferCSSPageSize=True)["data"])
+        return base64.b64decode(
+            self.call("Page.printToPDF", printBackground=True, preferCSSPageSize=True)["data"]
+        )

@@ -60,19 +60,19 @@ def headline(verdicts: list[Verdict]) -> str:
     held = maximal([v.level for v in verdicts if v.status == VALID])
     parts = []
     if broken:
-        parts.append(f"Not {_titles(broken)}")
+        parts.append(f"Not {_titles(broken, ' and not ')}")
     if held:
-        parts.append(f"{'Valid: it is ' if not broken else 'but '}{_titles(held)}")
+        parts.append(f"{'Valid: it is ' if not broken else 'but '}{_titles(held, ' and ')}")
     if not parts:
         return "Unknown: no level could be decided"
     left = sum(v.status == UNKNOWN for v in verdicts)
     return ", ".join(parts) + (f" ({left} {'level' if left == 1 else 'levels'} unknown)" if left else "")
 
 
-def _titles(levels: list[Level]) -> str:
+def _titles(levels: list[Level], between: str) -> str:
     shown = [level.title for level in levels[:TITLES]]
     left = len(levels) - len(shown)
-    return " or ".join(shown) + (f" or {left} more" if left else "")
+    return between.join(shown) + (f"{between}{left} more" if left else "")
 
 
 def _asked(verdict: Verdict) -> str:

@@ -44,7 +44,11 @@ def figures(verdicts: list[Verdict], load_seconds: float | None, values: Values)
     tiles = [
         ["Transactions", f"{len(trace):,}", ", ".join(odd) or "all committed"],
         ["Operations", f"{len(trace.op_kind):,}", f"{failed:,} failed" if failed else ""],
-        ["Sessions", f"{len(trace.sessions):,}", f"in {len(trace.files):,} files" if len(trace.files) > 1 else ""],
+        [
+            "Sessions",
+            f"{len(trace.sessions):,}",
+            f"in {len(trace.files):,} files" if len(trace.files) > 1 else "",
+        ],
         ["Keys", f"{made.keys:,}", f"{written:,} written"],
         ["Writers of a key", f"{median:,.4g}", f"median; {most:,} at most"],
         ["Open orders", f"{made.version_order_pairs:,}", "pairs of writers of a key"],

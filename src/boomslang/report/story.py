@@ -1,5 +1,5 @@
-"""Why a level is broken, laid out for drawing: from the explanation's document to transactions on a timeline, edges of a
-graph and steps of an argument, all of bounded size.
+"""Why a level is broken, laid out for drawing: from the explanation's document to transactions on a timeline, edges of
+a graph and steps of an argument, all of bounded size.
 
 An argument with cases has an end for each of them: a *leaf*, with the steps that lead to it and the cycle it ends in.
 The graph draws one leaf at a time. A core of many transactions is summarised, and only its cycles are drawn.
@@ -20,6 +20,8 @@ MOST = 30
 """Transactions that are drawn; of a larger core, those of its cycles."""
 CASES = 40
 """Ends of cases that are told."""
+LONG = 24
+"""Steps that are listed one after the other; of more, only those that make up the contradiction."""
 STEPS = 400
 """Steps that are told; of a longer argument, those that prove the cycles."""
 KINDS = {"ww", "wr", "rw", "pwr", "prw", "so", "rt"}
@@ -36,6 +38,9 @@ class Story:
         self.name = name
         self.values = values
         self.trace = verdict.trace
+        assert verdict.counterexample is not None
+        for row, key in verdict.counterexample.core.reads:
+            values.wanted.setdefault(row, []).append(key)
         self.doc = document(verdict)
         self.edges: dict[str, Json] = {e["id"]: e for e in self.doc["edges"]}
         self.steps: dict[str, Json] = {s["id"]: s for s in self.doc["steps"]}
@@ -75,6 +80,8 @@ class Story:
         steps = [*above, *argument["steps"]]
         made: Json = {"steps": argument["steps"], "question": argument["question"] or "", "cases": []}
         end = argument["contradiction"]
+        if end is not None and len(argument["steps"]) > LONG:
+            made["steps"] = self._leading(argument["steps"], end)
         made["contradiction"] = None if end is None else {"text": end["text"]}
         made["leaf"] = None if end is None else self._leaf(end, path, title, steps)
         for n, case in enumerate(argument["cases"]):
@@ -85,6 +92,16 @@ class Story:
             inner = self._branch(case["argument"], f"{path}{n + 1}.", name, steps)
             made["cases"].append({"title": case["title"], "argument": inner})
         return made
+
+    def _leading(self, steps: list[str], end: Json) -> list[str]:
+        """Of many steps those that the contradiction itself rests on; the others are found by opening them."""
+        direct = {*end["because"], *(self.edges[e]["step"] for e in end["cycle"])}
+        if len(steps) > len(direct):
+            self.notes.append(
+                f"{len(direct):,} of {len(steps):,} steps are listed: those that make up the contradiction. "
+                "The others are found by opening what was derived from them."
+            )
+        return [s for s in steps if s in direct]
 
     def _leaf(self, end: Json, path: str, title: str, steps: list[str]) -> str:
         told = self._with_reasons([*steps, *end["because"]])
@@ -159,7 +176,7 @@ class Story:
             spoken = [t["id"] for t in everybody if any(o["index"] in rows for o in t["operations"])]
             wanted = dict.fromkeys([*spoken, *names])
         shown = list(wanted)[:MOST]
-        many = f"{len(wanted):,} of them are on the cycle" if on_cycle else "many of them are alike"
+        many = f"{len(wanted):,} are on the cycle" if on_cycle else "What they did is alike"
         self.notes.append(
             f"A large core: {len(core):,} transactions of {len(sessions):,} sessions, with "
             f"{len(self.doc['reads']):,} reads, and {len(names) - len(core):,} more that may have been read from. "

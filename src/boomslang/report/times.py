@@ -31,12 +31,17 @@ class Axis:
             self.kind = "time"
             self.clock = views[0].clock
             self.base = min(v.begin for v in views if v.begin is not None)
-        elif views and len({int(trace.txn_file[v.index]) for v in views}) == 1 and all(map(self._in_line, views)):
+        elif (
+            views
+            and len({int(trace.txn_file[v.index]) for v in views}) == 1
+            and all(map(self._in_line, views))
+        ):
             self.kind = "line"
         self._next: dict[object, int] = {}
 
     def to_json(self) -> Json:
-        return {"kind": self.kind, "clock": clipped(self.clock) if self.clock else None}
+        word = "line" if any(self.trace.files) else "event"
+        return {"kind": self.kind, "clock": clipped(self.clock) if self.clock else None, "word": word}
 
     def fits(self, view: Transaction) -> bool:
         """Could this one be drawn beside the others?"""

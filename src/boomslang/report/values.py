@@ -1,4 +1,4 @@
-"""Operations and values as the report shows them: a letter, a label that fits a box, a line; and all of it on demand."""
+"""Operations and values as the report shows them: a letter, a label that fits a box, a line; on demand all of it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from boomslang.cli.screen import escape
 from boomslang.explain.deeds import ITEMS, deed
 from boomslang.explain.names import LONGEST, short
 from boomslang.trace.model import Kind, Operation, Trace, Transaction
-from boomslang.trace.scalars import Absent, Unbounded, int_to_text
+from boomslang.trace.scalars import Absent, Scalar, Unbounded, int_to_text, same
 
 WHOLE = 8_000
 """Characters of a value that is shown as a whole on demand; a longer one stays shortened."""
@@ -54,6 +54,8 @@ class Values:
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
         self.left = BUDGET
+        self.wanted: dict[int, list[int]] = {}
+        """Of operations that read several keys: those that an explanation is about."""
 
     def transaction(self, view: Transaction, role: str, matter: set[int]) -> Json:
         """A transaction with its operations: those that matter, and the first of the others."""
@@ -76,7 +78,7 @@ class Values:
             "id": o.index,
             "does": does,
             "glyph": glyph,
-            "label": _label(o),
+            "label": _label(o, [self.trace.keys[k] for k in self.wanted.get(o.index, ())]),
             "text": deed(o),
             "error": None if o.error is None else short(o.error),
             "where": clipped(o.where, 2 * NAME),
@@ -114,7 +116,7 @@ def _brief(x: object, longest: int) -> str:
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
-def _label(o: Operation) -> str:
+def _label(o: Operation, about: list[Scalar]) -> str:
     key = "" if o.key is Absent else _brief(o.key, KEY)
     value = "absent" if o.value is Absent else _brief(o.value, VALUE)
     match o.kind:
@@ -132,6 +134,9 @@ def _label(o: Operation) -> str:
             last = f"…{_brief(o.elements[-1], VALUE)}" if len(o.elements) > 1 else ""
             return f"{key} → [{last or ''.join(_brief(e, VALUE) for e in o.elements)}]"
         case Kind.SCAN:
-            return f"scan → {len(o.items)}"
+            if len(about) != 1:
+                return f"scan → {len(o.items)}"
+            found = [_brief(v, VALUE) for k, v in o.items if same(k, about[0])]
+            return f"scan {_brief(about[0], KEY)} → {found[0] if found else 'absent'}"
         case _:
             return o.kind.name.lower()

@@ -8,7 +8,7 @@ from boomslang.certify.certificate import Witness
 from boomslang.explain.deeds import deed
 from boomslang.levels import maximal
 from boomslang.report.values import NAME, Values, clipped
-from boomslang.trace.model import Trace
+from boomslang.trace.model import Kind, Trace
 from boomslang.verdict import Verdict
 
 SHOWN = 200
@@ -16,6 +16,7 @@ SHOWN = 200
 DEEDS = 3
 """Operations of a transaction."""
 WITNESSES = 3
+WRITES = (Kind.PUT, Kind.APPEND, Kind.DELETE)
 
 Json = dict[str, Any]
 
@@ -42,9 +43,11 @@ def _witness(trace: Trace, witness: Witness, titles: list[str]) -> Json:
     rows = []
     for point in witness.order[:SHOWN].tolist():
         t = trace.transaction(point // witness.points)
-        deeds = [deed(o) for o in t.operations[:DEEDS]]
-        left = len(t.operations) - len(deeds)
         begins = witness.points == 2 and point % 2 == 0
+        # With two points, what was read is what there was at the begin, and what was written is there from the commit.
+        here = [o for o in t.operations if witness.points == 1 or (o.kind in WRITES) != begins]
+        deeds = [deed(o) for o in here[:DEEDS]]
+        left = len(here) - len(deeds)
         rows.append(
             {
                 "id": f"T{t.index}",

@@ -9,7 +9,7 @@ function fill(node, attributes, children) {
     if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
     else node.setAttribute(name, value === true ? "" : String(value));
   }
-  for (const child of children.flat()) {
+  for (const child of children.flat(Infinity)) {
     if (child === null || child === undefined || child === false) continue;
     node.append(child instanceof Node ? child : document.createTextNode(String(child)));
   }
@@ -48,7 +48,7 @@ function say(text) {
 // Text in which the names of transactions stand out. What is quoted is a key or a value, and stays as it is.
 function withNames(text, known) {
   const parts = [];
-  const pattern = /'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\bT\d+\b/g;
+  const pattern = /(?<!\w)'(?:[^'\\]|\\.)*'|(?<!\w)"(?:[^"\\]|\\.)*"|\bT\d+\b/g;
   let from = 0;
   for (const match of text.matchAll(pattern)) {
     if (match.index > from) parts.push(text.slice(from, match.index));

@@ -1,4 +1,4 @@
-// The dependency graph, drawn by hand in SVG: transactions on an ellipse, in an order that keeps the cycle together
+// The dependency graph, drawn by hand in SVG: transactions on a ring, in an order that keeps the cycle together
 // and edges short; curved edges, each kind with a colour and a dash of its own; labels where nothing else is.
 
 const KINDS = {
@@ -12,7 +12,9 @@ const KINDS = {
   other: { name: "other", means: "said by a module, or inside a transaction", dash: "4 2 1 2" },
 };
 
-const NODE = { width: 104, height: 44 };
+// More transactions than fit beside the argument.
+const LARGE = 10;
+const SIZES = { small: { width: 104, height: 44, letters: 14 }, large: { width: 84, height: 40, letters: 11 } };
 
 class GraphView {
   constructor(story, selection) {
@@ -23,7 +25,8 @@ class GraphView {
     this.nodes = [...drawn];
     this.box = el("div", { class: "graph" });
     if (this.nodes.length === 0) {
-      this.box.append(el("p", { class: "empty" }, "No two transactions need to be put in order: one read is enough."));
+      const why = story.argument ? "No two transactions need to be put in order: this is about single reads." : "Without an argument there is nothing to draw.";
+      this.box.append(el("p", { class: "empty" }, why));
       return;
     }
     this.place();
@@ -36,19 +39,16 @@ class GraphView {
   place() {
     const order = ringOrder(this.nodes, this.edges, this.story.leaves);
     const n = order.length;
-    this.width = n > 16 ? 960 : 720;
-    this.height = n <= 2 ? 250 : n <= 4 ? 360 : n <= 10 ? 460 : n <= 16 ? 560 : 760;
-    const rx = this.width / 2 - NODE.width / 2 - 34;
-    const ry = this.height / 2 - NODE.height / 2 - 34;
+    this.large = n > LARGE;
+    this.size = SIZES[this.large ? "large" : "small"];
+    this.width = this.large ? 1200 : 720;
+    this.height = n <= 2 ? 250 : n <= 4 ? 360 : n <= LARGE ? 460 : n <= 18 ? 560 : 760;
+    const rx = this.width / 2 - this.size.width / 2 - 34;
+    const ry = this.height / 2 - this.size.height / 2 - 34;
     this.at = new Map();
     this.centre = { x: this.width / 2, y: this.height / 2 };
-    const turns = evenTurns(n, rx, ry);
-    order.forEach((id, i) => {
-      const turn = n === 2 ? Math.PI * (1 - i) : turns[i];
-      const x = n === 1 ? this.centre.x : this.centre.x + (n === 2 ? rx * 0.86 : rx) * Math.cos(turn);
-      const y = n === 1 ? this.centre.y : this.centre.y + ry * Math.sin(turn);
-      this.at.set(id, { x, y, id });
-    });
+    const spots = n === 2 ? [[-rx * 0.86, 0], [rx * 0.86, 0]] : ring(n, rx, ry, this.large ? 4 : 2);
+    order.forEach((id, i) => this.at.set(id, { x: this.centre.x + spots[i][0], y: this.centre.y + spots[i][1] }));
   }
 
   // --- drawing
@@ -77,16 +77,18 @@ class GraphView {
       ),
     );
     this.edgeShapes = new Map();
+    this.labelShapes = new Map();
     this.nodeShapes = new Map();
     const curves = this.curves();
-    const labels = new Labels([...this.at.values()], curves);
+    const labels = new Labels([...this.at.values()], this.size);
     for (const curve of curves) picture.append(this.edgeShape(curve, labels.place(curve)));
+    picture.append(...this.labelShapes.values());
     for (const id of this.nodes) picture.append(this.nodeShape(id));
     roving(picture, ".edge, .node", arrows);
     picture.addEventListener("click", (event) => {
       if (event.target === picture) this.selection.clear();
     });
-    this.box.append(picture, this.legend(used), this.table());
+    this.box.append(el("div", { class: "scroll" }, picture), this.legend(used), this.table());
   }
 
   curves() {
@@ -101,7 +103,11 @@ class GraphView {
       const there = edges.filter((e) => e.source === edges[0].source);
       const back = edges.filter((e) => e.source !== edges[0].source);
       for (const side of [there, back]) {
-        side.forEach((edge, i) => curves.push(this.curve(edge, i, side.length, there.length && back.length)));
+        // The same edge may have been derived in several cases: they are drawn one at a time, in one place.
+        const alike = [...new Set(side.map(signature))];
+        for (const edge of side) {
+          curves.push(this.curve(edge, alike.indexOf(signature(edge)), alike.length, there.length && back.length));
+        }
       }
     }
     return curves;
@@ -131,9 +137,9 @@ class GraphView {
   // With begin and commit points an edge leaves and enters at one half of the box.
   anchor(id, point) {
     const { x, y } = this.at.get(id);
-    if (this.story.points !== 2 || !point) return { x, y, w: NODE.width, h: NODE.height };
-    const half = NODE.width / 2;
-    return { x: x + (point === "begin" ? -half / 2 : half / 2), y, w: half, h: NODE.height };
+    if (this.story.points !== 2 || !point) return { x, y, w: this.size.width, h: this.size.height };
+    const half = this.size.width / 2;
+    return { x: x + (point === "begin" ? -half / 2 : half / 2), y, w: half, h: this.size.height };
   }
 
   edgeShape({ edge, from, control, to }, label) {
@@ -151,7 +157,15 @@ class GraphView {
         d, class: "line", "stroke-dasharray": KINDS[edge.kind].dash || null,
         "marker-end": `url(#head-${this.story.id}-${edge.kind})`,
       }),
-      svg("text", { x: label.x, y: label.y + 4, "text-anchor": "middle" }, label.text),
+    );
+    this.labelShapes.set(
+      edge.id,
+      svg(
+        "g",
+        { class: `label k-${edge.kind}`, "aria-hidden": "true", onclick: choose },
+        svg("rect", { x: label.x - label.w / 2, y: label.y - 8, width: label.w, height: 16, rx: 4 }),
+        svg("text", { x: label.x, y: label.y + 4, "text-anchor": "middle" }, label.text),
+      ),
     );
     tipFor(shape, () => [`${edge.source} → ${edge.target}  ${edge.kind}${edge.key ? ` (${edge.key})` : ""}`, edge.text]);
     this.edgeShapes.set(edge.id, shape);
@@ -162,7 +176,7 @@ class GraphView {
     const { x, y } = this.at.get(id);
     const t = this.selection.transactions.get(id);
     const choose = () => t && this.selection.select("transaction", id);
-    const [left, top] = [x - NODE.width / 2, y - NODE.height / 2];
+    const [left, top] = [x - this.size.width / 2, y - this.size.height / 2];
     const shape = svg(
       "g",
       {
@@ -170,16 +184,14 @@ class GraphView {
         "aria-label": t ? `${id}${t.session === null ? "" : `, session ${t.session}`}, ${t.outcome}` : "the initial state",
         onclick: choose, onkeydown: onEnter(choose),
       },
-      svg("rect", { x: left, y: top, width: NODE.width, height: NODE.height, rx: 10 }),
+      svg("rect", { x: left, y: top, width: this.size.width, height: this.size.height, rx: 10 }),
       svg("text", { x, y: y - 2, "text-anchor": "middle", class: "name" }, id),
-      svg("text", { x, y: y + 13, "text-anchor": "middle", class: "sub" }, t ? clip(t.session === null ? t.outcome : t.session, 14) : ""),
+      svg("text", { x, y: y + 13, "text-anchor": "middle", class: "sub" }, t ? clip(t.session === null ? t.outcome : t.session, this.size.letters) : ""),
     );
     if (this.story.points === 2) {
       shape.append(
-        svg("line", { x1: x, x2: x, y1: top + 3, y2: top + 8, class: "half" }),
-        svg("line", { x1: x, x2: x, y1: top + NODE.height - 8, y2: top + NODE.height - 3, class: "half" }),
-        svg("text", { x: left + 6, y: top + NODE.height / 2 + 3, class: "point" }, "b"),
-        svg("text", { x: left + NODE.width - 6, y: top + NODE.height / 2 + 3, class: "point", "text-anchor": "end" }, "c"),
+        svg("text", { x: left + 6, y: top + this.size.height / 2 + 3, class: "point" }, "b"),
+        svg("text", { x: left + this.size.width - 6, y: top + this.size.height / 2 + 3, class: "point", "text-anchor": "end" }, "c"),
       );
     }
     if (t) tipFor(shape, () => [id + (t.session === null ? "" : `, session ${t.session}`), t.where]);
@@ -240,33 +252,49 @@ class GraphView {
     const some = marks.edges.size > 0;
     for (const [id, shape] of this.edgeShapes) {
       const off = shown !== null && !shown.has(id) && !marks.edges.has(id);
-      shape.classList.toggle("off", off);
-      shape.classList.toggle("round", cycle.has(id));
-      shape.classList.toggle("lit", marks.edges.has(id));
-      shape.classList.toggle("dim", some && !marks.edges.has(id));
-      if (off) shape.setAttribute("hidden", "");
-      else shape.removeAttribute("hidden");
+      for (const part of [shape, this.labelShapes.get(id)]) {
+        part.classList.toggle("round", cycle.has(id));
+        part.classList.toggle("lit", marks.edges.has(id));
+        part.classList.toggle("dim", some && !marks.edges.has(id));
+        if (off) part.setAttribute("hidden", "");
+        else part.removeAttribute("hidden");
+      }
     }
-    for (const [id, shape] of this.nodeShapes) shape.classList.toggle("lit", marks.transactions.has(id));
+    const visible = this.edges.filter((e) => !this.edgeShapes.get(e.id).hasAttribute("hidden"));
+    const joined = new Set(visible.flatMap((e) => [e.source, e.target]));
+    for (const [id, shape] of this.nodeShapes) {
+      shape.classList.toggle("lit", marks.transactions.has(id));
+      shape.classList.toggle("off", !joined.has(id));
+    }
   }
 }
 
-// Turns at which boxes on an ellipse are the same way along it apart.
-function evenTurns(n, rx, ry) {
-  const fine = 720;
+const signature = (e) => [e.kind, e.key, e.source_point, e.target_point].join(" ");
+
+// Spots on a ring, the same way along it apart, from the left and clockwise. With `corner` 2 the ring is an ellipse, and
+// the larger it is the more a rectangle, which has room for more boxes.
+function ring(n, rx, ry, corner) {
+  const fine = 2000;
+  const bend = (c) => Math.sign(c) * Math.abs(c) ** (2 / corner);
+  const spot = (i) => {
+    const turn = Math.PI + (2 * Math.PI * i) / fine;
+    return [rx * bend(Math.cos(turn)), ry * bend(Math.sin(turn))];
+  };
   const along = [0];
-  const at = (i) => Math.PI + (2 * Math.PI * i) / fine;
   for (let i = 1; i <= fine; i++) {
-    const [a, b] = [at(i - 1), at(i)];
-    along.push(along[i - 1] + Math.hypot(rx * (Math.cos(b) - Math.cos(a)), ry * (Math.sin(b) - Math.sin(a))));
+    const [a, b] = [spot(i - 1), spot(i)];
+    along.push(along[i - 1] + Math.hypot(b[0] - a[0], b[1] - a[1]));
   }
-  const turns = [];
+  const spots = [];
   let i = 0;
   for (let k = 0; k < n; k++) {
-    while (along[i] < (along[fine] * k) / n) i++;
-    turns.push(at(i));
+    const far = (along[fine] * k) / n;
+    while (along[i + 1] <= far) i++;
+    const [a, b] = [spot(i), spot(i + 1)];
+    const part = (far - along[i]) / (along[i + 1] - along[i]);
+    spots.push([a[0] + part * (b[0] - a[0]), a[1] + part * (b[1] - a[1])]);
   }
-  return turns;
+  return spots;
 }
 
 // An order around the ring: the cycles' edges between neighbours if that is possible, the others short. Begins with
@@ -328,27 +356,33 @@ function leave(box, towards) {
   return { x: box.x + dx * scale, y: box.y + dy * scale };
 }
 
-// Finds a place for each label on its edge where it covers neither a box nor another label.
+// Finds a place for each label on its edge where it covers neither a box nor another label. In a large graph the label
+// is the kind alone.
 class Labels {
-  constructor(boxes, curves) {
-    this.taken = boxes.map((b) => ({ x: b.x, y: b.y, w: NODE.width + 4, h: NODE.height + 4 }));
-    this.curves = curves;
+  constructor(spots, size) {
+    this.taken = spots.map((spot) => ({ x: spot.x, y: spot.y, w: size.width + 4, h: size.height + 4 }));
+    this.brief = spots.length > 14;
+    this.placed = new Map();
   }
 
-  place({ edge, from, control, to }) {
-    const text = edge.key ? `${edge.kind} ${clip(edge.key, 16)}` : edge.kind;
-    const box = { w: text.length * 7 + 8, h: 17 };
+  place({ edge, from, control, to, normal }) {
+    const text = (edge.key && !this.brief ? `${edge.kind} ${clip(edge.key, 16)}` : edge.kind) + (edge.supposed ? " ?" : "");
+    const box = { w: text.length * 7.3 + 6, h: 17 };
+    const same = [edge.source, edge.target, signature(edge)].join(" ");
+    if (this.placed.has(same)) return { ...this.placed.get(same), text };
     let best = null;
     for (const t of [0.5, 0.42, 0.58, 0.34, 0.66, 0.27, 0.73, 0.2, 0.8]) {
       const s = 1 - t;
-      const x = s * s * from.x + 2 * s * t * control.x + t * t * to.x;
-      const y = s * s * from.y + 2 * s * t * control.y + t * t * to.y;
-      const covered = this.taken.reduce((sum, other) => sum + overlap({ x, y, ...box }, other), 0);
-      if (best === null || covered < best.covered) best = { x, y, covered };
-      if (covered === 0) break;
+      for (const beside of [0, 11, -11]) {
+        const x = s * s * from.x + 2 * s * t * control.x + t * t * to.x + beside * normal.x;
+        const y = s * s * from.y + 2 * s * t * control.y + t * t * to.y + beside * normal.y;
+        const covered = this.taken.reduce((sum, other) => sum + overlap({ x, y, ...box }, other), Math.abs(beside) / 100);
+        if (best === null || covered < best.covered) best = { x, y, covered };
+      }
     }
     this.taken.push({ x: best.x, y: best.y, ...box });
-    return { x: best.x, y: best.y, text };
+    this.placed.set(same, { x: best.x, y: best.y, w: box.w });
+    return { x: best.x, y: best.y, w: box.w, text };
   }
 }
 

@@ -75,7 +75,7 @@ function storyView(story) {
   }
   if (story.leaves.length > 1 && story.leaves.length <= 8) drawn.append(caseChoice(story, selection, known));
   drawn.append(graph.box);
-  box.append(el("div", { class: "pair wide" }, told, drawn), timeline);
+  box.append(el("div", { class: graph.large ? "pair wide large" : "pair wide" }, told, drawn), timeline);
   const inspector = new InspectorView(story, selection);
   timeline.append(el("div", { class: "unseen" }, "Lanes of sessions. Tab to the timeline, then arrow keys between transactions and operations."));
   box.append(el("section", { class: "card selected", "aria-label": "Selected" }, el("h3", null, "Selected"), inspector.box));

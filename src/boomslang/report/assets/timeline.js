@@ -73,7 +73,7 @@ class TimelineView {
       for (const o of t.operations) for (const x of [o.from, o.to]) times.add(x);
     }
     const all = [...times].sort((a, b) => a - b);
-    const room = Math.max(320, this.picture.clientWidth - LABELS - 34);
+    const room = Math.max(320, this.picture.clientWidth - LABELS - 58);
     if (this.clock) {
       const length = all[all.length - 1] - all[0] || 1;
       return { all, x: (t) => ((t - all[0]) / length) * room, width: room };
@@ -107,25 +107,28 @@ class TimelineView {
     const axis = this.story.axis.kind === "none" ? 8 : 30;
     const rows = lanes.reduce((sum, lane) => sum + lane.rows.length, 0);
     const height = axis + rows * LANE + 6;
-    const across = width + LABELS + 30;
+    const across = width + 54;
     const picture = svg("svg", { width: across, height, viewBox: `0 0 ${across} ${height}`, class: "picture" });
-    const left = LABELS + 10;
+    const names = svg("svg", { width: LABELS, height, viewBox: `0 0 ${LABELS} ${height}`, class: "names" });
+    const left = 24;
     this.addAxis(picture, all, x, left, height);
     this.boxes = new Map();
     this.bars = new Map();
     let y = axis;
     lanes.forEach((lane, n) => {
       const tall = lane.rows.length * LANE;
-      picture.append(svg("rect", { x: 0, y, width: across, height: tall, class: n % 2 ? "lane odd" : "lane" }));
+      for (const side of [names, picture]) {
+        side.append(svg("rect", { x: 0, y, width: side === names ? LABELS : across, height: tall, class: n % 2 ? "lane odd" : "lane" }));
+      }
       if (lane.name !== null) {
         const name = svg("text", { x: 10, y: y + tall / 2 + 4, class: "session" }, clip(lane.name, 14));
         name.append(svg("title", null, `session ${lane.name}`));
-        picture.append(name);
+        names.append(name);
       }
       lane.rows.forEach((row, r) => row.forEach((t) => this.addBar(picture, t, left, y + r * LANE, x)));
       y += tall;
     });
-    this.picture.replaceChildren(picture);
+    this.picture.replaceChildren(el("div", { class: "rows" }, names, picture));
     this.picture.setAttribute("aria-label", `Timeline: ${count(lanes.length, "lane")}, ${count(shown.length, "transaction")}`);
     this.note.textContent = AXES[this.story.axis.kind](this.story.axis, this.clock);
     roving(picture, ".bar, .op", arrows);
@@ -138,7 +141,7 @@ class TimelineView {
     let last = -Infinity;
     for (const t of all) {
       const at = left + x(t);
-      const text = kind === "time" ? `+${tidy(t)}` : `line ${t}`;
+      const text = kind === "time" ? `+${tidy(t)}` : `${this.story.axis.word} ${t}`;
       if (!Number.isInteger(t) || at - last < 64) continue;
       last = at;
       picture.append(
@@ -160,7 +163,7 @@ class TimelineView {
         "aria-label": what, onclick: choose, onkeydown: onEnter(choose),
       },
       svg("rect", { x: from, y, width: Math.max(12, to - from), height: BAR, rx: 7 }),
-      svg("text", { x: from + 1, y: y - 4, class: "name" }, t.id, t.outcome === "committed" ? "" : ` ${t.outcome}`),
+      svg("text", { x: from + 1, y: y - 4, class: "name" }, t.id, t.outcome === "committed" ? "" : ` ${t.outcome}`, t.session === null ? "" : svg("tspan", { class: "paper" }, ` ${clip(t.session, 20)}`)),
     );
     tipFor(bar, () => [what, count(t.operations.length + t.more, "operation"), t.where]);
     this.bars.set(t.id, bar);
@@ -228,7 +231,7 @@ const AXES = {
   time: (axis, clock) =>
     `Times${axis.clock ? ` of the clock ${axis.clock}` : ""}, counted from the first event shown` +
     (clock ? "." : ". Events are spread evenly: what is left of what is exact, lengths are not."),
-  line: () => "The trace has no times. Events are in the order in which the file has them.",
+  line: () => "The trace has no times. Events are in the order in which they were recorded.",
   none: () => "The trace has no times that can be compared: each lane shows only its own order.",
 };
 
