@@ -144,12 +144,16 @@ class Browser:
     # --- what a person does
 
     def open(self, path: Path) -> None:
+        """Opens a page, and waits until it has been drawn."""
+        self.load(path)
+        self.settle()
+
+    def load(self, path: Path) -> None:
         self.complaints, self.requests, self.loaded = [], [], False
         self.call("Page.navigate", url=path.resolve().as_uri())
         stop = time.monotonic() + PATIENCE
         while not self.loaded:
             self._note(self._receive(stop))
-        self.settle()
 
     def settle(self) -> None:
         """Waits until the page has been drawn twice: observers of sizes have had their say."""

@@ -62,7 +62,8 @@ function withNames(text, known) {
   return parts;
 }
 
-// One tab stop for a group of things; the arrow keys move inside it.
+// One tab stop for a group of things; the arrow keys move inside it. `box` is HTML: an SVG element with such listeners
+// would be a tab stop itself. Returns what to call when the things are others.
 function roving(box, selector, move) {
   const items = () => Array.from(box.querySelectorAll(selector)).filter((n) => !n.closest("[hidden]"));
   const settle = (target) => {
@@ -84,8 +85,9 @@ function roving(box, selector, move) {
       next.focus();
     }
   });
-  const first = items()[0];
-  if (first) settle(first);
+  const reset = () => settle(items()[0]);
+  reset();
+  return reset;
 }
 
 function arrows(key, at, all) {

@@ -84,11 +84,12 @@ class GraphView {
     for (const curve of curves) picture.append(this.edgeShape(curve, labels.place(curve)));
     picture.append(...this.labelShapes.values());
     for (const id of this.nodes) picture.append(this.nodeShape(id));
-    roving(picture, ".edge, .node", arrows);
     picture.addEventListener("click", (event) => {
       if (event.target === picture) this.selection.clear();
     });
-    this.box.append(el("div", { class: "scroll" }, picture), this.legend(used), this.table());
+    const frame = el("div", { class: "scroll" }, picture);
+    roving(frame, ".edge, .node", arrows);
+    this.box.append(frame, this.legend(used), this.table());
   }
 
   curves() {

@@ -14,9 +14,10 @@ class TimelineView {
     this.selection = selection;
     this.neighbours = false;
     this.clock = false;
-    this.picture = el("div", { class: "scroll lanes", tabindex: "0", role: "group", "aria-label": "Timeline" });
+    this.picture = el("div", { class: "scroll lanes", role: "group", "aria-label": "Timeline" });
     this.note = el("p", { class: "hint" });
     this.box = el("div", { class: "timeline" }, this.tools(), this.picture, this.note);
+    this.rove = roving(this.picture, ".bar, .op", arrows);
     this.draw();
     selection.views.push((marks) => this.mark(marks));
     new ResizeObserver(() => {
@@ -131,7 +132,7 @@ class TimelineView {
     this.picture.replaceChildren(el("div", { class: "rows" }, names, picture));
     this.picture.setAttribute("aria-label", `Timeline: ${count(lanes.length, "lane")}, ${count(shown.length, "transaction")}`);
     this.note.textContent = AXES[this.story.axis.kind](this.story.axis, this.clock);
-    roving(picture, ".bar, .op", arrows);
+    this.rove();
     this.mark(this.selection.marks());
   }
 
