@@ -72,12 +72,13 @@ function witnessView(witness) {
     el(
       "p",
       { class: "hint" },
-      two
+      !witness.exact
+        ? "An order that this level accepts. It does not fix which version was read; the certificate says who read from whom. "
+        : two
         ? "Taken in this order, every transaction reads what had been committed when it began. "
         : "Taken one after the other in this order, every transaction reads what it read. ",
       left > 0 ? `The first ${witness.order.length.toLocaleString("en")} of ${witness.total.toLocaleString("en")} are shown; a certificate holds them all.` : `All ${witness.total.toLocaleString("en")} are shown.`,
     ),
-    witness.exact ? null : el("p", { class: "hint" }, "At this level the order alone does not say who read from whom; the certificate does."),
     el("div", { class: "scroll tall", tabindex: "0", role: "group", "aria-label": "The witness order" }, el("table", { class: "witness" }, el("thead", null, el("tr", null, head)), el("tbody", null, rows))),
   );
 }

@@ -135,12 +135,12 @@ class GraphView {
     return { edge, from, control, to, normal, side: bow >= 0 ? 1 : -1 };
   }
 
-  // With begin and commit points an edge leaves and enters at one half of the box.
+  // What an edge aims at: the middle of a box or, with begin and commit points, of one half of it.
   anchor(id, point) {
     const { x, y } = this.at.get(id);
-    if (this.story.points !== 2 || !point) return { x, y, w: this.size.width, h: this.size.height };
-    const half = this.size.width / 2;
-    return { x: x + (point === "begin" ? -half / 2 : half / 2), y, w: half, h: this.size.height };
+    const { width, height } = this.size;
+    const aside = this.story.points !== 2 || !point ? 0 : point === "begin" ? -width / 4 : width / 4;
+    return { x: x + aside, y, left: width / 2 + aside, right: width / 2 - aside, up: height / 2, down: height / 2 };
   }
 
   edgeShape({ edge, from, control, to }, label) {
@@ -347,14 +347,14 @@ function ringOrder(nodes, edges, leaves) {
   return order;
 }
 
-// Where the way from a box's middle towards a point crosses its border.
-function leave(box, towards) {
-  const [dx, dy] = [towards.x - box.x, towards.y - box.y];
+// Where the way from a spot inside a box towards a point crosses the box's border.
+function leave(spot, towards) {
+  const [dx, dy] = [towards.x - spot.x, towards.y - spot.y];
   const scale = Math.min(
-    dx ? (box.w / 2 + 2) / Math.abs(dx) : Infinity,
-    dy ? (box.h / 2 + 2) / Math.abs(dy) : Infinity,
+    dx ? ((dx < 0 ? spot.left : spot.right) + 2) / Math.abs(dx) : Infinity,
+    dy ? ((dy < 0 ? spot.up : spot.down) + 2) / Math.abs(dy) : Infinity,
   );
-  return { x: box.x + dx * scale, y: box.y + dy * scale };
+  return { x: spot.x + dx * scale, y: spot.y + dy * scale };
 }
 
 // Finds a place for each label on its edge where it covers neither a box nor another label. In a large graph the label

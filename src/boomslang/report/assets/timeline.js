@@ -44,6 +44,7 @@ class TimelineView {
         button.setAttribute("aria-pressed", String(this.neighbours));
         button.textContent = `${this.neighbours ? "Hide" : "Show"} ${count(n, "neighbour")}`;
         this.draw();
+        this.bringIntoView(this.bars.get(this.story.transactions[0].id));
       });
       tools.append(button);
     }
@@ -54,7 +55,8 @@ class TimelineView {
 
   // Lanes of sessions; transactions of one lane that overlap, or that have no session, get rows of their own.
   lanes() {
-    const shown = [...this.story.transactions, ...(this.neighbours ? this.story.neighbours : [])];
+    const chosen = [...this.story.transactions, ...(this.neighbours ? this.story.neighbours : [])];
+    const shown = this.story.axis.kind === "none" ? closeUp(chosen) : chosen;
     const lanes = new Map();
     for (const t of shown) {
       const name = t.session === null ? `\0${t.id}` : t.session;
@@ -142,7 +144,7 @@ class TimelineView {
     let last = -Infinity;
     for (const t of all) {
       const at = left + x(t);
-      const text = kind === "time" ? `+${tidy(t)}` : `${this.story.axis.word} ${t}`;
+      const text = kind === "time" ? tidy(t) : `${this.story.axis.word} ${t}`;
       if (!Number.isInteger(t) || at - last < 64) continue;
       last = at;
       picture.append(
@@ -211,33 +213,49 @@ class TimelineView {
       bar.classList.toggle("lit", marks.transactions.has(id));
       bar.classList.toggle("dim", some && !marks.transactions.has(id));
     }
-    this.bringIntoView(marks);
+    const lit = [...this.boxes].filter(([id]) => marks.operations.has(id)).map(([, shape]) => shape);
+    if (!lit.some((shape) => this.inView(shape))) this.bringIntoView(lit[0]);
   }
 
-  // Scrolls the lanes, and only them, to the first marked operation that is outside.
-  bringIntoView(marks) {
-    const lit = [...this.boxes].filter(([id]) => marks.operations.has(id)).map(([, shape]) => shape);
-    if (!lit.length) return;
-    const frame = this.picture.getBoundingClientRect();
-    const spots = lit.map((shape) => shape.getBoundingClientRect());
-    if (spots.some((s) => s.left >= frame.left && s.right <= frame.right)) return;
-    const first = spots.reduce((a, b) => (a.left < b.left ? a : b));
-    this.picture.scrollLeft += first.left - frame.left - frame.width / 3;
+  inView(shape) {
+    const [frame, spot] = [this.picture.getBoundingClientRect(), shape.getBoundingClientRect()];
+    return spot.left >= frame.left + LABELS && spot.right <= frame.right;
   }
+
+  // Scrolls the lanes, and only them.
+  bringIntoView(shape) {
+    if (!shape || this.inView(shape)) return;
+    const [frame, spot] = [this.picture.getBoundingClientRect(), shape.getBoundingClientRect()];
+    this.picture.scrollLeft += spot.left - frame.left - LABELS - frame.width / 6;
+  }
+}
+
+// Where nothing is known between lanes: each lane by itself, from the left and without gaps.
+function closeUp(transactions) {
+  const next = new Map();
+  return [...transactions]
+    .sort((a, b) => a.from - b.from)
+    .map((t) => {
+      const lane = t.session === null ? t : t.session;
+      const by = (next.get(lane) || 0) - t.from;
+      next.set(lane, t.to + by + 1);
+      const operations = t.operations.map((o) => ({ ...o, from: o.from + by, to: o.to + by }));
+      return { ...t, from: t.from + by, to: t.to + by, operations };
+    });
 }
 
 const ROLES = { core: "part of the core", candidate: "may have been read from", neighbour: "a neighbour, not needed for the argument" };
 
 const AXES = {
   time: (axis, clock) =>
-    `Times${axis.clock ? ` of the clock ${axis.clock}` : ""}, counted from the first event shown` +
+    `Times${axis.clock ? ` of the clock ${axis.clock}` : ""}, counted from the first event of the explanation` +
     (clock ? "." : ". Events are spread evenly: what is left of what is exact, lengths are not."),
   line: () => "The trace has no times. Events are in the order in which they were recorded.",
   none: () => "The trace has no times that can be compared: each lane shows only its own order.",
 };
 
 function tidy(t) {
-  return t.toLocaleString("en", { maximumFractionDigits: 0 });
+  return `${t < 0 ? "−" : "+"}${Math.abs(t).toLocaleString("en", { maximumFractionDigits: 0 })}`;
 }
 
 function natural(a, b) {
