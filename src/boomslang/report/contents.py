@@ -31,19 +31,28 @@ def contents(
     trace = verdicts[0].trace
     values = Values(trace)
     stories, told = _stories(verdicts, values)
+    answers = _answers(verdicts)
     made: Json = {
         "boomslang": boomslang.__version__,
         "path": path,
-        "headline": headline(verdicts),
+        "headline": headline(answers),
         "size": size(trace),
         "about": [[label, text] for label, text in about.items()],
-        "levels": [_level(v, told.get(n)) for n, v in enumerate(verdicts)],
+        "levels": [_level(v, told.get(id(v))) for v in answers],
         "stories": stories,
-        "witnesses": witnesses(verdicts, values),
-        "figures": figures(verdicts, load_seconds, values),
+        "witnesses": witnesses(answers, values),
+        "figures": figures(answers, load_seconds, values),
     }
     spelled: Json = _spelled(made)
     return spelled
+
+
+def _answers(verdicts: list[Verdict]) -> list[Verdict]:
+    """One for each level: those that come later are further violations, and have a story only."""
+    answers: dict[str, Verdict] = {}
+    for verdict in verdicts:
+        answers.setdefault(verdict.level.name, verdict)
+    return list(answers.values())
 
 
 def headline(verdicts: list[Verdict]) -> str:
@@ -100,16 +109,18 @@ def _level(verdict: Verdict, story: int | None) -> Json:
 
 def _stories(verdicts: list[Verdict], values: Values) -> tuple[list[Json], dict[int, int]]:
     """The stories, and which verdict has which. Levels often break for the same reason: it is told once."""
-    reasons: dict[tuple[str, ...], list[int]] = {}
-    for n, verdict in enumerate(verdicts):
+    reasons: dict[tuple[str, ...], list[Verdict]] = {}
+    for verdict in verdicts:
         if verdict.counterexample is not None:
-            reasons.setdefault((*verdict.broken_by, *verdict.counterexample.lines()), []).append(n)
+            reasons.setdefault((*verdict.broken_by, *verdict.counterexample.lines()), []).append(verdict)
+    first = set(map(id, _answers(verdicts)))
     stories: list[Json] = []
     told: dict[int, int] = {}
     for members in list(reasons.values())[:STORIES]:
-        titles = [_asked(verdicts[n]) for n in members]
-        stories.append(Story(verdicts[members[0]], titles, f"v{len(stories)}", values).to_json())
-        told |= dict.fromkeys(members, len(stories) - 1)
+        titles = [_asked(v) for v in members]
+        further = not any(id(v) in first for v in members)
+        stories.append(Story(members[0], titles, f"v{len(stories)}", values, further=further).to_json())
+        told |= dict.fromkeys(map(id, members), len(stories) - 1)
     return stories, told
 
 

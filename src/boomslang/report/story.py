@@ -32,9 +32,13 @@ Json = dict[str, Any]
 class Story:
     """The story of one counterexample, which may be that of several levels."""
 
-    def __init__(self, verdict: Verdict, titles: list[str], name: str, values: Values) -> None:
+    def __init__(
+        self, verdict: Verdict, titles: list[str], name: str, values: Values, *, further: bool = False
+    ) -> None:
         self.verdict = verdict
         self.titles = titles
+        self.further = further
+        """Is it one more violation of a level whose story has been told?"""
         self.name = name
         self.values = values
         self.trace = verdict.trace
@@ -60,9 +64,7 @@ class Story:
         anomaly = self.doc["anomaly"]
         return {
             "id": self.name,
-            "title": f"Why it is not {' and not '.join(self.titles)}",
-            "tab": f"Not {self.titles[0]}"
-            + (f" (and {len(self.titles) - 1} more)" if len(self.titles) > 1 else ""),
+            **self._titles("" if anomaly is None else anomaly["name"]),
             "anomaly": None if anomaly is None else {**anomaly, **_weakest(anomaly["rules_out"])},
             "notes": self.notes,
             "points": 2 if any(e["source_point"] for e in self.edges.values()) else 1,
@@ -72,6 +74,15 @@ class Story:
             "argument": argument,
             "leaves": self.leaves,
         }
+
+    def _titles(self, anomaly: str) -> Json:
+        names = " and not ".join(self.titles)
+        if self.further:
+            title = f"A further violation of {names}, by other transactions"
+            return {"title": title, "tab": f"Further: {anomaly or names}"}
+        more = f" and {len(self.titles) - 1} more" if len(self.titles) > 1 else ""
+        tab = f"Not {self.titles[0]}{more}" + (f": {anomaly}" if anomaly else "")
+        return {"title": f"Why it is not {names}", "tab": tab}
 
     # --- the argument
 
