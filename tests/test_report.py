@@ -232,7 +232,7 @@ def test_a_page_stays_small_and_long_values_are_shortened_with_their_length() ->
         with b.transaction(session="a") as t:
             t.put("z", huge[: 100_000 + i])
     trace = b.build()
-    page = render_report(check(trace, "ser", "si"), trace_path="p" * 100_000)
+    page = render_report(check(trace, "ser", "si"))
     assert len(page) < 1_000_000
     operations = [o for t in Parsed(page).data["stories"][0]["transactions"] for o in t["operations"]]
     matter = {o["text"]: o["full"] for o in operations if o["matters"] and o["does"] == "read"}
@@ -240,6 +240,38 @@ def test_a_page_stays_small_and_long_values_are_shortened_with_their_length() ->
     assert matter[shortened] is None
     assert next(full for full in matter.values() if full is not None) == f"'y' = '{long}'"
     assert all(len(o["label"]) < 40 and len(o["text"]) < 400 for o in operations)
+
+
+def test_a_page_stays_small_where_transactions_are_long() -> None:
+    items = [(f"scanned/{i:03}", "v" * 50) for i in range(22)]
+    b = TraceBuilder(initial=dict(items))
+    for i in range(70):
+        with b.transaction(session=f"s{i % 30}") as t:
+            for _ in range(8):
+                t.scan("scanned/", "scanned0", items)
+            for n in range(90):
+                t.put(f"other/{i}/{n}", "w" * 50)
+            if 30 <= i < 60:
+                t.get(f"x{i}", Absent)
+                t.put(f"x{30 + (i + 1) % 30}", i)
+    page = render_report(check(b.build(), "ser"))
+    story = Parsed(page).data["stories"][0]
+    assert len(story["transactions"]) == 30 and len(story["neighbours"]) > 20
+    assert all(t["more"] > 0 for t in story["transactions"])
+    assert len(page) < 3_000_000
+
+
+def test_long_names_are_shortened_with_their_length() -> None:
+    b = TraceBuilder(clock="c" * 5_000)
+    for i in range(2):
+        with b.transaction(session=f"{i}{'s' * 5_000}", name=f"{i}{'n' * 5_000}", begin=i, end=9) as t:
+            t.get(f"{i}", Absent)
+            t.put(f"{1 - i}", i)
+    story = story_of(b.build())
+    for t in story["transactions"]:
+        assert "5001 characters" in t["session"] and "5003 characters" in t["name"]
+    assert "5000 characters" in story["axis"]["clock"]
+    assert len(json.dumps(story)) < 20_000
 
 
 def test_neighbours_are_close_and_few() -> None:
@@ -429,6 +461,17 @@ def test_a_step_lights_up_its_operations_and_its_edge(browser: Browser, tmp_path
     browser.key("Escape")
     assert number(browser, ".lit") == 0
     assert browser.complaints == []
+
+
+def test_a_derived_step_shows_the_cycle_its_contrary_would_close(browser: Browser, tmp_path: Path) -> None:
+    story = show(browser, tmp_path, cases())["stories"][0]
+    listed = story["argument"]["cases"][0]["argument"]["steps"]
+    step = next(s for s in story["steps"] if s["id"] in listed and s["cycle"])
+    browser.click(f"[data-case='1.'] [data-step={step['id']}] > .row > .twist")
+    browser.click(f"[data-case='1.'] [data-contrary={step['id']}] .text")
+    assert marked(browser, ".edge.lit:not([hidden])", "edge") == set(step["cycle"])
+    supposed = {e["id"] for e in story["edges"] if e["supposed"]}
+    assert set(step["cycle"]) & supposed
 
 
 def test_an_edge_shows_its_step_and_an_operation_its_edges(browser: Browser, tmp_path: Path) -> None:

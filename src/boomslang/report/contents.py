@@ -12,7 +12,7 @@ import boomslang
 from boomslang.levels import Level, maximal, minimal
 from boomslang.report.figures import figures, size
 from boomslang.report.story import Story
-from boomslang.report.values import Values, printable
+from boomslang.report.values import NAME, Values, clipped, printable
 from boomslang.report.witness import witnesses
 from boomslang.verdict import INVALID, UNKNOWN, VALID, Verdict
 
@@ -34,7 +34,7 @@ def contents(
     answers = _answers(verdicts)
     made: Json = {
         "boomslang": boomslang.__version__,
-        "path": path,
+        "path": clipped(path, 4 * NAME),
         "headline": headline(answers),
         "size": size(trace),
         "about": [[label, text] for label, text in about.items()],
@@ -109,10 +109,18 @@ def _level(verdict: Verdict, story: int | None) -> Json:
 
 def _stories(verdicts: list[Verdict], values: Values) -> tuple[list[Json], dict[int, int]]:
     """The stories, and which verdict has which. Levels often break for the same reason: it is told once."""
-    reasons: dict[tuple[str, ...], list[Verdict]] = {}
+    reasons: dict[tuple[object, ...], list[Verdict]] = {}
     for verdict in verdicts:
-        if verdict.counterexample is not None:
-            reasons.setdefault((*verdict.broken_by, *verdict.counterexample.lines()), []).append(verdict)
+        if (found := verdict.counterexample) is not None:
+            told_in_words = () if found.argument is None else tuple(found.argument.lines())
+            reason = (
+                found.anomaly,
+                found.core.transactions,
+                found.core.reads,
+                verdict.broken_by,
+                told_in_words,
+            )
+            reasons.setdefault(reason, []).append(verdict)
     first = set(map(id, _answers(verdicts)))
     stories: list[Json] = []
     told: dict[int, int] = {}

@@ -11,6 +11,7 @@ from typing import Any
 
 from boomslang.explain.document import document
 from boomslang.levels import LEVELS, implies, minimal
+from boomslang.report.glance import glance
 from boomslang.report.neighbours import neighbours
 from boomslang.report.times import Axis
 from boomslang.report.values import Values
@@ -235,9 +236,9 @@ class Story:
     def _timeline(self, drawn: list[str]) -> Json:
         shown = set(drawn)
         mine = [t for t in self.doc["transactions"] if t["id"] in shown]
-        views = {t["index"]: self.trace.transaction(t["index"]) for t in mine}
+        views = {t["index"]: glance(self.trace, t["index"]) for t in mine}
         axis = Axis(self.trace, views.values())
-        near = [self.trace.transaction(t) for t in neighbours(self.trace, list(views))]
+        near = [glance(self.trace, t) for t in neighbours(self.trace, list(views))]
         near = [view for view in near if axis.fits(view)]
         matter = {t["index"]: {o["index"] for o in t["operations"] if o["matters"]} for t in mine}
         roles = {t["index"]: t["role"] for t in mine}

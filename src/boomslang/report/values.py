@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 from boomslang.cli.screen import escape
 from boomslang.explain.deeds import ITEMS, deed
 from boomslang.explain.names import LONGEST, short
-from boomslang.trace.model import Kind, Operation, Trace, Transaction
+from boomslang.report.glance import Glance
+from boomslang.trace.model import Kind, Operation, Trace
 from boomslang.trace.scalars import Absent, Scalar, Unbounded, int_to_text, same
 
 WHOLE = 8_000
 """Characters of a value that is shown as a whole on demand; a longer one stays shortened."""
 BUDGET = 400_000
 """Characters of all such values together."""
-OPERATIONS = 120
+OPERATIONS = {"core": 80, "candidate": 80, "neighbour": 20}
 """Of a transaction that are shown, beside those that matter."""
+ALL_OPERATIONS = 4_000
+"""Of all transactions together, beside those that matter."""
+LINE = 240
+"""Characters that tell what an operation did that does not matter."""
 KEY, VALUE = 14, 9
 """Characters of a key and a value in a label."""
 NAME = 80
@@ -49,18 +55,21 @@ def clipped(text: str, longest: int = NAME) -> str:
 
 
 class Values:
-    """Of one trace. Whole values are handed out until the budget is spent."""
+    """Of one trace. Whole values, and operations that do not matter, are handed out until the budget is spent."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
         self.left = BUDGET
+        self.operations_left = ALL_OPERATIONS
         self.wanted: dict[int, list[int]] = {}
         """Of operations that read several keys: those that an explanation is about."""
 
-    def transaction(self, view: Transaction, role: str, matter: set[int]) -> Json:
+    def transaction(self, view: Glance, role: str, matter: set[int]) -> Json:
         """A transaction with its operations: those that matter, and the first of the others."""
-        others = [o.index for o in view.operations if o.index not in matter][:OPERATIONS]
-        shown = [o for o in view.operations if o.index in matter or (others and o.index <= others[-1])]
+        room = min(OPERATIONS[role], self.operations_left)
+        others = list(islice((row for row in view.rows if row not in matter), max(0, room)))
+        self.operations_left -= len(others)
+        shown = sorted({*others, *(row for row in matter if row in view.rows)})
         return {
             "id": f"T{view.index}",
             "session": None if view.session is None else clipped(view.session),
@@ -68,8 +77,8 @@ class Values:
             "outcome": view.outcome.name.lower(),
             "role": role,
             "where": clipped(view.where, 2 * NAME),
-            "operations": [self.operation(o, o.index in matter) for o in shown],
-            "more": len(view.operations) - len(shown),
+            "operations": [self.operation(self.trace.operation(row), row in matter) for row in shown],
+            "more": len(view.rows) - len(shown),
         }
 
     def operation(self, o: Operation, matters: bool) -> Json:
@@ -79,7 +88,7 @@ class Values:
             "does": does,
             "glyph": glyph,
             "label": _label(o, [self.trace.keys[k] for k in self.wanted.get(o.index, ())]),
-            "text": deed(o),
+            "text": deed(o) if matters else clipped(deed(o), LINE),
             "error": None if o.error is None else short(o.error),
             "where": clipped(o.where, 2 * NAME),
             "matters": matters,

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from boomslang.certify.certificate import Witness
 from boomslang.explain.deeds import deed
 from boomslang.levels import maximal
+from boomslang.report.glance import glance
 from boomslang.report.values import NAME, Values, clipped
 from boomslang.trace.model import Kind, Trace
 from boomslang.verdict import Verdict
@@ -42,11 +45,14 @@ def witnesses(verdicts: list[Verdict], values: Values) -> list[Json]:
 def _witness(trace: Trace, witness: Witness, titles: list[str]) -> Json:
     rows = []
     for point in witness.order[:SHOWN].tolist():
-        t = trace.transaction(point // witness.points)
+        t = glance(trace, point // witness.points)
         begins = witness.points == 2 and point % 2 == 0
         # With two points, what was read is what there was at the begin, and what was written is there from the commit.
-        here = [o for o in t.operations if witness.points == 1 or (o.kind in WRITES) != begins]
-        deeds = [deed(o) for o in here[:DEEDS]]
+        writes = np.isin(trace.op_kind[t.rows.start : t.rows.stop], WRITES)
+        here = t.rows.start + np.flatnonzero(
+            np.ones_like(writes) if witness.points == 1 else writes != begins
+        )
+        deeds = [deed(trace.operation(row)) for row in here[:DEEDS].tolist()]
         left = len(here) - len(deeds)
         rows.append(
             {

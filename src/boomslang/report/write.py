@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 
 import boomslang
 from boomslang.errors import UsageError
+from boomslang.explain.counterexample import Counterexample
 from boomslang.report.contents import contents
 from boomslang.report.page import make_page
+from boomslang.report.values import printable
 from boomslang.verdict import Verdict
+
+LINES = 60
+"""Of an argument, for whoever runs no scripts."""
 
 
 def render_report(
@@ -32,11 +38,20 @@ def render_report(
     for v in several:
         plain += ["", f"{v.level.title}: {v.status}{f' ({v.reason})' if v.reason else ''}"]
         if v.counterexample is not None:
-            plain += list(v.counterexample.lines())
+            plain += _story(v.counterexample)
     title = f"{data['headline']} · {name} · Boomslang"
-    # Half a surrogate pair, which no file can hold, may stand in a name of the trace.
-    text = "\n".join(plain).encode("utf-8", "backslashreplace").decode()
-    return make_page(data, title, text, f"Boomslang {boomslang.__version__}")
+    return make_page(data, title, "\n".join(map(printable, plain)), f"Boomslang {boomslang.__version__}")
+
+
+def _story(found: Counterexample) -> list[str]:
+    """The story in words."""
+    name = (
+        []
+        if found.anomaly is None
+        else [f"{found.anomaly.code} ({found.anomaly.name}): {found.anomaly.meaning}"]
+    )
+    told = [] if found.argument is None else list(islice(found.argument.lines(), LINES + 1))
+    return [*name, *(told if len(told) <= LINES else [*told[:LINES], "..."])]
 
 
 def write_report(

@@ -60,7 +60,7 @@ class ArgumentView {
   // Why a derived step holds: the contrary would close this cycle.
   noteItem(text, step, level) {
     const row = el("span", { class: "text note" }, "otherwise there would be a cycle: ", withNames(text, this.known));
-    return this.item(level, { "data-step": step }, row, null);
+    return this.item(level, { "data-contrary": step }, row, null);
   }
 
   endItem(branch, level) {
@@ -114,6 +114,7 @@ class ArgumentView {
   choose(item) {
     if (!item) return;
     if (item.dataset.step !== undefined) this.selection.select("step", item.dataset.step, this.leafOf(item));
+    else if (item.dataset.contrary !== undefined) this.selection.select("contrary", item.dataset.contrary);
     else if (item.dataset.cycle !== undefined) {
       const leaf = this.story.leaves.find((l) => l.id === item.dataset.cycle);
       this.selection.select("cycle", item.dataset.cycle, leaf);
@@ -152,12 +153,10 @@ class ArgumentView {
   mark(marks) {
     const selected = this.selection.selected;
     for (const item of this.box.querySelectorAll("[role=treeitem]")) {
-      const { step, cycle } = item.dataset;
-      const chosen =
-        selected !== null &&
-        ((selected.kind === "step" && selected.id === step) || (selected.kind === "cycle" && selected.id === cycle));
+      const { step } = item.dataset;
+      const chosen = selected !== null && item.dataset[selected.kind] === selected.id;
       item.classList.toggle("lit", step !== undefined && marks.steps.has(step));
-      if (step !== undefined || cycle !== undefined) item.setAttribute("aria-selected", String(chosen));
+      if (!item.dataset.case) item.setAttribute("aria-selected", String(chosen));
       item.classList.toggle("chosen", chosen);
     }
     if (selected !== null && selected.kind === "edge") this.reveal(marks);

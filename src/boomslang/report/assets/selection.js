@@ -1,5 +1,5 @@
-// What is selected, and what lights up with it. A step lights the operations it rests on and the edge it proves; an
-// edge lights its step; an operation lights the steps that rest on it. The views only ask `marks` and draw.
+// What is selected, and what lights up with it. A step lights the operations it rests on and the edge it proves, its
+// contrary the cycle there would be; an edge lights its step; an operation the steps that rest on it. The views only ask `marks` and draw.
 
 class Selection {
   constructor(story) {
@@ -38,7 +38,7 @@ class Selection {
 
   // The case to show for what was selected: the one that is shown, if it is in there.
   leafWith(kind, id) {
-    const step = kind === "step" ? id : kind === "edge" ? this.edges.get(id).step : null;
+    const step = kind === "step" || kind === "contrary" ? id : kind === "edge" ? this.edges.get(id).step : null;
     if (step === null || (this.leaf && this.leaf.steps.includes(step))) return this.leaf;
     return this.story.leaves.find((leaf) => leaf.steps.includes(step));
   }
@@ -51,6 +51,8 @@ class Selection {
     else if (kind === "cycle") {
       for (const edge of this.story.leaves.find((l) => l.id === id).cycle) this.addEdge(found, this.edges.get(edge));
       for (const row of this.story.leaves.find((l) => l.id === id).operations) found.operations.add(row);
+    } else if (kind === "contrary") {
+      for (const edge of this.steps.get(id).cycle) this.addEdge(found, this.edges.get(edge));
     } else if (kind === "edge") this.addEdge(found, this.edges.get(id));
     else if (kind === "operation") {
       found.operations.add(id);
