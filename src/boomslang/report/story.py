@@ -82,6 +82,8 @@ class Story:
             title = f"A further violation of {names}, by other transactions"
             return {"title": title, "tab": f"Further: {anomaly or names}"}
         more = f" and {len(self.titles) - 1} more" if len(self.titles) > 1 else ""
+        if len(self.titles) > 2:
+            names = f"{self.titles[0]} and {len(self.titles) - 1} more levels"
         tab = f"Not {self.titles[0]}{more}" + (f": {anomaly}" if anomaly else "")
         return {"title": f"Why it is not {names}", "tab": tab}
 
