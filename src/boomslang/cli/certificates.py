@@ -46,7 +46,7 @@ class Certificates:
         path = self.path(level)
         if path is None:
             return
-        problem = _obstacle(path, self.trace)
+        problem = obstacle(path, self.trace)
         if problem:
             raise UsageError(f"{path}: cannot write the certificate: {problem}")
 
@@ -74,15 +74,16 @@ class Certificates:
             raise UsageError("\n".join(self.problems))
 
 
-def _obstacle(path: Path, trace: Path) -> str:
+def obstacle(path: Path, trace: Path | None) -> str:
+    """Why a file cannot be written there, beside that trace; nothing if it can."""
     folder = path.parent
     if path.is_dir():
         return "it is a folder"
     if not folder.is_dir():
         return f"there is no folder {folder}"
-    if path.exists() and path.samefile(trace):
+    if trace is not None and path.exists() and trace.exists() and path.samefile(trace):
         return "it is the trace"
-    if trace.is_dir() and folder.samefile(trace):
+    if trace is not None and trace.is_dir() and folder.samefile(trace):
         return "the folder of the trace holds its sessions and nothing else"
     if not os.access(path if path.exists() else folder, os.W_OK):
         return "no permission"

@@ -13,6 +13,7 @@ from boomslang.cli import solving
 from boomslang.cli.certificates import Certificates
 from boomslang.cli.loading import TRACE, add_format, free_ctrl_c, load
 from boomslang.cli.report import Answer, Report, explanation, show, to_json
+from boomslang.cli.reporting import prepare_report, report_option, write_report
 from boomslang.cli.screen import Screen
 from boomslang.cli.watch import Watch, watched
 from boomslang.errors import UsageError
@@ -54,6 +55,7 @@ def add(commands: Commands) -> None:
         help="write what proves the answer, for `boomslang verify`; with several levels one file each, "
         "with the level's short name before the suffix: proof.json becomes proof.ser.json",
     )
+    report_option(parser)
     add_format(parser)
     add_limits(parser)
     solving.add(parser)
@@ -115,6 +117,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     find_modules(arguments.module)  # a wrong name should not wait for the trace to be read
     for level in LEVELS if asked is None else asked:
         certificates.prepare(level)
+    prepare_report(arguments.report, arguments.trace)
     if arguments.solver == "z3" or arguments.encoding is not None:
         free_ctrl_c()
     report = watched(lambda watch: answers(arguments, asked, watch), quiet=arguments.quiet)
@@ -130,8 +133,26 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         )
     else:
         show(report, screen, stats=arguments.stats)
+    write_report(
+        arguments.report,
+        _verdicts(report),
+        screen,
+        trace_path=report.path,
+        load_seconds=report.load_seconds,
+        quiet=arguments.output != "text" or arguments.quiet,
+    )
     certificates.complain(screen)
     return report.exit_code
+
+
+def _verdicts(report: Report) -> list[Verdict]:
+    """What there is to show. Where a limit came first, that is; where it came before the trace was read, nothing."""
+    if report.trace is None:
+        return []
+    return [
+        Verdict(report.trace, a.level, a.status, a.reason) if a.verdict is None else a.verdict
+        for a in report.answers
+    ]
 
 
 def asked_levels(words: list[str]) -> list[Level] | None:

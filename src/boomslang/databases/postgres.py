@@ -134,6 +134,8 @@ class PostgresConnection(Connection):
         self._unique = unique
         self._iterators = 0
         self._level = ""
+        self._absent: set[str] = set()
+        """Keys that this transaction looked for and did not find."""
         self._error = import_driver("psycopg", "PostgreSQL", "postgres").Error
 
     # --- what may be raised
@@ -195,6 +197,7 @@ class PostgresConnection(Connection):
     def begin(self, level: str) -> None:
         self.run(f"BEGIN ISOLATION LEVEL {level.upper()}")
         self._level = level
+        self._absent.clear()
 
     def get(self, key: str) -> str | None:
         return self._one(f"SELECT v FROM {TABLE} WHERE k = %s", key)
@@ -205,9 +208,10 @@ class PostgresConnection(Connection):
     def _one(self, statement: str, key: str) -> str | None:
         # If a key that is not unique has two rows, two sessions have inserted it: that is in the trace already, and
         # which of the rows is shown here matters no more, as long as it is always the same.
-        return min(
-            (row[0] for row in self.run(statement, key).fetchall() if row[0] is not None), default=None
-        )
+        rows = self.run(statement, key).fetchall()
+        if not rows:
+            self._absent.add(key)
+        return min((row[0] for row in rows if row[0] is not None), default=None)
 
     def put(self, key: str, value: str) -> None:
         self._upsert(key, value, "{new}")
@@ -222,8 +226,13 @@ class PostgresConnection(Connection):
             self.run(f"{insert} ON CONFLICT (k) DO UPDATE SET v = {update}", key, value)
             return
         update = change.format(new="%s")
-        if not self.run(f"UPDATE {TABLE} SET v = {update} WHERE k = %s", value, key).rowcount:
+        # Whoever has looked inserts without looking again: a second look would hide what the first one missed.
+        if (
+            key in self._absent
+            or not self.run(f"UPDATE {TABLE} SET v = {update} WHERE k = %s", value, key).rowcount
+        ):
             self.run(insert, key, value)
+            self._absent.discard(key)
 
     def delete(self, key: str) -> bool:
         keep = self._level == "repeatable read"
