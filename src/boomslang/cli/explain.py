@@ -19,6 +19,7 @@ from boomslang.cli import exits
 from boomslang.cli.check import WatchedChecker, add_limits, add_module, add_output, asked_levels
 from boomslang.cli.loading import TRACE, add_format, load
 from boomslang.cli.report import FORMAT, size
+from boomslang.cli.reporting import prepare_report, report_option, write_report
 from boomslang.cli.screen import Screen
 from boomslang.cli.story import show_story, styled
 from boomslang.cli.watch import Watch, watched
@@ -67,6 +68,7 @@ def add(commands: Commands) -> None:
     add_format(parser)
     add_limits(parser)
     add_output(parser)
+    report_option(parser)
     parser.set_defaults(run=run, solver=None, passes=None, no_pass=[], encoding=None)
 
 
@@ -102,6 +104,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     if arguments.module and arguments.all is not None:
         raise UsageError("--all takes no modules: what one says may rest on transactions that are taken out")
     find_modules(arguments.module)  # a wrong name should not wait for the trace to be read
+    prepare_report(arguments.report, arguments.trace)
     try:
         told = watched(lambda watch: _told(arguments, asked, watch), quiet=arguments.quiet)
     except LimitReached as limit:
@@ -116,6 +119,8 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         screen.text(OUTPUTS[arguments.output](arguments.trace, documents(told)))
     else:
         show(arguments.trace, told, screen)
+    quiet = arguments.output != "text" or arguments.quiet
+    write_report(arguments.report, _all(told), screen, trace_path=arguments.trace, quiet=quiet)
     return told.exit_code
 
 
@@ -149,9 +154,14 @@ def _told(arguments: argparse.Namespace, asked: list[Level] | None, watch: Watch
 
 def documents(told: Told) -> list[dict[str, Any]]:
     """All explanations, the further ones too."""
+    return [document(verdict) for verdict in _all(told)]
+
+
+def _all(told: Told) -> list[Verdict]:
+    """The verdicts, and one for each further violation."""
     assert told.trace is not None
     more = [Verdict(told.trace, level, INVALID, counterexample=one) for level, one in told.further]
-    return [document(verdict) for verdict in (*told.verdicts, *more)]
+    return [*told.verdicts, *more]
 
 
 def to_json(path: str, told: Told) -> dict[str, Any]:
