@@ -166,6 +166,24 @@ def test_a_hunt_as_json(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("how", [[], ["--json"], ["--quiet"]])
+def test_a_hunt_writes_the_report_of_what_it_found(tmp_path: Path, how: list[str]) -> None:
+    page = tmp_path / "found.html"
+    ran = hunt("--db-level", "broken", "--for", "20s", "--out", tmp_path / "h", "--report", page, *how)
+    assert ran.code == 1 and "memory 1 at 'broken'" in page.read_text() and "INVALID" in page.read_text()
+    assert (f"report: {page}" in ran.out) == (not how)
+    assert how != ["--json"] or json.loads(ran.out)["exit"] == 1
+
+
+def test_a_run_writes_the_report_of_its_check(tmp_path: Path) -> None:
+    page = tmp_path / "run.html"
+    ran = run("--out", tmp_path / "t", "--check", "--report", page, "--seed", 5)
+    assert ran.code == 0 and f"report: {page}" in ran.out
+    assert "10 lists in use at a time, seed 5" in page.read_text()
+    ran = run("--out", tmp_path / "u", "--report", page)
+    assert ran.code == 254 and "--report is for --check" in ran.err and not (tmp_path / "u").exists()
+
+
 @pytest.mark.parametrize("time", ["0", "x", "-3", "5d", ""])
 def test_a_hunt_wants_a_time(time: str) -> None:
     ran = hunt(f"--for={time}")

@@ -138,6 +138,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         _verdicts(report),
         screen,
         trace_path=report.path,
+        about=getattr(arguments, "about", None),  # `run` and `hunt` know the database
         load_seconds=report.load_seconds,
         quiet=arguments.output != "text" or arguments.quiet,
     )

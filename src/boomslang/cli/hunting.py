@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterator
 
 import boomslang
 from boomslang.cli import exits, running
+from boomslang.cli.reporting import prepare_report
 from boomslang.cli.screen import Screen
 from boomslang.cli.watch import Watch, watched
 from boomslang.databases import Database, find_database
 from boomslang.levels import Level, find_level
 from boomslang.modules import find_modules
-from boomslang.run import Hunted, Plan, Speed, variations
+from boomslang.run import Hunted, Plan, Quarry, Speed, variations
 from boomslang.run import hunt as hunt_plans
 from boomslang.verdict import INVALID, UNKNOWN
 from boomslang.workloads import Workload, find_workload
@@ -26,6 +27,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     if arguments.level is not None:
         find_level(arguments.level)
     find_modules(arguments.module)
+    prepare_report(arguments.report, arguments.out)
     with find_database(arguments.db) as database:
         plan = running.planned(arguments, database, first)
         asked, modules = running.question(arguments.level, plan.level, arguments.module)
@@ -53,18 +55,26 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     for quarry in hunted.of(UNKNOWN):
         screen.warning(f"{quarry.trace}: {quarry.reason}; kept")
     code = _exit_code(hunted)
+    broken = hunted.of(INVALID)
     if arguments.json:
         asked_for = {"asked": level.name, "modules": list(modules)}
         screen.document(
             {"boomslang": boomslang.__version__, **about, **asked_for, **hunted.to_json(), "exit": code}
         )
-        return code
-    _show(hunted, plan, level, screen)
-    if broken := hunted.of(INVALID):
+        arguments.json, arguments.quiet, screen.quiet = (
+            False,
+            True,
+            True,
+        )  # what follows is for the report alone
+    else:
+        _show(hunted, plan, level, screen)
+    if broken and (not arguments.quiet or arguments.report is not None):
+        first_broken = broken[0]
         screen.line()
-        certificate = broken[0].certificate
-        kept = None if certificate is None else str(certificate)
-        running.check_command(arguments, broken[0].trace, asked, modules, kept)(screen)
+        certificate = None if first_broken.certificate is None else str(first_broken.certificate)
+        load = f"{plan.workload.name}, {_how(first_broken, plan)}"
+        told = running.what(plan, about["version"], load)
+        running.check_command(arguments, first_broken.trace, asked, modules, certificate, told)(screen)
     return code
 
 
@@ -77,11 +87,15 @@ def _show(hunted: Hunted, plan: Plan, level: Level, screen: Screen) -> None:
         return
     screen.line(tried, (f"{level.title} is broken", "bold red"), indent=2)
     for quarry in broken:
-        about = quarry.about
-        how = (
-            f"{about['sessions']} sessions, {about['keys']:,} {plan.workload.keys_are}, seed {about['seed']}"
+        screen.line(
+            f"{quarry.trace}: {quarry.reason or 'an anomaly without a name'} ({_how(quarry, plan)})", indent=2
         )
-        screen.line(f"{quarry.trace}: {quarry.reason or 'an anomaly without a name'} ({how})", indent=2)
+
+
+def _how(quarry: Quarry, plan: Plan) -> str:
+    """The settings of one run."""
+    about = quarry.about
+    return f"{about['sessions']} sessions, {about['keys']:,} {plan.workload.keys_are}, seed {about['seed']}"
 
 
 def _status(watch: Watch, seconds: float) -> Callable[[Hunted, Speed | None], None]:

@@ -7,6 +7,8 @@ import math
 import re
 from typing import Any
 
+from boomslang.cli.reporting import report_option
+
 
 def add(parser: argparse.ArgumentParser, *, txns: int, txns_are: str, sessions: int | None) -> None:
     def option(name: str, help: str, **more: Any) -> None:
@@ -55,6 +57,7 @@ def add_answer(parser: argparse.ArgumentParser) -> None:
     add_argument(
         "--memory", type=_positive, metavar="MB", help="give up the check beyond MB megabytes of memory"
     )
+    report_option(parser)
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--json", action="store_true", help="print JSON")
     how.add_argument("--quiet", "-q", action="store_true", help="print nothing but errors and warnings")

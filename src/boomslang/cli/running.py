@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from boomslang.cli import exits
 from boomslang.cli.check import asked_levels
+from boomslang.cli.reporting import prepare_report
 from boomslang.cli.screen import Screen
 from boomslang.cli.watch import Watch, watched
 from boomslang.databases import Database, Offered, find_database
@@ -31,13 +32,17 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         asked_levels([asked])  # a wrong name should not wait for the run
     if arguments.check is None and arguments.certificate is not None:
         raise UsageError("--certificate is for --check: there is nothing to prove without it")
+    if arguments.check is None and arguments.report is not None:
+        raise UsageError("--report is for --check: there is nothing to show without it")
     find_modules(arguments.module)
     workload = find_workload(arguments.workload).with_settings(**given(arguments), seed=arguments.seed)
     with find_database(arguments.db) as database:
         plan = planned(arguments, database, workload)
         level, modules = question(asked, plan.level, arguments.module)
         # Made before the run, so that a wrong option does not wait for it.
-        check = check_command(arguments, Path(arguments.out), level, modules, arguments.certificate)
+        about = what(plan, database.version(), settings(plan))
+        check = check_command(arguments, Path(arguments.out), level, modules, arguments.certificate, about)
+        prepare_report(arguments.report, arguments.out)
         ran = watched(lambda watch: _run(plan, arguments.out, watch), quiet=arguments.quiet)
     for problem in ran.problems:
         screen.warning(problem)
@@ -120,8 +125,18 @@ def settings(made: Plan) -> str:
     return ", ".join([*parts, f"seed {chosen.seed}"])
 
 
+def what(made: Plan, version: str, load: str) -> dict[str, str]:
+    """What a report says of the run beside the trace."""
+    return {"Database": f"{version} at {made.level.name!r}", "Workload": load}
+
+
 def check_command(
-    arguments: argparse.Namespace, trace: Path, level: str, modules: Sequence[str], certificate: str | None
+    arguments: argparse.Namespace,
+    trace: Path,
+    level: str,
+    modules: Sequence[str],
+    certificate: str | None,
+    about: Mapping[str, str],
 ) -> Check:
     """`boomslang check` of a trace, with the options that were given."""
     from boomslang.cli.main import make_parser
@@ -133,7 +148,9 @@ def check_command(
         if (given := getattr(arguments, name)) is not None
     ]
     words += [f"--{name}" for name in ("json", "quiet") if getattr(arguments, name)]
-    if certificate is not None:
-        words.append(f"--certificate={certificate}")
+    for name, file in (("certificate", certificate), ("report", arguments.report)):
+        if file is not None:
+            words.append(f"--{name}={file}")
     parsed = make_parser().parse_args([*words, "--", str(trace)])
+    parsed.about = about
     return lambda screen: int(parsed.run(parsed, screen))
