@@ -39,7 +39,11 @@ from boomslang.levels import (
 from boomslang.levels.names import ELSEWHERE, NOT_SUPPORTED
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs" / "findings").glob("*.md")),
+]
 BLOCK = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 PART = re.compile(r"^<!-- generated: (?P<name>[a-z-]+) -->\n(?:(?!<!-- ).*\n)*<!-- end -->$", re.MULTILINE)
 

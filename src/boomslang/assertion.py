@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterable
-from importlib import import_module
 from pathlib import Path
 from typing import Protocol
 
@@ -64,9 +63,11 @@ def _reported(verdict: Verdict, trace: str, file: str | os.PathLike[str] | None)
     if file is None:
         handle, file = tempfile.mkstemp(prefix="isolation-", suffix=".html")
         os.close(handle)
+    from boomslang.report import write_report  # what draws pages is not loaded where all is well
+
     try:
         Path(file).parent.mkdir(parents=True, exist_ok=True)
-        import_module("boomslang.report").write_report(verdict, file, trace_path=trace)
-    except (OSError, ImportError) as problem:
+        write_report(verdict, file, trace_path=trace)
+    except OSError as problem:
         return f"none ({problem})"
     return os.fspath(file)
