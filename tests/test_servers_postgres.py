@@ -256,7 +256,14 @@ def test_what_was_committed_survives_crashes(postgres: PostgreSQL, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    "options", ["index=hash", "index=none", "unique=no&scan=bitmap", "unique=no&scan=seq"]
+    "options",
+    [
+        "index=hash",
+        "index=none",
+        "unique=no&scan=bitmap",
+        "unique=no&scan=seq",
+        "index=hash&fillfactor=100&rows=wide",
+    ],
 )
 def test_keys_that_are_not_unique(postgres: PostgreSQL, options: str, tmp_path: Path) -> None:
     """Serializable must keep two sessions from inserting a key all the same; the scripts go slowly enough for it to."""

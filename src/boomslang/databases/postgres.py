@@ -13,7 +13,8 @@ a delete sets the value to NULL, and a key keeps its row. At the others a delete
 For hunts the key's index can be chosen. `index=btree` is the primary key; `index=hash`, `index=none` and `unique=no`
 leave nothing that keeps two rows from having one key, so `put` updates and, if there was no row, inserts. Only at
 serializable must that be the same, and only serializable is offered then: below it two rows of a key break no promise
-of PostgreSQL's. `scan=bitmap` (`index`, `seq`) leaves the planner no other way of reading.
+of PostgreSQL's. `scan=bitmap` (`index`, `seq`) leaves the planner no other way of reading. `fillfactor=100` packs the
+index; `rows=wide` gives each row a page of its own, so that every insert makes the table grow.
 """
 
 from __future__ import annotations
@@ -52,6 +53,8 @@ class PostgreSQL(Served):
         "index": ("btree", "hash", "none"),
         "unique": ("yes", "no"),
         "scan": tuple(_WITHOUT),
+        "fillfactor": ("10", "50", "90", "100"),
+        "rows": ("narrow", "wide"),
     }
     key_type = 'TEXT COLLATE "C"'
     """A string that is ordered by its UTF-8 bytes."""
@@ -101,8 +104,16 @@ class PostgreSQL(Served):
             run(f"DROP TABLE IF EXISTS {TABLE}")
             primary = " PRIMARY KEY" if self.unique else ""
             run(f"CREATE TABLE {TABLE} (k {self.key_type} NOT NULL{primary}, v TEXT)")
-            if not self.unique and self.options["index"] != "none":
-                run(f"CREATE INDEX ON {TABLE} USING {self.options['index']} (k)")
+            if self.options.get("rows") == "wide":
+                run(f"ALTER TABLE {TABLE} ADD filler TEXT DEFAULT repeat('-', 5000)")
+                run(f"ALTER TABLE {TABLE} ALTER filler SET STORAGE PLAIN")
+            if not self.unique and self.options.get("index") != "none":
+                packed = (
+                    f" WITH (fillfactor = {self.options['fillfactor']})"
+                    if "fillfactor" in self.options
+                    else ""
+                )
+                run(f"CREATE INDEX ON {TABLE} USING {self.options.get('index', 'btree')} (k){packed}")
             run("BEGIN")
             connection.load(initial)
             run("COMMIT")
