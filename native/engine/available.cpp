@@ -1,4 +1,5 @@
-// When no search is needed: all reads are weak (read committed), and no initial value is to be chosen.
+// When no search is needed: all reads are weak (read committed), no initial value is to be chosen, and no known edge
+// leaves a transaction that may not have happened (a module's may: the edge stays when the transaction goes).
 //
 // A weak read asks only that some candidate comes before it, so placing a transaction can never harm another:
 // take every transaction as soon as each of its reads has a candidate that was taken, and all known edges into it
@@ -11,7 +12,10 @@ namespace boomslang {
 
 bool Engine::only_weak() const {
     return p_.points == 1 && chosen_init_.empty() && p_.clause_start.empty() &&
-           std::none_of(p_.read_strong.begin(), p_.read_strong.end(), [](uint8_t s) { return s; });
+           std::none_of(p_.read_strong.begin(), p_.read_strong.end(), [](uint8_t s) { return s; }) &&
+           std::none_of(p_.edge_from.begin(), p_.edge_from.end(), [&](int32_t f) {
+               return order_.txn_of(f) >= 0 && p_.state[order_.txn_of(f)] == MAY;
+           });
 }
 
 Answer Engine::available() {
