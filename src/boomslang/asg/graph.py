@@ -279,10 +279,6 @@ class ASG:
         reads = reads[keep[read_txn]]
         per_txn = np.bincount(new[read_txn[keep[read_txn]]], minlength=len(old))
         outcome = np.where(keep, self.outcome, np.uint8(Outcome.UNKNOWN))[old].astype(np.uint8)
-        # Values that reads fixed must be fixed again by the reads that are left.
-        initial = self.initial.copy()
-        if len(self.initial_by):
-            initial[self.initial_by >= 0] = UNKNOWN_INITIAL
         part = replace(
             self,
             txn_of=self.txn_of[old],
@@ -297,7 +293,8 @@ class ASG:
             read_value=self.read_value[reads],
             read_op=self.read_op[reads],
             read_kind=self.read_kind[reads],
-            initial=initial[used],
+            initial=_unsettled(self)[used],
+            initial_by=_EMPTY64,
             lists=self.lists.restrict(reads, new, key_new),
             internal=self._internal_part(internal, keep, new, key_new),
             intermediate=_EMPTY4,
@@ -341,6 +338,13 @@ def suppose(asg: ASG, transactions: list[int], *, committed: bool) -> ASG:
     return linked(replace(asg, supposed={**asg.supposed, **dict.fromkeys(transactions, outcome)}))
 
 
+def _unsettled(asg: ASG) -> Int32:
+    """The initial values, without those that reads fixed: the reads that are left must fix them again."""
+    if not len(asg.initial_by):
+        return asg.initial
+    return np.where(asg.initial_by >= 0, UNKNOWN_INITIAL, asg.initial).astype(np.int32)
+
+
 def linked(part: ASG, seconds: float = 0.0, megabytes: float = 0.0) -> ASG:
     """The ASG with candidates, states and the order of appends found anew."""
     # A transaction that contradicts itself cannot have committed, if we do not know that it did.
@@ -350,6 +354,7 @@ def linked(part: ASG, seconds: float = 0.0, megabytes: float = 0.0) -> ASG:
         outcome = outcome.copy()
         outcome[list(part.supposed)] = list(part.supposed.values())
         outcome[impossible] = Outcome.ABORTED
+    part = replace(part, initial=_unsettled(part), initial_by=_EMPTY64)
     lists = part.lists
     links: dict[str, Any] = _analyse.link(
         outcome,
