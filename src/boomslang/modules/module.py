@@ -8,7 +8,8 @@
 The function may only read the ASG; through the IR it says what it knows (`ir.know`, `ir.require`, `ir.choose`,
 `ir.refine`, `ir.demand`, `ir.drop`). Its keyword-only arguments are its parameters. A module may also have a part
 that works before there is an IR: `prepare` takes an ASG and gives back a changed one (transactions split, reads left
-out).
+out). One that reads the trace anew (`anew`) would undo what others changed, so it comes before them, whatever the
+order in which they were asked for.
 
 To make a small counterexample the module is asked again about parts of the trace. A transaction that a part leaves
 out but for its writes has no reads there, an unknown outcome and `asg.ordered` false: a module should say nothing of
@@ -19,13 +20,15 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
 from boomslang.errors import UsageError
+from boomslang.trace.errors import LimitReached
 
 if TYPE_CHECKING:
     from boomslang.asg.graph import ASG
@@ -49,6 +52,8 @@ class Module:
     prepare: Prepare | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """Its parameters and their values; REQUIRED where none was given."""
+    anew: bool = False
+    """Does `prepare` read the trace anew? Then it comes first."""
 
     def __call__(self, asg: ASG, ir: IR, hints: Hints) -> object:
         return self.function(asg, ir, hints, **self.parameters)
@@ -79,14 +84,21 @@ class Module:
 
 
 def _spell(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+    """As it is written on the command line; in quotes if it would be read as something else there."""
+    if not isinstance(value, str):
+        return json.dumps(value, default=repr)
+    try:
+        json.JSONDecoder().raw_decode(value)
+    except (ValueError, RecursionError):
+        return json.dumps(value) if "," in value or not value else value
+    return json.dumps(value)
 
 
 @overload
 def module(function: Function) -> Module: ...
 @overload
 def module(
-    *, name: str | None = None, prepare: Prepare | None = None, owner: str | None = None
+    *, name: str | None = None, prepare: Prepare | None = None, owner: str | None = None, anew: bool = False
 ) -> Callable[[Function], Module]: ...
 def module(
     function: Function | None = None,
@@ -94,6 +106,7 @@ def module(
     name: str | None = None,
     prepare: Prepare | None = None,
     owner: str | None = None,
+    anew: bool = False,
 ) -> Module | Callable[[Function], Module]:
     """Makes a function `(asg, ir, hints, *, parameters)` a module. Its name is the function's, with hyphens."""
 
@@ -115,6 +128,7 @@ def module(
             owner or _owner(f),
             prepare,
             {a.name: a.default for a in arguments if a.kind == inspect.Parameter.KEYWORD_ONLY},
+            anew,
         )
 
     return made if function is None else made(function)
@@ -193,15 +207,10 @@ def apply(modules: tuple[Module, ...], ir: IR) -> None:
     """Lets the modules say what they know, one after the other, and keeps who said what."""
     for m in modules:
         ir.begin_module(m.spelled)
-        try:
+        with blamed_on(m):
             m(ir.asg, ir, Hints(ir.asg, m.parameters))
             _sensible(ir)
-        except UsageError as problem:
-            raise UsageError(f"module {m.name}: {problem}") from None
-        except Exception as problem:
-            raise UsageError(f"module {m.name} failed: {type(problem).__name__}: {problem}") from problem
-        finally:
-            ir.end_module()
+        ir.end_module()
 
 
 def _sensible(ir: IR) -> None:
@@ -218,12 +227,28 @@ def _sensible(ir: IR) -> None:
 
 def prepare(asg: ASG, modules: tuple[Module, ...]) -> ASG:
     """The ASG that these modules make of it, and which holds them for lowering."""
-    for m in modules:
+    anew = [m.name for m in modules if m.anew]
+    if len(anew) > 1:
+        raise UsageError(
+            f"{' and '.join(anew)} each read the trace anew, so one would undo the other; give one of them"
+        )
+    for m in sorted(modules, key=lambda m: not m.anew):
         m.ready()
         if m.prepare is None:
             continue
-        try:
+        with blamed_on(m):
             asg = m.prepare(asg, Hints(asg, m.parameters))
-        except UsageError as problem:
-            raise UsageError(f"module {m.name}: {problem}") from None
     return replace(asg, modules=modules)
+
+
+@contextmanager
+def blamed_on(m: Module) -> Iterator[None]:
+    """What goes wrong in here is told as the module's."""
+    try:
+        yield
+    except LimitReached:
+        raise
+    except UsageError as problem:
+        raise UsageError(f"module {m.name}: {problem}") from None
+    except Exception as problem:
+        raise UsageError(f"module {m.name} failed: {type(problem).__name__}: {problem}") from problem

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import json
 import pkgutil
+import re
 import runpy
 from collections.abc import Iterable
 from dataclasses import replace
@@ -88,6 +89,26 @@ def find_modules(asked: Iterable[str | Module | Function]) -> tuple[Module, ...]
     return tuple(found)
 
 
+def find_recorded(recorded: Iterable[str], given: Iterable[Module] = ()) -> tuple[Module, ...]:
+    """The modules that a certificate names, with its parameters: of those given, or else by their name.
+
+    A certificate is only data: what it calls a file is not run.
+    """
+    mine, known = {m.name: m for m in given}, known_modules()
+    found = []
+    for text in recorded:
+        word, values = _split(text)
+        if word not in mine and word not in known:
+            raise UsageError(
+                f"the certificate was made with the module {word!r}, which is not known here; give the file that "
+                "has it: --module FILE.py"
+            )
+        found.append((mine.pop(word, None) or known[word]).given(**values).ready())
+    if mine:
+        raise UsageError(f"the certificate was not made with the module {next(iter(mine))}")
+    return tuple(found)
+
+
 def find_module(asked: str | Module | Function) -> list[Module]:
     """One module; a file may hold several. `name:parameter=value,...` gives parameters."""
     if isinstance(asked, Module):
@@ -105,20 +126,36 @@ def find_module(asked: str | Module | Function) -> list[Module]:
     return [known[word].given(**values).ready()]
 
 
+_GIVEN = re.compile(r"(?P<head>.*?):(?P<values>\s*\w+\s*=.*)", re.DOTALL)
+_PAIR = re.compile(r"\s*(?P<name>\w+)\s*=")
+
+
 def _split(text: str) -> tuple[str, dict[str, Any]]:
-    head, colon, tail = text.rpartition(":")
-    if not colon or "=" not in tail:
+    """A name or file, and parameters: JSON, or else plain text up to the next comma."""
+    given = _GIVEN.fullmatch(text)
+    if given is None:
         return text, {}
     values: dict[str, Any] = {}
-    for pair in tail.split(","):
-        name, equals, value = pair.partition("=")
-        if not equals:
-            raise UsageError(f"found {pair!r} in {text!r}; expected parameter=value")
-        try:
-            values[name.strip()] = json.loads(value)
-        except ValueError:
-            values[name.strip()] = value
-    return head, values
+    rest = given["values"]
+    while rest:
+        pair = _PAIR.match(rest)
+        if pair is None:
+            raise UsageError(f"found {rest.partition(',')[0]!r} in {text!r}; expected parameter=value")
+        value, rest = _value(rest[pair.end() :])
+        values[pair["name"]] = value
+    return given["head"], values
+
+
+def _value(text: str) -> tuple[Any, str]:
+    """The value at the start of the text, and what is left after the comma that ends it."""
+    try:
+        value, end = json.JSONDecoder().raw_decode(text)
+    except (ValueError, RecursionError):
+        end = -1
+    if end < 0 or text[end : end + 1] not in ("", ","):
+        word, _, rest = text.partition(",")
+        return word, rest
+    return value, text[end + 1 :]
 
 
 def _from_file(path: Path) -> list[Module]:

@@ -22,8 +22,6 @@ def read_again(asg: ASG, hints: Hints) -> ASG:
     policy = hints.parameters["policy"]
     if policy not in (*OWN_WRITES, "inferred"):
         raise UsageError(f"unknown policy {policy!r}; known: {', '.join((*OWN_WRITES, 'inferred'))}")
-    if asg.notes or asg.part_of is not None:
-        raise UsageError("this module reads the trace anew; give it first")
     if policy != "inferred":
         return build_asg(asg.trace, own_writes=policy)
     made = build_asg(asg.trace, own_writes="either")
@@ -37,6 +35,6 @@ def _fit(own: int, other: int) -> str:
     return f"the trace fits `{fits}`: after an own write {own} reads saw it and {other} did not"
 
 
-@module(prepare=read_again)
+@module(prepare=read_again, anew=True)
 def read_own_writes(asg: ASG, ir: IR, hints: Hints, *, policy: str) -> None:
     """Reads after own writes: policy=must, external, either or inferred."""

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from boomslang.asg.graph import ASG, Int32, linked
+from boomslang.errors import UsageError
 from boomslang.ir.expression import START
 from boomslang.ir.model import IR
 from boomslang.modules.module import Hints, module
@@ -25,6 +26,8 @@ def markers(trace: Trace, prefix: str) -> Int32:
 
 def bury(asg: ASG, hints: Hints) -> ASG:
     """The ASG in which writing a marker is a delete."""
+    if not isinstance(hints.parameters["prefix"], str):
+        raise UsageError(f"found prefix={hints.parameters['prefix']!r}; expected text")
     dead = markers(asg.trace, hints.parameters["prefix"])
     value = np.where(np.isin(asg.write_value, dead), ABSENT, asg.write_value).astype(np.int32)
     by = np.lexsort((asg.write_txn, value, asg.write_key))
