@@ -222,7 +222,7 @@ def test_emme_knows_which_of_two_equal_values_was_read() -> None:
 
     assert check(trace(2), "ser", encoding="emme").valid
     verdict = check(trace(1), "ser", encoding="emme")
-    assert verdict.invalid and verdict.reason == "by its hints"
+    assert verdict.invalid and verdict.reason == "by the hints that Emme reads"
     assert check(trace(1), "ser").valid, "without the hint nobody can tell"
     assert verdict.counterexample is not None
     assert any("a cycle: " in line for line in verdict.counterexample.lines())

@@ -171,9 +171,11 @@ class Checker:
                 verdict = Verdict(self.trace, level, VALID, witness=made, stats=stats, notes=notes)
                 return self._honest(verdict)
             parts = self._parts(solution)
-            if self.encoding is not None and self.encoding.knows_more and refuted(asg, level, parts) is None:
-                told = cycle.counterexample(problem)
-                return Verdict(self.trace, level, INVALID, "by its hints", counterexample=told, stats=stats)
+            hinted = self.encoding if self.encoding is not None and self.encoding.knows_more else None
+            if hinted is not None and refuted(asg, level, parts, self._left(begin)) is None:
+                told = cycle.counterexample(problem, hinted.name)
+                reason = f"by the hints that {hinted.title} reads"
+                return Verdict(self.trace, level, INVALID, reason, counterexample=told, stats=stats)
         else:
             lap("solve")
         if self.modules:

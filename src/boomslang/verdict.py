@@ -53,14 +53,11 @@ class Verdict:
 
     def certificate(self) -> dict[str, Any] | None:
         """The certificate to write to a file; None for unknown."""
-        # A trace that is invalid without its modules needs none of them to show it.
-        mine = self.modules if self.witness is not None else self.rests_on
-        more: dict[str, Any] = {"modules": list(mine)} if mine else {}
         if self.witness is not None:
-            return to_json(self.trace, self.witness, **more)
+            return to_json(self.trace, self.witness)
         if self.counterexample is not None:
             explanation = self.counterexample.to_json()
-            return to_json(self.trace, self.counterexample.core, explanation=explanation, **more)
+            return to_json(self.trace, self.counterexample.core, explanation=explanation)
         return None
 
     def to_json(self) -> dict[str, Any]:

@@ -3,7 +3,8 @@
 A `Witness` proves *valid*: an order of the points, which fixes who overwrote whom and who read from whom; below
 snapshot isolation, where the order alone does not fix every read's writer, those are spelled out. A `Core` proves
 *invalid*: the transactions and reads that already break the level. Both are plain numbers of the trace: transaction
-t is its t-th (in the order of begins), operation o its o-th row, keys and values are numbered as they appear.
+t is its t-th (in the order of begins), operation o its o-th row, keys and values are numbered as they appear. Where
+modules split transactions, the numbers are those of the parts, in the same order.
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ class Witness:
     """Below snapshot isolation, of each read of others' values its writer; -1 the initial state."""
     version_order: dict[int, Int64] = field(default_factory=dict)
     """Below snapshot isolation, of each key with several writers their order."""
+    modules: tuple[str, ...] = ()
+    """What else it satisfies: modules, with their parameters."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,10 @@ class Core:
     transactions: tuple[int, ...]
     reads: tuple[tuple[int, int], ...]
     """(operation, key)."""
+    modules: tuple[str, ...] = ()
+    """The modules without which it would not."""
+    encoding: str = ""
+    """The encoding whose hints it rests on, if it does."""
 
 
 def fingerprint(trace: Trace) -> dict[str, int]:
@@ -74,8 +81,16 @@ def fingerprint(trace: Trace) -> dict[str, int]:
 
 def to_json(trace: Trace, certificate: Witness | Core, **more: Any) -> dict[str, Any]:
     """The certificate as it is written to a file."""
-    head = {"boomslang-certificate": VERSION, "trace": fingerprint(trace), "level": certificate.level}
+    head: dict[str, Any] = {
+        "boomslang-certificate": VERSION,
+        "trace": fingerprint(trace),
+        "level": certificate.level,
+    }
+    if certificate.modules:
+        head["modules"] = list(certificate.modules)
     if isinstance(certificate, Core):
+        if certificate.encoding:
+            head["encoding"] = certificate.encoding
         core = {"transactions": list(certificate.transactions), "reads": [list(r) for r in certificate.reads]}
         return {**head, "verdict": "invalid", "core": core, **more}
     body: dict[str, Any] = {
@@ -114,10 +129,6 @@ def read_certificate(path: Path, trace: Trace) -> Witness | Core:
         raise UsageError(
             f"{path}: made for another trace ({data.get('trace')}); this one is {fingerprint(trace)}"
         )
-    if modules := data.get("modules"):
-        raise UsageError(
-            f"{path}: made with the modules {modules}; what rests on them cannot be verified without them"
-        )
     try:
         return _parse(data)
     except (KeyError, TypeError, ValueError, OverflowError) as problem:
@@ -125,13 +136,17 @@ def read_certificate(path: Path, trace: Trace) -> Witness | Core:
 
 
 def _parse(data: dict[str, Any]) -> Witness | Core:
-    level = str(data["level"])
+    level, modules = str(data["level"]), data.get("modules", [])
+    if not isinstance(modules, list) or not all(isinstance(word, str) for word in modules):
+        raise ValueError(f"found {modules!r} as modules; expected a list of names")
     if data["verdict"] == "invalid":
         core = data["core"]
         return Core(
             level,
             tuple(int(t) for t in core["transactions"]),
             tuple((int(o), int(k)) for o, k in core["reads"]),
+            tuple(modules),
+            str(data.get("encoding", "")),
         )
     reads = np.array(data.get("reads", []), np.int64).reshape(-1, 3)
     return Witness(
@@ -143,4 +158,5 @@ def _parse(data: dict[str, Any]) -> Witness | Core:
         read_key=reads[:, 1].copy(),
         read_writer=reads[:, 2].copy(),
         version_order={int(k): np.array(order, np.int64) for k, order in data.get("version-order", [])},
+        modules=tuple(modules),
     )

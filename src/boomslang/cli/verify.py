@@ -1,26 +1,33 @@
 """`boomslang verify`: does a certificate prove what it claims?
 
 A witness is replayed (certify/replay.py), a core is refuted by Z3 and tried for parts that are not needed
-(certify/refute.py). Neither shares code with the engine that made the certificate. Exit code 0: it proves it;
-1: it does not; 254: it cannot be read, or was made for another trace.
+(certify/refute.py). Neither shares code with the engine that made the certificate. What rests on modules or hints is
+verified together with what these say (certify/with_modules.py, with_hints.py), and the answer tells what was believed.
+Exit code 0: it proves it; 1: it does not; 254: it cannot be read, or was made for another trace.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boomslang.certify.certificate import Core, Witness, read_certificate
 from boomslang.certify.refute import CoreError, MissingSolver, Part, minimal, refute
 from boomslang.certify.replay import ReplayError, replay
+from boomslang.certify.with_hints import refute_with_hints
+from boomslang.certify.with_modules import minimal_with_modules, refute_with_modules, replay_with_modules
 from boomslang.cli import exits
 from boomslang.cli.loading import add_format, free_ctrl_c, load
 from boomslang.cli.screen import Screen
 from boomslang.cli.watch import Watch, watched
+from boomslang.encodings import find_encoding
 from boomslang.errors import UsageError
 from boomslang.levels import LEVELS
+from boomslang.modules import Module, find_modules
+from boomslang.modules.registry import find_recorded
 from boomslang.trace import Trace
 
 if TYPE_CHECKING:
@@ -38,65 +45,114 @@ def add(commands: Commands) -> None:
     parser.add_argument("trace", metavar="TRACE", help="the trace that was checked")
     parser.add_argument("certificate", metavar="CERTIFICATE", help="what `check --certificate` wrote")
     add_format(parser)
+    parser.add_argument(
+        "--module",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a Python file with a module that the certificate was made with; those that come with Boomslang are "
+        "known",
+    )
     parser.add_argument("--quiet", "-q", action="store_true", help="print nothing but errors and warnings")
     parser.set_defaults(run=run)
 
 
+@dataclass(frozen=True)
+class Finding:
+    """What became of a certificate."""
+
+    fault: str = ""
+    """What is wrong with it; empty if it is right."""
+    how: str = ""
+    """What shows that it is right."""
+    believed: tuple[str, ...] = ()
+    """What had to be taken on trust."""
+
+
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
     path = Path(arguments.certificate)
+    given = find_modules(arguments.module)
 
-    def work(watch: Watch) -> tuple[Witness | Core, str, Trace]:
+    def work(watch: Watch) -> tuple[Witness | Core, Finding, Trace]:
         trace = load(arguments.trace, watch, format=arguments.format)
         watch.begin("reading the certificate")
         certificate = read_certificate(path, trace)
         if certificate.level not in {level.name for level in LEVELS}:
             known = ", ".join(level.name for level in LEVELS)
             raise UsageError(f"{path}: found the unknown level {certificate.level!r}; known levels: {known}")
+        find_recorded(certificate.modules, given)
         watch.begin("verifying")
         if isinstance(certificate, Witness):
-            return certificate, _replayed(trace, certificate), trace
-        return certificate, _refuted(trace, certificate, path), trace
+            return certificate, _replayed(trace, certificate, given), trace
+        return certificate, _refuted(trace, certificate, given, path), trace
 
     free_ctrl_c()
     try:
-        certificate, fault, trace = watched(work, quiet=arguments.quiet)
+        certificate, found, trace = watched(work, quiet=arguments.quiet)
     except MissingSolver as missing:
         raise UsageError(str(missing)) from None
     for text in trace.warnings:
         screen.warning(text)
     title = next(level.title for level in LEVELS if level.name == certificate.level)
     claim = f"{arguments.trace} is {'valid' if isinstance(certificate, Witness) else 'invalid'} at {title}"
-    if fault:
-        screen.line(("WRONG", "bold red"), f": {path} does not show that {claim}: {fault}")
+    if certificate.modules:
+        claim += f" with {' and '.join(certificate.modules)}"
+    if found.fault:
+        screen.line(("WRONG", "bold red"), f": {path} does not show that {claim}: {found.fault}")
         return exits.INVALID
-    how = (
-        f"its order explains all {len(trace.op_kind):,} operations"
-        if isinstance(certificate, Witness)
-        else f"Z3 refutes its {len(certificate.transactions)} transactions and {len(certificate.reads)} reads"
-    )
-    screen.line(("right", "bold green"), f": {path} shows that {claim}: {how}")
+    screen.line(("right", "bold green"), f": {path} shows that {claim}: {found.how}")
+    for text in found.believed:
+        screen.line((text, "dim"), indent=2)
     return exits.VALID
 
 
-def _replayed(trace: Trace, witness: Witness) -> str:
-    """What is wrong with a witness."""
+def _replayed(trace: Trace, witness: Witness, given: tuple[Module, ...]) -> Finding:
+    explains = f"its order explains all {len(trace.op_kind):,} operations"
     try:
-        replay(trace, witness)
+        if not witness.modules:
+            replay(trace, witness)
+            return Finding(how=explains)
+        as_ever = replay_with_modules(trace, witness, given)
     except ReplayError as error:
-        return str(error)
-    return ""
+        return Finding(str(error))
+    if as_ever:
+        return Finding(how=f"{explains}, and keeps what the modules say", believed=(_TRUST,))
+    return Finding(
+        how="its order keeps all that is asked of the trace as the modules see it", believed=(_LESS, _TRUST)
+    )
 
 
-def _refuted(trace: Trace, core: Core, path: Path) -> str:
-    """What is wrong with a core."""
+_TRUST = "believed: what the modules say of this trace, which their own code was asked again"
+_LESS = (
+    "not done: the replay that shares no code with the checker, because the modules change what the trace means or "
+    "take something back that the level asks for"
+)
+
+
+def _refuted(trace: Trace, core: Core, given: tuple[Module, ...], path: Path) -> Finding:
+    size = f"{len(core.transactions)} transactions and {len(core.reads)} reads"
     try:
-        if not refute(trace, core):
-            return "its transactions and reads do not break the level"
-        if _says_it_is_minimal(path) and (spare := minimal(trace, core)):
-            return f"it is refuted, but not minimal: {_name(trace, spare[0])} can be left out"
+        if core.encoding:
+            title = find_encoding(core.encoding).title
+            if not refute_with_hints(trace, core):
+                return Finding(f"what {title} reads in the hints of its transactions closes no cycle")
+            return Finding(
+                how=f"what {title} reads in the hints of its {len(core.transactions)} transactions closes a cycle",
+                believed=("believed: the hints; without them the trace may be valid",),
+            )
+        stands = refute_with_modules(trace, core, given) if core.modules else refute(trace, core)
+        if not stands:
+            return Finding("its transactions and reads do not break the level")
+        if _says_it_is_minimal(path):
+            spare = minimal_with_modules(trace, core, given) if core.modules else minimal(trace, core)
+            if spare:
+                what = _name(trace, spare[0], bool(core.modules))
+                return Finding(f"it is refuted, but not minimal: {what} can be left out")
     except CoreError as error:
-        return str(error)
-    return ""
+        return Finding(str(error))
+    if core.modules:
+        return Finding(how=f"Z3 refutes its {size}, with what the modules say of them", believed=(_TRUST,))
+    return Finding(how=f"Z3 refutes its {size}")
 
 
 def _says_it_is_minimal(path: Path) -> bool:
@@ -105,7 +161,9 @@ def _says_it_is_minimal(path: Path) -> bool:
     return not (isinstance(explanation, dict) and explanation.get("minimal") is False)
 
 
-def _name(trace: Trace, part: Part) -> str:
+def _name(trace: Trace, part: Part, by_modules: bool) -> str:
+    if by_modules:  # where transactions are split, the numbers are not the trace's
+        return f"T{part}" if isinstance(part, int) else f"the read of operation {part[0]}, key {part[1]}"
     if isinstance(part, int):
         return f"T{part} ({trace.where(part)})"
     row, key = part

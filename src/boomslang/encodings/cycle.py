@@ -13,7 +13,7 @@ from boomslang.ir.printer import format_expression
 from boomslang.passes.problem import Problem
 
 
-def counterexample(problem: Problem) -> Counterexample:
+def counterexample(problem: Problem, encoding: str) -> Counterexample:
     """A shortest cycle, told."""
     ir, asg = problem.ir, problem.ir.asg
     steps = [Step(f"{text} (told)", number=n + 1) for n, (_, _, text) in enumerate(shortest(problem))]
@@ -27,9 +27,8 @@ def counterexample(problem: Problem) -> Counterexample:
     ]
     around = " -> ".join(ir.graph.name(n) for n in [*nodes, *nodes[:1]])
     argument = Argument(tuple(steps), Contradiction(f"a cycle: {around}", (), tuple(steps)))
-    return Counterexample(
-        asg.trace, Core(ir.level.name, tuple(txns), tuple(reads)), argument, None, minimal=False
-    )
+    core = Core(ir.level.name, tuple(txns), tuple(reads), encoding=encoding)
+    return Counterexample(asg.trace, core, argument, None, minimal=False)
 
 
 def shortest(problem: Problem) -> list[tuple[int, int, str]]:

@@ -283,4 +283,5 @@ def _without_reads(parts: Parts, gone: set[int]) -> Parts:
 def _core(asg: ASG, level: Level, parts: Parts) -> Core:
     reads = [(int(asg.read_op[r]), asg.trace_key(int(asg.read_key[r]))) for r in parts.reads]
     reads += [(int(asg.internal[1][i]), asg.trace_key(int(asg.internal[2][i]))) for i in parts.internal]
-    return Core(level.name, tuple(asg.txn_of[parts.transactions].tolist()), tuple(sorted(reads)))
+    transactions = tuple(asg.txn_of[parts.transactions].tolist())
+    return Core(level.name, transactions, tuple(sorted(reads)), tuple(m.spelled for m in asg.modules))

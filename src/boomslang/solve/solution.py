@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -63,8 +63,9 @@ def witness(ir: IR, solution: Solution) -> Witness:
             value = len(asg.trace.values)
         if value > ABSENT:
             initial.append((asg.trace_key(k), value))
-    made = Witness(ir.level.name, ir.graph.points, order, initial)
-    if ir.level.items_see_last and ir.level.predicates_see_last:
+    modules = tuple(m.spelled for m in asg.modules)
+    made = Witness(ir.level.name, ir.graph.points, order, initial, modules=modules)
+    if ir.level.items_see_last and ir.level.predicates_see_last and not (modules and not ir.strong.all()):
         return made
     position = np.full(asg.transactions, -1, np.int64)
     position[txn] = np.arange(len(txn))
@@ -76,11 +77,8 @@ def witness(ir: IR, solution: Solution) -> Witness:
         writers = writers[(asg.state[writers] != OUT) & (position[writers] >= 0)]
         if len(writers) > 1:
             versions[asg.trace_key(k)] = asg.txn_of[writers[np.argsort(position[writers])]]
-    return Witness(
-        made.level,
-        made.points,
-        made.order,
-        made.initial,
+    return replace(
+        made,
         read_op=asg.read_op[counts].astype(np.int64),
         read_key=asg.read_key[counts].astype(np.int64),
         read_writer=np.where(writer >= 0, asg.txn_of[np.maximum(writer, 0)], -1),
