@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
 import sys
+import time
 import types
 from typing import Any
 
@@ -21,10 +25,12 @@ from boomslang.levels import LEVELS, find_level
 from boomslang.passes import Problem, expand
 from boomslang.solve.backends import EAGER, SOLVERS, any_eager, eager, solve_eagerly
 from boomslang.solve.clingo_solver import solve_clingo
+from boomslang.solve.clock import Clock
 from boomslang.solve.cnf import Clauses, to_clauses
 from boomslang.solve.monosat_solver import solve_monosat
 from boomslang.solve.native import solve_native
 from boomslang.solve.solution import Limits, witness
+from boomslang.trace import LimitReached
 
 INSTALLED = [name for name, back in EAGER.items() if back.installed]
 
@@ -98,6 +104,53 @@ def crowd(n: int) -> Trace:
 def test_time_limit(name: str) -> None:
     verdict = check(crowd(60), "ser", solver=name, timeout=0.05)
     assert verdict.status == "unknown" and "time" in verdict.reason
+
+
+def hot(n: int) -> Trace:
+    """One key, many writers, and all values alike: written out, hundreds of millions of expressions."""
+    return history(*(txn("S", get("x", 1), put("x", 1)) for _ in range(n)), initial={"x": 1})
+
+
+@pytest.mark.parametrize("level", ["ser", "si", "causal", "pl-2+", "ra", "strong-session-ra"])
+@pytest.mark.parametrize("name", INSTALLED)
+def test_writing_a_problem_out_looks_at_the_clock(name: str, level: str) -> None:
+    start = time.monotonic()
+    verdict = check(hot(700), level, solver=name, timeout=0.3)
+    assert verdict.status == "unknown" and verdict.reason == "the time limit was reached"
+    assert time.monotonic() - start < 3
+
+
+@pytest.mark.parametrize("encoding", ["cobra", "viper", "polysi"])
+def test_encodings_look_at_the_clock(encoding: str) -> None:
+    unique = history(*(txn("S", put("x", i), put("y", i)) for i in range(700)))
+    level = "ser" if encoding == "cobra" else "si"
+    start = time.monotonic()
+    verdict = check(unique, level, encoding=encoding, timeout=0.3)
+    assert verdict.status == "unknown" and verdict.reason == "the time limit was reached"
+    assert time.monotonic() - start < 3
+
+
+def test_writing_a_problem_out_looks_at_the_memory() -> None:
+    ir = lower(build_asg(hot(700)), find_level("ser"))
+    with pytest.raises(LimitReached, match="memory"):
+        expand(ir, Clock(Limits(megabytes=1)))
+
+
+def test_ctrl_c_is_heard_while_a_problem_is_written_out() -> None:
+    code = "from test_backends import hot, check; print('go', flush=True); check(hot(2000), 'ser', solver='clingo')"
+    path = os.pathsep.join(p for p in sys.path if p)
+    with subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": path},
+    ) as process:
+        assert process.stdout is not None and process.stderr is not None
+        assert process.stdout.readline() == b"go\n"
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=10) != 0
+        assert b"KeyboardInterrupt" in process.stderr.read()
 
 
 # --- clauses

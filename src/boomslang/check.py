@@ -23,6 +23,7 @@ from boomslang.modules.module import Function, Module, prepare
 from boomslang.modules.registry import find_modules
 from boomslang.passes import chosen, expand
 from boomslang.solve.backends import NATIVE, SOLVERS, any_eager, solve_eagerly
+from boomslang.solve.clock import Clock
 from boomslang.solve.solution import Limits, Solution, witness
 from boomslang.solve.strategy import solve as solve_with_engine
 from boomslang.solve.uncommitted import check_appends
@@ -153,7 +154,9 @@ class Checker:
             if self.solver == NATIVE:
                 solution = solve_with_engine(ir, self._left(begin))
             else:
-                problem = expand(ir) if self.encoding is None else self.encoding.encode(asg, level)
+                clock = Clock(self._left(begin))
+                encode = None if self.encoding is None else self.encoding.encode
+                problem = expand(ir, clock) if encode is None else encode(asg, level, clock)
                 lap("expand")
                 solution = solve_eagerly(problem, self.solver, self._left(begin), self.passes)
             lap("solve")
@@ -227,7 +230,7 @@ class Checker:
     def _solve(self, ir: IR, limits: Limits) -> Solution:
         if self.solver == NATIVE:
             return solve_with_engine(ir, limits)
-        return solve_eagerly(expand(ir), self.solver, limits, self.passes)
+        return solve_eagerly(expand(ir, Clock(limits)), self.solver, limits, self.passes)
 
     def _holds(self, modules: tuple[Module, ...], level: Level, begin: float) -> bool:
         """Is the trace valid with these modules?"""

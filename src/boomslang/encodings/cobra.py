@@ -31,13 +31,14 @@ from boomslang.ir.expression import Superposition, all_of
 from boomslang.ir.lower import lower
 from boomslang.levels.level import Level
 from boomslang.passes.problem import Problem
+from boomslang.solve.clock import Clock
 
 
-def write(asg: ASG, level: Level) -> Problem:
-    return polygraph(asg, level, "Cobra")
+def write(asg: ASG, level: Level, clock: Clock) -> Problem:
+    return polygraph(asg, level, "Cobra", clock)
 
 
-def polygraph(asg: ASG, level: Level, title: str) -> Problem:
+def polygraph(asg: ASG, level: Level, title: str, clock: Clock) -> Problem:
     """Rows of writers, and a superposition for each two of them."""
     for refuse in (refuse_unknown_outcomes, refuse_ranges, refuse_lists, refuse_duplicates):
         refuse(asg, title)
@@ -55,7 +56,7 @@ def polygraph(asg: ASG, level: Level, title: str) -> Problem:
         initial, *others = rows
         for row in others:
             sheet.know(sheet.overwrites(initial[-1], row[0], key))
-        for one, two in combinations(others, 2):
+        for one, two in clock.over(combinations(others, 2)):
             sheet.superpositions.append(
                 Superposition(
                     (

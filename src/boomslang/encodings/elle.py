@@ -20,13 +20,14 @@ from boomslang.ir.expression import START
 from boomslang.ir.lower import lower
 from boomslang.levels.level import Dependency, Level, Point
 from boomslang.passes.problem import Problem
+from boomslang.solve.clock import Clock
 from boomslang.solve.solution import Solution
 from boomslang.trace.model import Kind
 
 TITLE = "Elle"
 
 
-def write(asg: ASG, level: Level) -> Problem:
+def write(asg: ASG, level: Level, clock: Clock) -> Problem:
     _refuse_registers(asg)
     ir = lower(asg, level)
     sheet = Sheet.of(ir)
@@ -37,7 +38,7 @@ def write(asg: ASG, level: Level) -> Problem:
             if len(blocks) > len(shown.get(key, ())):
                 shown[key] = blocks
     unread = 0
-    for key in range(asg.keys):
+    for key in clock.over(range(asg.keys)):
         order = [START, *shown.get(key, ())]
         rest = [w for w in sheet.writers(key) if w not in order]
         unread += len(rest) > 1

@@ -31,18 +31,19 @@ from boomslang.ir.lower import lower
 from boomslang.ir.model import IR, ReadFrom
 from boomslang.levels.level import Level
 from boomslang.passes.problem import Problem
+from boomslang.solve.clock import Clock
 from boomslang.trace.model import Kind
 
 TITLE = "Emme"
 
 
-def write(asg: ASG, level: Level) -> Problem:
+def write(asg: ASG, level: Level, clock: Clock) -> Problem:
     refuse_unknown_outcomes(asg, TITLE)
     refuse_lists(asg, TITLE)
     ir = lower(asg, level)
     versions = _versions(ir)
     sheet = Sheet.of(ir, lambda read: _taken(ir, read, versions))
-    for key in range(asg.keys):
+    for key in clock.over(range(asg.keys)):
         order = [START, *sorted(sheet.writers(key), key=lambda w: versions[key, w])]
         for writer, later in pairwise(order):
             sheet.know(sheet.overwrites(writer, later, key))

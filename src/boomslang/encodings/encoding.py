@@ -19,6 +19,7 @@ from boomslang.ir.expression import FALSE, START, Atom, Edge, Expression, Superp
 from boomslang.ir.model import IR, ReadFrom
 from boomslang.levels.level import Level
 from boomslang.passes.problem import Problem
+from boomslang.solve.clock import Clock
 
 
 class OutsideAssumptions(UsageError):
@@ -33,16 +34,16 @@ class Encoding:
     """Which levels it can put."""
     what: str
     """... in words."""
-    write: Callable[[ASG, Level], Problem]
+    write: Callable[[ASG, Level, Clock], Problem]
     citation: str
     knows_more: bool = False
     """Does it use hints, so that its "no" need not be one without them?"""
 
-    def encode(self, asg: ASG, level: Level) -> Problem:
+    def encode(self, asg: ASG, level: Level, clock: Clock | None = None) -> Problem:
         """The trace at that level, in this encoding."""
         if not self.levels(level):
             raise OutsideAssumptions(f"{self.title} checks {self.what}, not {level.title}")
-        return self.write(asg, level)
+        return self.write(asg, level, clock or Clock())
 
 
 def of_base(*names: str) -> Callable[[Level], bool]:

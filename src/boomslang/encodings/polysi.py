@@ -34,12 +34,13 @@ from boomslang.ir.expression import FALSE, START, TRUE, Edge, Expression, Implie
 from boomslang.ir.lower import lower
 from boomslang.levels.level import Dependency, Level, Point
 from boomslang.passes.problem import Problem
+from boomslang.solve.clock import Clock
 from boomslang.solve.solution import Solution
 
 TITLE = "PolySI"
 
 
-def write(asg: ASG, level: Level) -> Problem:
+def write(asg: ASG, level: Level, clock: Clock) -> Problem:
     for refuse in (refuse_unknown_outcomes, refuse_ranges, refuse_lists, refuse_duplicates):
         refuse(asg, TITLE)
     one_point = dict.fromkeys(level.edges, (Point.ONLY, Point.ONLY))
@@ -51,13 +52,13 @@ def write(asg: ASG, level: Level) -> Problem:
     for edge in sheet.known:
         into.setdefault(edge.target, []).append((edge.source, TRUE))
     missed: dict[Path, None] = {}
-    for key in range(asg.keys):
+    for key in clock.over(range(asg.keys)):
         writers = sheet.writers(key)
         for w in writers:  # the initial version is the first
             known = _missed(sheet, START, w, key)
             missed.update(dict.fromkeys(known))
             sheet.fixed.update(dict.fromkeys(known, True))
-        for i, j in combinations(writers, 2):
+        for i, j in clock.over(combinations(writers, 2)):
             options = []
             for first, second in ((i, j), (j, i)):
                 edge = ir.ww(first, second, key)
@@ -68,7 +69,7 @@ def write(asg: ASG, level: Level) -> Problem:
             why = f"T{i} and T{j} both wrote {ir.key_name(key)}"
             sheet.superpositions.append(Superposition(tuple(options), why))
     for path in missed:
-        for source, holds in dict.fromkeys(into.get(path.source, ())):
+        for source, holds in clock.over(dict.fromkeys(into.get(path.source, ()))):
             induced = FALSE if source == path.target else Edge(source, path.target, Dependency.RW)
             sheet.expressions.append(Implies(all_of(*([] if holds == TRUE else [holds]), path), induced))
     return replace(sheet.problem(), finish=_with_begins)

@@ -13,10 +13,11 @@ from boomslang.encodings.cobra import polygraph
 from boomslang.encodings.encoding import Encoding, of_base
 from boomslang.levels.level import Level
 from boomslang.passes.problem import Problem
+from boomslang.solve.clock import Clock
 
 
-def write(asg: ASG, level: Level) -> Problem:
-    return polygraph(asg, level, "Viper")
+def write(asg: ASG, level: Level, clock: Clock) -> Problem:
+    return polygraph(asg, level, "Viper", clock)
 
 
 VIPER = Encoding(

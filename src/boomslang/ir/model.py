@@ -11,7 +11,7 @@ earlier checkers stop; the native engine never expands them. Superpositions and 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations, pairwise, permutations
@@ -358,15 +358,15 @@ class IR:
             for a, b in zip(sources.tolist(), targets.tolist(), strict=True):
                 yield Edge(a, b, kind)
 
-    def expand(self) -> Iterator[Superposition | Expression]:
-        """Everything unknown, written out: for people and for eager solvers."""
+    def expand(self, look: Callable[[], object] = lambda: None) -> Iterator[Superposition | Expression]:
+        """Everything unknown, written out: for people and for eager solvers. `look` is called now and then."""
         for order in self.write_orders():
             yield from order.expand(self)
         for read in self.read_froms():
             yield from read.expand(self)
         yield from self._initial_axioms()
         if self.level.once is not None:
-            yield from self._paths(self.level.once)
+            yield from self._paths(self.level.once, look)
         for txn in self.asg.doubtful.tolist():
             yield from self._shown_by(txn)
         yield from self.superpositions
@@ -415,7 +415,7 @@ class IR:
         lists = np.full(len(self.asg.list_from), Dependency.WW in kinds)
         return np.concatenate([lists, *(np.full(len(a), kind in kinds) for a, _, kind in self.graph.chunks)])
 
-    def _paths(self, once: Once) -> Iterator[Expression]:
+    def _paths(self, once: Once, look: Callable[[], object]) -> Iterator[Expression]:
         """No cycle with one anti-dependency: r read x from w, p overwrote it, and there is no path from p to r."""
         sources, targets = self.order_edges()
         steps_of_paths = self.path_edges()
@@ -425,7 +425,9 @@ class IR:
         steps += [(self.wr(w, r), w, r.txn, r.read) for r in reads for w in r.candidates if w != START]
         if Dependency.WW in once.kinds:
             for order in self.write_orders():
-                steps += [(self.ww(i, j, order.key), i, j, -1) for i, j in permutations(order.writers, 2)]
+                for i, j in permutations(order.writers, 2):
+                    look()
+                    steps.append((self.ww(i, j, order.key), i, j, -1))
         if once.longest is None:
             into: dict[int, list[tuple[Expression, int]]] = {}
             for edge, a, b, _ in steps:
@@ -436,8 +438,13 @@ class IR:
                     for edge, a in into[b]:
                         if c not in (a, b):
                             yield Implies(all_of(edge, Path(b, c)), Path(a, c))
-        direct = self._closure(known) if once.longest == 1 else set()
+        direct = self._closure(known, look) if once.longest == 1 else set()
+        takes: dict[tuple[int, int], list[tuple[Expression, int]]] = {}
+        for edge, a, b, q in steps:
+            if q >= 0:
+                takes.setdefault((a, b), []).append((edge, q))
         for r in reads:
+            look()
             for w in r.candidates:
                 for p in self.writers(r.key):
                     if p in (w, r.txn):
@@ -449,17 +456,25 @@ class IR:
                         continue
                     if (p, r.txn) in direct:
                         yield Not(missed)
-                    for edge, a, b, q in steps:
-                        late = once.earlier and self.asg.read_op[q] >= self.asg.read_op[r.read]
-                        if q >= 0 and (a, b) == (p, r.txn) and not late:
+                    for edge, q in takes.get((p, r.txn), ()):
+                        if not (once.earlier and self.asg.read_op[q] >= self.asg.read_op[r.read]):
                             yield Not(all_of(missed, edge))
 
     @staticmethod
-    def _closure(edges: list[tuple[int, int]]) -> set[tuple[int, int]]:
+    def _closure(edges: list[tuple[int, int]], look: Callable[[], object]) -> set[tuple[int, int]]:
         """All pairs that a row of these edges joins."""
-        found = set(edges)
-        while more := {(a, d) for a, b in found for c, d in edges if b == c} - found:
-            found |= more
+        follows: dict[int, list[int]] = {}
+        for a, b in edges:
+            follows.setdefault(a, []).append(b)
+        found: set[tuple[int, int]] = set()
+        for a in follows:
+            todo = [a]
+            while todo:
+                look()
+                for b in follows.get(todo.pop(), ()):
+                    if (a, b) not in found:
+                        found.add((a, b))
+                        todo.append(b)
         return found
 
     def _initial_axioms(self) -> Iterator[Expression]:

@@ -22,8 +22,8 @@ from boomslang.solve.solution import Limits
 
 PASSES: dict[str, Callable[[Problem, Decide, Limits], Problem]] = {
     "prune": lambda problem, decide, limits: prune(problem, limits),
-    "merge": lambda problem, decide, limits: merge(problem),
-    "prioritize": lambda problem, decide, limits: prioritize(problem),
+    "merge": lambda problem, decide, limits: merge(problem, limits),
+    "prioritize": lambda problem, decide, limits: prioritize(problem, limits),
     "segments": segments,
 }
 """By name, in the order in which they are run."""

@@ -26,14 +26,17 @@ from boomslang.ir.expression import (
 )
 from boomslang.passes.problem import Problem
 from boomslang.passes.prune import asked_atoms
+from boomslang.solve.clock import Clock
+from boomslang.solve.solution import Limits
 
 
-def merge(problem: Problem) -> Problem:
+def merge(problem: Problem, limits: Limits | None = None) -> Problem:
     """The problem, with one edge for all keys that two transactions share."""
+    clock = Clock(limits)
     instead: dict[Edge, Edge] = {}
     chosen: dict[frozenset[tuple[int, int]], Superposition] = {}
     superpositions = []
-    for s in problem.superpositions:
+    for s in clock.over(problem.superpositions):
         ends = _opposite(problem, s)
         if ends is None:
             superpositions.append(s)
@@ -48,7 +51,7 @@ def merge(problem: Problem) -> Problem:
                 instead[e] = by_ends[e.source, e.target]
     asked = asked_atoms(problem)
     concluded: dict[tuple[int, int], Edge] = {}
-    for atom in problem.atoms():
+    for atom in clock.over(problem.atoms()):
         if (
             isinstance(atom, Edge)
             and atom.source != START
@@ -60,14 +63,14 @@ def merge(problem: Problem) -> Problem:
                 instead[atom] = first
     if not instead:
         return problem
-    changed = (_replaced(e, instead) for e in problem.expressions)
+    changed = (_replaced(e, instead) for e in clock.over(problem.expressions))
     return replace(
         problem,
         superpositions=tuple(
             Superposition(
                 tuple(_replaced(option, instead) for option in s.options), s.why, _replaced(s.when, instead)
             )
-            for s in superpositions
+            for s in clock.over(superpositions)
         ),
         expressions=tuple(dict.fromkeys(changed)),
     )

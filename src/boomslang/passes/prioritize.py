@@ -16,11 +16,14 @@ import numpy as np
 from boomslang.ir.expression import START, Atom, Edge
 from boomslang.levels.level import Dependency
 from boomslang.passes.problem import Problem, topological
+from boomslang.solve.clock import Clock
 from boomslang.solve.native import priorities
+from boomslang.solve.solution import Limits
 
 
-def prioritize(problem: Problem) -> Problem:
+def prioritize(problem: Problem, limits: Limits | None = None) -> Problem:
     """The problem, with advice for every edge that is open."""
+    clock = Clock(limits)
     graph = problem.ir.graph
     rank = np.full(graph.nodes, np.iinfo(np.int64).min, np.int64)  # helpers: as soon as they can
     first = np.argsort(np.argsort(priorities(problem.ir.asg), kind="stable"), kind="stable")
@@ -33,10 +36,10 @@ def prioritize(problem: Problem) -> Problem:
     place[START] = -1  # the last cell
     advice: dict[Atom, bool] = {
         e: bool(place[e.source] < place[e.target])
-        for e in problem.atoms()
+        for e in clock.over(problem.atoms())
         if isinstance(e, Edge) and e not in problem.fixed
     }
-    for s in problem.superpositions:
+    for s in clock.over(problem.superpositions):
         edges = [e for e in s.options if isinstance(e, Edge)]  # none: a read that nobody can have written
         if any(e.kind not in (Dependency.WR, Dependency.PWR) for e in edges) or len(edges) < max(
             1, len(s.options)

@@ -32,6 +32,7 @@ from boomslang.ir.expression import (
 from boomslang.ir.model import IR
 from boomslang.ir.printer import format_expression, format_item
 from boomslang.levels.level import Point
+from boomslang.solve.clock import Clock
 from boomslang.solve.solution import Solution
 from boomslang.trace.model import ABSENT
 
@@ -96,16 +97,17 @@ class Problem:
 _TRUE = Superposition((), "").when
 
 
-def expand(ir: IR) -> Problem:
+def expand(ir: IR, clock: Clock | None = None) -> Problem:
     """The IR, written out."""
-    known = dict.fromkeys(ir.known_edges())
+    clock = clock or Clock()
+    known = dict.fromkeys(clock.over(ir.known_edges()))
     fixed: dict[Atom, bool] = {}
-    for read in ir.read_froms():
+    for read in clock.over(ir.read_froms()):
         if ir.is_known(read):
             fixed[ir.wr(read.candidates[0], read)] = True
     superpositions: list[Superposition] = []
     expressions: list[Expression] = []
-    for item in ir.expand():
+    for item in clock.over(ir.expand(clock.look)):
         if isinstance(item, Superposition):
             superpositions.append(item)
         else:
@@ -116,8 +118,8 @@ def expand(ir: IR) -> Problem:
     return Problem(ir, tuple(known), tuple(superpositions), tuple(expressions), fixed)
 
 
-def as_problem(given: IR | Problem) -> Problem:
-    return given if isinstance(given, Problem) else expand(given)
+def as_problem(given: IR | Problem, clock: Clock | None = None) -> Problem:
+    return given if isinstance(given, Problem) else expand(given, clock)
 
 
 def print_problem(problem: Problem) -> Iterator[str]:

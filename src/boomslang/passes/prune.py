@@ -12,8 +12,6 @@ An anti-dependency that a path implies, and that nothing asks about, is taken as
 
 from __future__ import annotations
 
-import math
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -35,19 +33,17 @@ from boomslang.ir.expression import (
 from boomslang.passes.problem import Problem, topological
 from boomslang.passes.reach import Reach
 from boomslang.passes.simplify import is_literal, reduced, reduced_superposition, units
+from boomslang.solve.clock import Clock
 from boomslang.solve.solution import Limits
 
 MOST_ROUNDS = 50
 
 
 def prune(problem: Problem, limits: Limits | None = None) -> Problem:
-    """The problem without what reachability decides, or as much less as time allows."""
-    seconds = None if limits is None else limits.seconds
-    stop = math.inf if seconds is None else time.monotonic() + seconds
+    """The problem without what reachability decides."""
+    clock = Clock(limits)
     for _ in range(MOST_ROUNDS):
-        if time.monotonic() > stop:
-            break
-        smaller = _round(problem)
+        smaller = _round(problem, clock)
         if smaller is problem:
             break
         problem = smaller
@@ -56,13 +52,13 @@ def prune(problem: Problem, limits: Limits | None = None) -> Problem:
     return problem
 
 
-def _round(problem: Problem) -> Problem:
-    arcs = list(problem.arcs())
+def _round(problem: Problem, clock: Clock) -> Problem:
+    arcs = list(clock.over(problem.arcs()))
     order = topological(problem.nodes, arcs)
     if order is None:
         return replace(problem, superpositions=(), expressions=(FALSE,), derived=True)
     found: dict[Atom, bool] = {}
-    reach = Reach(order, arcs)
+    reach = Reach(order, arcs, clock.look)
     if reach.known:
         edges = [
             a for a in problem.atoms() if isinstance(a, Edge) and a.source != START and a not in problem.fixed
@@ -77,10 +73,10 @@ def _round(problem: Problem) -> Problem:
                 found[edge] = False
             elif implied and edge not in asked:
                 found[edge] = True
-    return _propagated(problem, found)
+    return _propagated(problem, found, clock)
 
 
-def _propagated(problem: Problem, found: dict[Atom, bool]) -> Problem:
+def _propagated(problem: Problem, found: dict[Atom, bool], clock: Clock) -> Problem:
     """The problem with these atoms fixed, and those that follow."""
     fixed = {**problem.fixed, **found}
     known = dict.fromkeys(problem.known)
@@ -91,13 +87,13 @@ def _propagated(problem: Problem, found: dict[Atom, bool]) -> Problem:
         kept: list[Superposition] = []
         left: list[Expression] = []
         waiting = list(expressions)
-        for s in superpositions:
+        for s in clock.over(superpositions):
             smaller, instead = reduced_superposition(s, fixed)
             changed = changed or smaller is not s
             if smaller is not None:
                 kept.append(smaller)
             waiting += instead
-        for e in waiting:
+        for e in clock.over(waiting):
             small = reduced(e, fixed)
             changed = changed or small is not e
             if small == TRUE:

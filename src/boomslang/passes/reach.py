@@ -9,7 +9,7 @@ it for sessions).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +24,10 @@ Int64 = NDArray[np.int64]
 class Reach:
     """Reachability over the known graph."""
 
-    def __init__(self, order: list[int], arcs: Iterable[tuple[int, int]]) -> None:
-        """`order` is a topological order of all nodes."""
+    def __init__(
+        self, order: list[int], arcs: Iterable[tuple[int, int]], look: Callable[[], object] = lambda: None
+    ) -> None:
+        """`order` is a topological order of all nodes; `look` is called now and then."""
         nodes = len(order)
         follows: list[list[int]] = [[] for _ in range(nodes)]
         for a, b in arcs:
@@ -48,6 +50,7 @@ class Reach:
             return
         self.first: Int32 = np.full((nodes, chains), np.iinfo(np.int32).max, np.int32)
         for node in reversed(order):
+            look()
             row = self.first[node]
             for b in follows[node]:
                 np.minimum(row, self.first[b], out=row)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from boomslang.asg.graph import OUT
 from boomslang.ir.expression import FALSE, START, Committed, Edge, Expression, Path, Superposition, atoms
 from boomslang.passes.problem import Problem
+from boomslang.solve.clock import Clock
 from boomslang.solve.native import priorities
 from boomslang.solve.solution import Limits, Solution
 
@@ -37,9 +38,9 @@ def segments(problem: Problem, decide: Decide, limits: Limits) -> Problem:
     inside = inside[np.argsort(priorities(asg)[inside], kind="stable")]
     place = np.full(asg.transactions, -1, np.int64)
     place[inside] = np.arange(len(inside))
-    items = list(problem.items())
-    low, high = _spans(problem, items, place)
-    edges_low, edges_high = _spans(problem, list(problem.known), place)
+    items, clock = list(problem.items()), Clock(limits)
+    low, high = _spans(problem, items, place, clock)
+    edges_low, edges_high = _spans(problem, list(problem.known), place, clock)
     seconds = min(SECONDS, SECONDS if limits.seconds is None else limits.seconds / 4)
     stop = time.monotonic() + seconds
     for size in SIZES:
@@ -69,11 +70,15 @@ def segments(problem: Problem, decide: Decide, limits: Limits) -> Problem:
 
 
 def _spans(
-    problem: Problem, items: list[Superposition | Expression] | list[Edge], place: NDArray[np.int64]
+    problem: Problem,
+    items: list[Superposition | Expression] | list[Edge],
+    place: NDArray[np.int64],
+    clock: Clock,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Of each item, the places of the first and of the last transaction it speaks of."""
     low, high = np.empty(len(items), np.int64), np.empty(len(items), np.int64)
     for i, item in enumerate(items):
+        clock.look()
         places = [int(place[t]) for t in _transactions(problem, item)]
         low[i], high[i] = min(places, default=0), max(places, default=len(place))
     return low, high

@@ -18,6 +18,7 @@ from boomslang.errors import UsageError
 from boomslang.extras import how_to_install
 from boomslang.passes import Problem, chosen, optimise
 from boomslang.solve.solution import Limits, Solution
+from boomslang.trace.errors import LimitReached
 
 Solve = Callable[[Problem, Limits], Solution]
 
@@ -46,10 +47,13 @@ class BackEnd:
             return False
         return True
 
-    @property
-    def solve(self) -> Solve:
+    def solve(self, problem: Problem, limits: Limits) -> Solution:
+        """The answer, or unknown with the limit that was reached."""
         found: Solve = getattr(import_module(f"boomslang.solve.{self.name}_solver"), f"solve_{self.name}")
-        return found
+        try:
+            return found(problem, limits)
+        except LimitReached as limit:
+            return Solution("unknown", reason=limit.reason)
 
 
 NATIVE = "native"
@@ -103,7 +107,10 @@ def solve_eagerly(
     size = {"edges": len(problem.known), "superpositions": len(problem.superpositions)}
     stats: dict[str, Any] = {**size, "expressions": len(problem.expressions)}
     start = time.perf_counter()
-    smaller, effects = optimise(problem, chosen(passes), solve, limits)
+    try:
+        smaller, effects = optimise(problem, chosen(passes), solve, limits)
+    except LimitReached as limit:
+        return Solution("unknown", reason=limit.reason, stats=stats)
     stats["optimise"] = time.perf_counter() - start
     stats |= {f"pass {effect.name}": str(effect) for effect in effects}
     if smaller.refuted:

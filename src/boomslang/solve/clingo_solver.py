@@ -14,6 +14,7 @@ from typing import Any
 from boomslang.ir.model import IR
 from boomslang.passes.problem import Problem, as_problem, solution
 from boomslang.solve.backends import EAGER
+from boomslang.solve.clock import Clock
 from boomslang.solve.cnf import to_clauses
 from boomslang.solve.solution import Limits, Solution
 
@@ -24,20 +25,20 @@ def solve_clingo(given: IR | Problem, limits: Limits | None = None) -> Solution:
     import clingo
 
     limits = limits or Limits()
-    begin = time.monotonic()
-    problem = as_problem(given)
+    begin, clock = time.monotonic(), Clock(limits)
+    problem = as_problem(given, clock)
     start = time.perf_counter()
-    written = to_clauses(problem)
+    written = to_clauses(problem, clock)
     control = clingo.Control(["--heuristic=Domain"] if written.advice else [], message_limit=0)
     with control.backend() as backend:
         atoms = [0, *(backend.add_atom() for _ in range(written.variables))]
         if written.variables:
             backend.add_rule(atoms[1:], choice=True)
-        for clause in written.clauses:
+        for clause in clock.over(written.clauses):
             backend.add_rule([], [-atoms[x] if x > 0 else atoms[-x] for x in clause])
         for a, b in written.always:
             backend.add_acyc_edge(a, b, [])
-        for a, b, variable in written.arcs:
+        for a, b, variable in clock.over(written.arcs):
             backend.add_acyc_edge(a, b, [atoms[variable]])
         for variable, sign in written.advice.items():
             backend.add_heuristic(

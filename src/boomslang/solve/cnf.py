@@ -23,6 +23,7 @@ from boomslang.ir.expression import (
     Superposition,
 )
 from boomslang.passes.problem import Problem
+from boomslang.solve.clock import Clock
 
 
 @dataclass
@@ -116,13 +117,14 @@ class Clauses:
             before = row
 
 
-def to_clauses(problem: Problem) -> Clauses:
+def to_clauses(problem: Problem, clock: Clock | None = None) -> Clauses:
     """The problem in clauses."""
+    clock = clock or Clock()
     made = Clauses()
     made.always = list(problem.arcs())
-    for s in problem.superpositions:
+    for s in clock.over(problem.superpositions):
         made.add_superposition(s)
-    for e in problem.expressions:
+    for e in clock.over(problem.expressions):
         made.add(e)
     for atom, number in list(made.of.items()):
         if atom in problem.fixed:

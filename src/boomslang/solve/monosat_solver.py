@@ -16,6 +16,7 @@ from typing import Any
 from boomslang.ir.model import IR
 from boomslang.passes.problem import Problem, as_problem, solution
 from boomslang.solve.backends import EAGER
+from boomslang.solve.clock import Clock
 from boomslang.solve.cnf import to_clauses
 from boomslang.solve.solution import Limits, Solution
 
@@ -25,9 +26,10 @@ def solve_monosat(given: IR | Problem, limits: Limits | None = None) -> Solution
     EAGER["monosat"].require()
     monosat: Any = importlib.import_module("monosat")
     limits = limits or Limits()
-    problem = as_problem(given)
+    clock = Clock(limits)
+    problem = as_problem(given, clock)
     start = time.perf_counter()
-    written = to_clauses(problem)
+    written = to_clauses(problem, clock)
     if [] in written.clauses:
         return Solution("invalid")
     monosat.Monosat().newSolver()
@@ -37,7 +39,7 @@ def solve_monosat(given: IR | Problem, limits: Limits | None = None) -> Solution
     variables = [None, *(edge_of.get(v) or monosat.Var() for v in range(1, written.variables + 1))]
     for a, b in dict.fromkeys(written.always):
         monosat.AssertClause([graph.addEdge(nodes[a], nodes[b])])
-    for clause in written.clauses:
+    for clause in clock.over(written.clauses):
         monosat.AssertClause([variables[x] if x > 0 else monosat.Not(variables[-x]) for x in clause])
     monosat.AssertClause([graph.acyclic()])
     encoded = time.perf_counter()

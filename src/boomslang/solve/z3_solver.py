@@ -24,7 +24,9 @@ from boomslang.ir.expression import (
 from boomslang.ir.model import IR
 from boomslang.passes.problem import Problem, as_problem, solution
 from boomslang.solve.backends import EAGER
+from boomslang.solve.clock import Clock
 from boomslang.solve.solution import Limits, Solution
+from boomslang.trace.errors import LimitReached
 
 
 def solve_z3(given: IR | Problem, limits: Limits | None = None) -> Solution:
@@ -35,20 +37,15 @@ def solve_z3(given: IR | Problem, limits: Limits | None = None) -> Solution:
     z3.set_param("ctrl_c", False)  # leave Ctrl-C to Python
     limits = limits or Limits()
     stop = None if limits.seconds is None else time.monotonic() + limits.seconds
-    try:
-        return _Encoding(as_problem(given), z3, limits, stop).solve()
-    except _OutOfTime:
-        return Solution("unknown", reason="time")
-
-
-class _OutOfTime(Exception):
-    """Writing the problem down took all the time there was."""
+    clock = Clock(limits)
+    return _Encoding(as_problem(given, clock), z3, limits, stop, clock).solve()
 
 
 class _Encoding:
-    def __init__(self, problem: Problem, z3: Any, limits: Limits, stop: float | None) -> None:
+    def __init__(self, problem: Problem, z3: Any, limits: Limits, stop: float | None, clock: Clock) -> None:
         self.limits = limits
         self.stop = stop
+        self.clock = clock
         self.problem = problem
         self.z3 = z3
         self.solver = z3.SimpleSolver() if problem.advice else z3.Solver()  # only that one takes advice
@@ -85,20 +82,18 @@ class _Encoding:
         if self.stop is None:
             return None
         if (left := self.stop - time.monotonic()) <= 0:
-            raise _OutOfTime
+            raise LimitReached("time")
         return left
 
     def encode(self) -> None:
         z3 = self.z3
         for a, b in self.problem.arcs():
             self.solver.add(self.place(a) < self.place(b))
-        for s in self.problem.superpositions:
-            self.seconds_left()
+        for s in self.clock.over(self.problem.superpositions):
             options = [self.formula(option) for option in s.options]
             one = z3.PbEq([(option, 1) for option in options], 1) if options else z3.BoolVal(False)
             self.solver.add(z3.Implies(self.formula(s.when), one))
-        for e in self.problem.expressions:
-            self.seconds_left()
+        for e in self.clock.over(self.problem.expressions):
             self.solver.add(self.formula(e))
 
     def solve(self) -> Solution:
