@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
@@ -228,6 +229,41 @@ def test_emme_knows_which_of_two_equal_values_was_read() -> None:
     assert any("a cycle: " in line for line in verdict.counterexample.lines())
 
 
+def places_told(rng: random.Random, scale: str) -> Trace:
+    """Equal values, so that only hints tell what was read; all of them in one of the ways there are."""
+    builder = TraceBuilder({"x": 0, "y": 0})
+    order = rng.sample(range(1, 5), 4)
+    for t, place in enumerate(order):
+        where = [1, place] if scale == "cdc" else place
+        ctx = {scale: where} if scale in ("cdc", "commit", "cts") else None
+        with builder.transaction(rng.choice("AB"), name=f"t{t}", ctx=ctx) as b:
+            for key in rng.sample("xy", 2):
+                b.put(key, 1, ctx={"version": where} if scale == "version" else None)
+    for _ in range(2):
+        with builder.transaction(rng.choice("AB")) as b:
+            for key in "xy":
+                writer = rng.randrange(4)
+                place = [1, order[writer]] if scale == "cdc" else order[writer]
+                ways = ({"version": place}, {"versions": {key: place}}, {"versions": [[key, f"t{writer}"]]})
+                b.get(key, 1, ctx=rng.choice(ways))
+    with builder.transaction("C") as b:
+        b.get("x", 0, ctx=rng.choice(({"version": 0}, {"versions": [["x", None]]}, {"versions": {"x": 0}})))
+    return builder.build()
+
+
+@pytest.mark.parametrize("scale", ["version", "cdc", "commit", "cts"])
+def test_emme_and_the_modules_read_the_same_hints(scale: str) -> None:
+    found: Counter[str] = Counter()
+    for seed in range(12):
+        trace = places_told(random.Random(seed), scale)
+        for level in ("ser", "strong-session-ser", "rc", "si"):
+            verdict = check(trace, level, encoding="emme")
+            by_modules = check(trace, level, modules=["version-order", "version-sets"])
+            assert verdict.status == by_modules.status, (seed, level)
+            found[verdict.status] += 1
+    assert found["valid"] > 5 and found["invalid"] > 5, found
+
+
 def test_emme_refuses() -> None:
     with pytest.raises(OutsideAssumptions, match=r"T0 .* does not say which version of 'x' it wrote"):
         check(TWICE, "ser", encoding="emme")
@@ -237,6 +273,24 @@ def test_emme_refuses() -> None:
     wrong = versioned(("A", [("put", "x", 1, {"version": 1})]), ("B", [("get", "x", 1, {"version": 7})]))
     with pytest.raises(OutsideAssumptions, match="version 7 of that key does not hold that value"):
         check(wrong, "ser", encoding="emme")
+    builder = TraceBuilder()
+    for ctx in ({"cdc": 1}, {"commit": 2}):
+        with builder.transaction(ctx=ctx) as t:
+            t.put("x", 1)
+    with pytest.raises(OutsideAssumptions, match=r"tell their places in different ways, T0 .* by cdc"):
+        check(builder.build(), "ser", encoding="emme")
+    for places, message in (
+        ("new", "found 'new' as 'version' in ctx"),
+        ([[1]], "expected a number or a list"),
+    ):
+        odd = versioned(("A", [("put", "x", 1, {"version": places})]))
+        with pytest.raises(UsageError, match=message):
+            check(odd, "ser", encoding="emme")
+    named = versioned(
+        ("A", [("put", "x", 1, {"version": 1})]), ("B", [("get", "x", 1, {"versions": [["x", "nobody"]]})])
+    )
+    with pytest.raises(OutsideAssumptions, match="'nobody' did not write that"):
+        check(named, "ser", encoding="emme")
 
 
 # --- all of them

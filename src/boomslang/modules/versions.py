@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby, product
-from typing import Any
 
 import numpy as np
 
 from boomslang.asg.graph import ASG, Int64
-from boomslang.errors import UsageError
 from boomslang.ir.expression import START, Expression, Implies, Not, all_of
 from boomslang.ir.model import IR, ReadFrom
 from boomslang.trace.model import NO_TIME, Outcome
@@ -51,14 +49,6 @@ def own_begin(asg: ASG, txn: int) -> int | None:
     """When the transaction was invoked, if that was recorded and counts."""
     begin = int(asg.trace.txn_begin[int(asg.txn_of[txn])])
     return begin if begin != NO_TIME and asg.ordered[txn] else None
-
-
-def moment(hint: str, value: Any) -> tuple[float, ...]:
-    """A position or timestamp of a hint: a number, or a list of numbers, compared from left to right."""
-    parts = value if isinstance(value, list) else [value]
-    if not parts or any(isinstance(x, bool) or not isinstance(x, int | float) for x in parts):
-        raise UsageError(f"found {value!r} as {hint!r} in ctx; expected a number or a list of numbers")
-    return tuple(parts)
 
 
 def session_of(asg: ASG) -> Int64:

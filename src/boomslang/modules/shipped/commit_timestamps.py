@@ -11,7 +11,7 @@ from boomslang.asg.graph import ASG, OUT
 from boomslang.ir.model import IR
 from boomslang.levels.level import Dependency, Point
 from boomslang.modules.module import Hints, module
-from boomslang.modules.versions import moment
+from boomslang.modules.told import moment
 
 
 @module

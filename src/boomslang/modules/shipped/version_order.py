@@ -1,8 +1,8 @@
 """A known version order, as a white box knows it: from the log, change-data capture, or version numbers.
 
-In `ctx`, on a put or delete: `version`, a number that grows with the versions of that key; on a transaction: `cdc`, its
-position in the change log (for all it wrote). On either: `overwrites`, the name of a transaction (or a list) whose
-versions are older. Positions are numbers, or lists of numbers. What has no such hint stays open: the order may be
+In `ctx`, on a put or delete: `version`, its place among the versions of that key; on a transaction, for all it wrote:
+`cdc`, its position in the change log, or `commit`, its commit timestamp (see modules/told.py). On either: `overwrites`,
+the name of a transaction (or a list) whose versions are older. What has no such hint stays open: the order may be
 partial. (The order of lists is known without any hint.)
 """
 
@@ -11,24 +11,24 @@ import numpy as np
 from boomslang.asg.graph import ASG
 from boomslang.ir.model import IR
 from boomslang.modules.module import Hints, module
-from boomslang.modules.versions import consecutive, moment
+from boomslang.modules.told import SCALES, Place, places
+from boomslang.modules.versions import consecutive
 
 
 @module
 def version_order(asg: ASG, ir: IR, hints: Hints) -> None:
-    """Versions are in the order that ctx tells: `version`, `cdc` or `overwrites`."""
+    """Versions are in the order that ctx tells: `version`, `cdc`, `commit` or `overwrites`."""
     said = 0
     for key in np.flatnonzero(np.diff(asg.key_start) > 1).tolist():
-        ranked: dict[str, list[tuple[tuple[float, ...], int]]] = {"version": [], "cdc": []}
+        ranked: dict[str, list[tuple[Place, int]]] = {scale: [] for scale in SCALES}
         writers = ir.writers(key)
         for i in range(int(asg.key_start[key]), int(asg.key_start[key + 1])):
             t = int(asg.write_txn[i])
             if t not in writers or not asg.ordered[t]:
                 continue
             operation, transaction = hints.operation(int(asg.write_op[i])), hints.transaction(t)
-            for hint, ctx in (("version", operation), ("cdc", transaction)):
-                if hint in ctx:
-                    ranked[hint].append((moment(hint, ctx[hint]), t))
+            for scale, place in places(operation, transaction).items():
+                ranked[scale].append((place, t))
             for ctx in (operation, transaction):
                 names = ctx.get("overwrites", [])
                 for name in names if isinstance(names, list) else [names]:

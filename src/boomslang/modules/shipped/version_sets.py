@@ -1,31 +1,46 @@
-"""Version sets: whose version of each key a read saw, as a white box knows it (Adya 1999, section 2.2).
+"""Version sets: which version of each key a read saw, as a white box knows it (Adya 1999, section 2.2).
 
-In `ctx` of a read: `versions`, pairs of a key and the name of the transaction that wrote the version; null for the
-initial one. For a range read that includes keys that it did not return: who deleted them.
+In `ctx` of a read: `versions`, pairs of a key and the name of the transaction that wrote the version (null for the
+initial one), or an object of keys and the places of their versions; of a read of one key also `version`, the place (see
+modules/told.py). For a range read that includes keys that it did not return: who deleted them.
 """
 
 from boomslang.asg.graph import ASG
-from boomslang.errors import UsageError
 from boomslang.ir.expression import START
 from boomslang.ir.model import IR
 from boomslang.modules.module import Hints, module
-from boomslang.trace.scalars import typed
+from boomslang.modules.told import FIRST, SCALES, Place, places, seen
 
 
 @module
 def version_sets(asg: ASG, ir: IR, hints: Hints) -> None:
-    """Reads saw the versions that ctx.versions tells."""
+    """Reads saw the versions that ctx.versions or ctx.version tells."""
+    wrote = {
+        (k, t): row
+        for k, t, row in zip(
+            asg.write_key.tolist(), asg.write_txn.tolist(), asg.write_op.tolist(), strict=True
+        )
+    }
+
+    def place(key: int, writer: int) -> Place | None:
+        """None: nobody knows."""
+        if writer == START:
+            return FIRST
+        known = places(hints.operation(wrote[key, writer]), hints.transaction(writer))
+        return next((known[scale] for scale in SCALES if scale in known), None)
+
     said = False
     for read in ir.read_froms():
-        told = hints.operation(int(asg.read_op[read.read])).get("versions", [])
-        if not isinstance(told, list) or any(not isinstance(pair, list) or len(pair) != 2 for pair in told):
-            raise UsageError(
-                f"found {told!r} as 'versions' in ctx; expected pairs of a key and a transaction"
-            )
-        key = typed(asg.trace.keys[asg.trace_key(read.key)])
-        for name in (writer for of, writer in told if typed(of) == key):
-            writer = START if name is None else hints.named(name)
+        row = int(asg.read_op[read.read])
+        key = asg.trace.keys[asg.trace_key(read.key)]
+        told = seen(int(asg.trace.op_kind[row]), hints.operation(row), key)
+        if told is None:
+            continue
+        said = True
+        if told.place is None:
+            writer = START if told.writer is None else hints.named(told.writer)
             ir.refine(read.read, [] if writer is None else [writer])
-            said = True
+        else:
+            ir.refine(read.read, [w for w in read.candidates if place(read.key, w) in (None, told.place)])
     if not said:
         ir.notes.append("no read has such a hint")
