@@ -270,6 +270,49 @@ def test_a_dirty_read_tells_nothing_of_the_initial_state() -> None:
     assert check(trace, "ser", modules=["mixed-isolation"]).valid
 
 
+def dirty_lists(*lists: list[int], level: str = "PL-1", last: Any = None) -> Any:
+    """Two append to l, one each; others read these lists at a level."""
+    builder = TraceBuilder()
+    with builder.transaction("A") as t:
+        t.append("l", 1)
+        t.put("x", 1)
+    with builder.transaction("B") as t:
+        t.append("l", 2)
+        t.get("x", Absent if last is None else last)
+    for i, elements in enumerate(lists):
+        with builder.transaction(f"R{i}", ctx={"level": level}) as t:
+            t.list("l", elements)
+    return builder.build()
+
+
+def test_what_dirty_lists_show_is_an_order_of_overwrites() -> None:
+    """No PL-1 transaction is wrong for what it read, but there is only one order of the appends."""
+    mixed = ["mixed-isolation"]
+    for solver in ("native", "z3"):
+        assert check(dirty_lists([1], [2]), "ser", modules=mixed, solver=solver).valid
+        assert check(dirty_lists([2, 7, 1], [7]), "ser", modules=mixed, solver=solver).valid
+        verdict = check(dirty_lists([1, 2], [2, 1]), "ser", modules=mixed, solver=solver)
+        assert verdict.invalid and verdict.counterexample is not None
+        # B wrote after A, so it cannot have missed A's x; and before A it cannot have seen it.
+        assert check(dirty_lists([1, 2]), "ser", modules=mixed, solver=solver).invalid
+        assert check(dirty_lists([2, 1]), "ser", modules=mixed, solver=solver).valid
+        assert check(dirty_lists([2, 1], last=1), "rc", modules=mixed, solver=solver).invalid
+        assert check(dirty_lists([1, 2], last=1), "ser", modules=mixed, solver=solver).valid
+    assert check(dirty_lists([2, 7, 1], level="PL-2"), "ser", modules=mixed).invalid
+    # With every transaction at PL-1 it is read uncommitted.
+    for lists in ([[1, 2], [2, 1]], [[1, 2], [1]], [[1, 2, 1]], [[3, 1], [1, 2]]):
+        trace = dirty_lists(*lists)
+        everyone = TraceBuilder()
+        for t in trace.transactions():
+            with everyone.transaction(t.session, ctx={"level": "PL-1"}) as made:
+                for o in t.operations:
+                    if o.kind.name == "LIST":
+                        made.list("l", list(o.elements))
+                    elif o.kind.name != "GET":
+                        getattr(made, o.kind.name.lower())(o.key, o.value)
+        assert check(everyone.build(), "ser", modules=mixed).status == check(trace, "ru").status, lists
+
+
 def test_other_levels_cannot_be_mixed() -> None:
     builder = TraceBuilder()
     with builder.transaction(ctx={"level": "snapshot isolation"}) as t:

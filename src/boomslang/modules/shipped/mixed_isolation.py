@@ -2,7 +2,9 @@
 
 A transaction carries its level in `ctx`: {"level": "read committed"}; without one it has the level that is asked for.
 The mixing graph has every ww; a wr if the *reader* is at PL-2 or above; an item rw if the reader is at PL-2.99 or
-above; a predicate rw if it is at PL-3. What a PL-1 transaction read does not matter.
+above; a predicate rw if it is at PL-3. What a PL-1 transaction read does not matter, but for the order of overwrites
+that its lists show: whoever's element stands before another's wrote before it, whatever the reader's level (as at
+read uncommitted, solve/uncommitted.py).
 """
 
 from dataclasses import replace
@@ -15,6 +17,8 @@ from boomslang.errors import UsageError
 from boomslang.ir.model import IR
 from boomslang.levels import find_level
 from boomslang.modules.module import Hints, module
+from boomslang.solve.uncommitted import append_order
+from boomslang.trace.model import Kind
 
 MIXED = ("read-uncommitted", "read-committed", "repeatable-read", "serializable")
 """PL-1, PL-2, PL-2.99, PL-3."""
@@ -63,5 +67,20 @@ def mixed_isolation(asg: ASG, ir: IR, hints: Hints) -> None:
     """Each transaction at the level that its ctx.level names; the others at the level that is asked for."""
     if ir.level.name not in MIXED:
         raise UsageError(f"{ir.level.name} cannot be mixed; ask for one of: {', '.join(MIXED[1:])}")
-    level = _levels(asg, hints, MIXED.index(ir.level.name))[asg.read_txn]
+    levels = _levels(asg, hints, MIXED.index(ir.level.name))
+    level = levels[asg.read_txn]
     ir.strong = np.where(asg.read_kind == ITEM, level >= 2, level >= 3)
+    _know_what_dirty_lists_show(asg, ir, levels == 0)
+
+
+def _know_what_dirty_lists_show(asg: ASG, ir: IR, dirty: NDArray[np.bool_]) -> None:
+    trace = asg.trace
+    here = np.full(len(trace), -1, np.int64)
+    here[asg.txn_of[asg.ordered]] = np.flatnonzero(asg.ordered)
+    owner = here[np.repeat(np.arange(len(trace)), np.diff(trace.txn_ops))]
+    rows = np.flatnonzero((trace.op_kind == Kind.LIST) & (owner >= 0))
+    before, after, _ = append_order(trace, rows[dirty[owner[rows]]])
+    before, after = here[before], here[after]
+    kept = (before >= 0) & (after >= 0)
+    if kept.any():
+        ir.know(before[kept], after[kept])
