@@ -14,7 +14,8 @@ import numpy as np
 
 from boomslang.trace.files import create
 from boomslang.trace.formats.format import Format, Loss, Sample, read_native_file
-from boomslang.trace.formats.registers import Registers, counted, integer_texts
+from boomslang.trace.formats.registers import Registers
+from boomslang.trace.formats.spelling import counted, texts
 from boomslang.trace.model import Trace
 
 LINE = re.compile(r"[rw][ \t]+\d+[ \t]+\d+$|-+$|=+$")
@@ -46,7 +47,7 @@ def losses(trace: Trace) -> list[Loss]:
 
 def write(trace: Trace, path: Path) -> None:
     said = Registers(trace)
-    keys, values = integer_texts(trace.keys), [*integer_texts(trace.values), "0"]  # [-1] is ABSENT
+    keys, values = texts(trace.keys), [*texts(trace.values), "0"]  # [-1] is ABSENT
     absent = np.unique(trace.op_key[said.absent_reads()]).tolist()
     with create(path) as file:
         rule = b""

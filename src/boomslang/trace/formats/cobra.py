@@ -31,7 +31,8 @@ from numpy.typing import NDArray
 from boomslang.trace.errors import TraceError
 from boomslang.trace.files import create_folder, read_bytes, shown
 from boomslang.trace.formats.format import Format, Loss, Sample, logs_in
-from boomslang.trace.formats.registers import INITIAL, Registers, are_integers, counted, integer_texts
+from boomslang.trace.formats.registers import INITIAL, Registers, are_integers
+from boomslang.trace.formats.spelling import counted, texts
 from boomslang.trace.model import ABSENT, NO_TIME, Flag, Initial, Kind, Outcome, Trace
 from boomslang.trace.scalars import INT, Scalars
 
@@ -335,7 +336,7 @@ def write(trace: Trace, path: Path) -> None:
 def _numbers(table: Scalars) -> list[int]:
     """What is no number of 64 bits is not used, or `losses` refuses it."""
     good = are_integers(table, np.arange(len(table), dtype=np.int32), LOW, HIGH).tolist()
-    return [int(text) if number else 0 for text, number in zip(integer_texts(table), good, strict=True)]
+    return [int(text) if number else 0 for text, number in zip(texts(table), good, strict=True)]
 
 
 FORMAT = Format(

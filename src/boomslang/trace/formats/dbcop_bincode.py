@@ -20,7 +20,9 @@ import numpy as np
 
 from boomslang.trace.files import create
 from boomslang.trace.formats.format import Format, Loss, Sample, read_native_file
-from boomslang.trace.formats.registers import INITIAL, Mask, Registers, counted, integer_texts
+from boomslang.trace.formats.initial import Mask
+from boomslang.trace.formats.registers import INITIAL, Registers
+from boomslang.trace.formats.spelling import counted, texts
 from boomslang.trace.formats.zeros import zero, zero_is_initial_or_written
 from boomslang.trace.model import Flag, Initial, Kind, Outcome, Trace
 
@@ -102,8 +104,8 @@ def _zeros_that_start(said: Registers) -> list[Loss]:
 def write(trace: Trace, path: Path) -> None:
     said = _Bincode(trace)
     sessions = said.sessions()
-    keys = _numbers(integer_texts(trace.keys))
-    values = np.append(_numbers(integer_texts(trace.values)), np.uint64(0))  # [-1] is ABSENT
+    keys = _numbers(texts(trace.keys))
+    values = np.append(_numbers(texts(trace.values)), np.uint64(0))  # [-1] is ABSENT
     events = np.zeros(len(trace.op_kind), EVENT)
     events["write"] = trace.op_kind == Kind.PUT
     events["variable"] = keys[trace.op_key] if len(keys) else 0

@@ -13,7 +13,8 @@ from pathlib import Path
 from boomslang.trace.files import create
 from boomslang.trace.formats.dbcop_json import refuse_repeated, repeated
 from boomslang.trace.formats.format import Format, Loss, Sample, read_native_file
-from boomslang.trace.formats.registers import Registers, are_integers, counted, integer_texts
+from boomslang.trace.formats.registers import Registers, are_integers
+from boomslang.trace.formats.spelling import counted, texts
 from boomslang.trace.formats.zeros import zero_is_initial
 from boomslang.trace.model import Kind, Outcome, Trace
 from boomslang.trace.scalars import STR
@@ -55,7 +56,7 @@ def losses(trace: Trace) -> list[Loss]:
 
 def write(trace: Trace, path: Path) -> None:
     said = Registers(trace, aborted=True)
-    keys, values = integer_texts(trace.keys), [*integer_texts(trace.values), "?"]  # [-1] is ABSENT
+    keys, values = texts(trace.keys), [*texts(trace.values), "?"]  # [-1] is ABSENT
     aborted = [*(trace.txn_outcome == Outcome.ABORTED).tolist(), False]  # [-1] is INITIAL
     with create(path) as file:
         for n, (_, transactions) in enumerate(said.sessions()):

@@ -25,7 +25,6 @@ from boomslang.trace.formats.initial import Mask, rows_of
 from boomslang.trace.formats.losses import (
     Survey,
     check_spelling,
-    integer_texts,
     lose_hints,
     lose_names,
     lose_times,
@@ -33,8 +32,10 @@ from boomslang.trace.formats.losses import (
     number_of,
     survey,
 )
+from boomslang.trace.formats.spelling import texts
 from boomslang.trace.formats.zeros import zero_is_initial
 from boomslang.trace.model import Kind, Outcome, Trace
+from boomslang.trace.scalars import INT
 
 TITLE = "dbcop histories in JSON"
 SESSIONS = re.compile(r"\s*\[\s*\[")
@@ -85,9 +86,8 @@ class _Plan:
 def _plan(trace: Trace) -> _Plan:
     s = survey(trace, (Kind.PUT, Kind.GET), (Outcome.COMMITTED, Outcome.ABORTED))
     check_spelling(s, TITLE, integers=True, nulls=False)
-    negative = [
-        text for text in np.array(integer_texts(s.trace.values))[s.values()].tolist() if text[:1] == "-"
-    ]
+    integers = s.values() & (s.trace.values.type == INT)
+    negative = [text for text in np.array(texts(s.trace.values))[integers].tolist() if text[:1] == "-"]
     s.lose(len(negative), f"negative value, in {TITLE}", f"negative values, in {TITLE}", fatal=True)
     lose_zeros(s)
     again = repeated(s.trace, s.rows & (s.trace.op_kind == Kind.PUT))
@@ -128,7 +128,7 @@ def losses(trace: Trace) -> list[Loss]:
 def write(trace: Trace, path: Path) -> None:
     plan = _plan(trace)
     s, trace = plan.survey, plan.survey.trace
-    keys, values = integer_texts(trace.keys), integer_texts(trace.values)
+    keys, values = texts(trace.keys), texts(trace.values)
     kinds, op_key, op_value = trace.op_kind.tolist(), trace.op_key.tolist(), trace.op_value.tolist()
     rows, kept = trace.txn_ops.tolist(), s.rows.tolist()
 

@@ -30,7 +30,8 @@ import numpy as np
 from boomslang.trace.files import read_bytes
 from boomslang.trace.formats.format import Loss, read_native
 from boomslang.trace.formats.initial import empty_lists
-from boomslang.trace.formats.losses import Survey, check_spelling, counted, lose_names, number_of, survey
+from boomslang.trace.formats.losses import Survey, check_spelling, lose_names, number_of, survey
+from boomslang.trace.formats.spelling import counted
 from boomslang.trace.model import ABSENT, NO_TIME, Kind, Outcome, Trace
 from boomslang.trace.scalars import INT, STR, Scalars
 

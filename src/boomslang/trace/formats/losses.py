@@ -14,6 +14,7 @@ import numpy as np
 
 from boomslang.trace.formats.format import Loss
 from boomslang.trace.formats.initial import Mask, keys_of, rows_of
+from boomslang.trace.formats.spelling import counted
 from boomslang.trace.formats.zeros import zero_is_initial
 from boomslang.trace.model import ABSENT, NO_TIME, Flag, Initial, Kind, Outcome, Trace
 from boomslang.trace.scalars import BYTES, INT, NULL, Scalars
@@ -28,11 +29,6 @@ WORDS = {
     Kind.APPEND: "append",
     Kind.LIST: "list read",
 }
-
-
-def counted(number: int, one: str, many: str = "") -> str:
-    """ "1 delete", "2 deletes"."""
-    return f"{number} {one}" if number == 1 else f"{number} {many or one + 's'}"
 
 
 @dataclass(frozen=True)
@@ -195,12 +191,3 @@ def number_of(session: str) -> int | None:
 
 
 _NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}")
-
-
-def integer_texts(table: Scalars) -> list[str]:
-    """The integers of a table as they are written; of others, which nobody writes, something."""
-    data, offset = table.data.tobytes(), table.offset.tolist()
-    return [
-        data[offset[i] : offset[i + 1]].decode() if kind == INT else ""
-        for i, kind in enumerate(table.type.tolist())
-    ]

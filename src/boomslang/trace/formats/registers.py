@@ -11,25 +11,21 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import count, pairwise
+from itertools import count
 
 import numpy as np
-from numpy.typing import NDArray
 
 from boomslang.trace.formats.format import Loss
+from boomslang.trace.formats.initial import Mask
+from boomslang.trace.formats.spelling import counted
 from boomslang.trace.formats.zeros import zero
 from boomslang.trace.model import ABSENT, NO_TIME, Flag, Initial, Int32, Kind, Outcome, Trace
 from boomslang.trace.scalars import INT, Scalars
 
-Mask = NDArray[np.bool_]
 FILE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,199}")
 
 INITIAL = -1
 """In place of a transaction: the one that writes the initial state."""
-
-
-def counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 @dataclass(frozen=True)
@@ -284,9 +280,3 @@ def are_integers(table: Scalars, ids: Int32, low: int, high: int | None) -> Mask
         assert isinstance(number, int)
         good[i] = low <= number and (high is None or number <= high)
     return good
-
-
-def integer_texts(table: Scalars) -> list[str]:
-    """The decimal text of each integer of a table."""
-    data, offset = table.data.tobytes(), table.offset.tolist()
-    return [data[a:b].decode(errors="replace") for a, b in pairwise(offset)]

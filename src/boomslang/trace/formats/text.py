@@ -17,7 +17,8 @@ import numpy as np
 
 from boomslang.trace.files import create
 from boomslang.trace.formats.format import Format, Loss, Sample, read_native_file
-from boomslang.trace.formats.registers import INITIAL, Registers, are_integers, integer_texts
+from boomslang.trace.formats.registers import INITIAL, Registers, are_integers
+from boomslang.trace.formats.spelling import texts
 from boomslang.trace.formats.zeros import zero_is_initial
 from boomslang.trace.model import Outcome, Trace
 from boomslang.trace.scalars import text_to_int
@@ -68,9 +69,9 @@ class _Text(Registers):
     def transaction_numbers(self) -> dict[int, str]:
         if not self.names_stay:
             return {t: str(n) for n, t in enumerate([INITIAL, *self.named])}
-        texts = integer_texts(self.trace.names)
+        names = texts(self.trace.names)
         numbers = {
-            t: texts[name] for t, name in zip(self.named, self.trace.txn_name[self.named], strict=True)
+            t: names[name] for t, name in zip(self.named, self.trace.txn_name[self.named], strict=True)
         }
         return {INITIAL: str(1 + max(map(text_to_int, numbers.values()), default=0)), **numbers}
 
@@ -93,7 +94,7 @@ def losses(trace: Trace) -> list[Loss]:
 
 def write(trace: Trace, path: Path) -> None:
     said = _Text(trace)
-    keys, values = integer_texts(trace.keys), [*integer_texts(trace.values), "0"]  # [-1] is ABSENT
+    keys, values = texts(trace.keys), [*texts(trace.values), "0"]  # [-1] is ABSENT
     names = said.transaction_numbers()
     with create(path) as file:
         for session, (_, transactions) in zip(said.session_numbers(), said.groups, strict=True):

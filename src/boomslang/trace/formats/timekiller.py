@@ -28,12 +28,12 @@ from boomslang.trace.formats.initial import empty_lists
 from boomslang.trace.formats.losses import (
     Survey,
     check_spelling,
-    integer_texts,
     lose_names,
     lose_zeros,
     number_of,
     survey,
 )
+from boomslang.trace.formats.spelling import texts
 from boomslang.trace.formats.zeros import zero_is_initial
 from boomslang.trace.model import NO_TIME, Kind, Outcome, Trace
 
@@ -155,7 +155,7 @@ def losses(trace: Trace) -> list[Loss]:
 def write(trace: Trace, path: Path) -> None:
     plan = _plan(trace)
     s, trace = plan.survey, plan.survey.trace
-    keys, values = integer_texts(trace.keys), integer_texts(trace.values)
+    keys, values = texts(trace.keys), texts(trace.values)
     kinds, op_key, op_value = trace.op_kind.tolist(), trace.op_key.tolist(), trace.op_value.tolist()
     op_range, held, item = trace.op_range.tolist(), trace.range_items.tolist(), trace.item_value.tolist()
     rows, kept = trace.txn_ops.tolist(), s.rows.tolist()

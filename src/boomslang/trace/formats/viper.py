@@ -25,7 +25,8 @@ import numpy as np
 
 from boomslang.trace.files import create_folder, read_bytes, shown
 from boomslang.trace.formats.format import Format, Loss, Sample, logs_in, read_native
-from boomslang.trace.formats.registers import Registers, are_integers, counted, integer_texts
+from boomslang.trace.formats.registers import Registers, are_integers
+from boomslang.trace.formats.spelling import counted, texts
 from boomslang.trace.formats.zeros import Mask, made_absent, zero, zero_is_initial
 from boomslang.trace.model import ABSENT, NO_TIME, Flag, Initial, Int32, Int64, Kind, Trace
 from boomslang.trace.scalars import INT, STR
@@ -235,12 +236,12 @@ class _Writer:
     def __init__(self, said: _Viper) -> None:
         self.said = said
         trace = self.trace = said.trace
-        texts = integer_texts(trace.keys)
+        keys = texts(trace.keys)
         self.keys = [
             json.dumps(t) if kind == STR else t
-            for t, kind in zip(texts, trace.keys.type.tolist(), strict=True)
+            for t, kind in zip(keys, trace.keys.type.tolist(), strict=True)
         ]
-        self.values = [*integer_texts(trace.values), "0"]  # [-1] is ABSENT
+        self.values = [*texts(trace.values), "0"]  # [-1] is ABSENT
         used = [
             int(t) for t, kind in zip(self.values, trace.values.type.tolist(), strict=False) if kind == INT
         ]
