@@ -2,9 +2,10 @@
 
     python tests/fuzz.py --minutes 5 [--seed 17] [--mix few-values] [--out failures]
 
-`examine` is the whole of it: one trace is put to the native engine, to Z3 and to brute force at every level,
-and what comes with each answer is checked by those who did not give it. Three programs written from the same
-definitions rarely err alike (McKeeman, "Differential testing for software", Digital Technical Journal, 1998).
+`examine` is the whole of it: one trace is put to the native engine, to Z3, to clingo (behind all passes) and to brute
+force at every level, and what comes with each answer is checked by those who did not give it. Programs written from
+the same definitions rarely err alike (McKeeman, "Differential testing for software", Digital Technical Journal, 1998).
+`examine_modules` does the same with modules: where worlds.py can enumerate what they mean, it has the last word.
 
 A failure prints the seed that made the trace and writes the trace as JSON Lines. What this finds becomes a
 test in test_differential.py.
@@ -23,20 +24,27 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from histories import Absent, Op, Txn, history
+from meanings import CASES, PREPARED, accepted, unchanged
 from strategies import DEFAULT, Mix, generate
+from worlds import Txn as Small
+from worlds import build, random_txns
 
 from boomslang import Checker, Trace, Verdict
 from boomslang.certify.certificate import Core, Witness, read_certificate
 from boomslang.certify.refute import minimal, refute
 from boomslang.certify.replay import replay
+from boomslang.certify.with_modules import minimal_with_modules, refute_with_modules, replay_with_modules
 from boomslang.explain.core import Parts, first_broken, refuted
 from boomslang.ir import lower, verify_ir
-from boomslang.levels import LEVELS, Level, implies
+from boomslang.levels import LEVELS, Level, find_level, implies
+from boomslang.passes import expand
+from boomslang.solve.backends import solve_eagerly
 from boomslang.solve.brute import brute, brute_core
 from boomslang.solve.native import solve_native
 from boomslang.solve.solution import Solution, witness
@@ -209,6 +217,7 @@ def examine(
     by_brute_force: bool = True,
     *,
     by_z3: bool = True,
+    by_clingo: bool = False,
     refuted_by_z3: bool = True,
     levels: Sequence[Level] = LEVELS,
 ) -> dict[str, str]:
@@ -217,7 +226,7 @@ def examine(
     verdicts: dict[str, str] = {}
     for level in levels:
         try:
-            verdicts[level.name] = _examine(checker, level, by_brute_force, by_z3, refuted_by_z3)
+            verdicts[level.name] = _examine(checker, level, by_brute_force, by_z3, by_clingo, refuted_by_z3)
         except Exception as error:
             raise Wrong(f"at {level.name}: {type(error).__name__}: {error}") from error
     for a in levels:
@@ -227,7 +236,9 @@ def examine(
     return verdicts
 
 
-def _examine(checker: Checker, level: Level, by_brute_force: bool, by_z3: bool, refuted_by_z3: bool) -> str:
+def _examine(
+    checker: Checker, level: Level, by_brute_force: bool, by_z3: bool, by_clingo: bool, refuted_by_z3: bool
+) -> str:
     trace, asg = checker.trace, checker.asg
     if level.observes and (problems := verify_ir(lower(asg, level))):
         raise Wrong(f"the IR is not well formed: {problems}")
@@ -244,6 +255,8 @@ def _examine(checker: Checker, level: Level, by_brute_force: bool, by_z3: bool, 
         ways = {"native": solve_native(ir), "native without hints": solve_native(ir, hints=False)}
         if by_z3:
             ways["z3"] = solve_z3(ir)
+        if by_clingo:
+            ways["clingo"] = solve_eagerly(expand(ir), "clingo")
         for name, solution in ways.items():
             if (solution.status == "valid") != holds or solution.status == "unknown":
                 raise Wrong(f"check says {verdict.status}, {name} says {solution.status}")
@@ -337,6 +350,71 @@ def examine_part(
             raise Wrong(f"what the refutation of {core} used is not refuted on its own: {used}")
 
 
+# --- modules ----------------------------------------------------------------------------------------------
+
+WITHOUT_HINTS = [name for name, (_, change) in CASES.items() if change is unchanged]
+
+
+def modules_of(seed: int) -> tuple[list[str], list[Small], str]:
+    """Modules, transactions with hints for them, and a level."""
+    rng = random.Random(seed)
+    names = (
+        [rng.choice(list(PREPARED))] if rng.random() < 0.4 else rng.sample(list(CASES), rng.choice((1, 1, 2)))
+    )
+    txns = random_txns(rng, 3 if names[0].startswith("mariadb") else 4)
+    for name in names:
+        (PREPARED[name][0] if name in PREPARED else CASES[name][1])(rng, txns)
+    return names, txns, rng.choice(("ser", "rr", "rc"))
+
+
+def examine_modules(seed: int, *, eagerly: bool = True) -> tuple[str, str]:
+    """Modules, with hints, on a small trace: what all worlds say. The modules and the verdict; raises `Wrong`."""
+    names, txns, level = modules_of(seed)
+    trace = build(txns)
+    means = PREPARED[names[0]][1] if names[0] in PREPARED else partial(accepted, names)
+    expected = means(txns, level)
+    what = f"{' and '.join(names)} at {level}"
+    try:
+        verdict = _with_modules(trace, names, find_level(level), eagerly)
+    except Exception as error:
+        raise Wrong(f"{what}: {type(error).__name__}: {error}") from error
+    if expected is not None and verdict.valid != expected:
+        raise Wrong(
+            f"{what}: check says {verdict.status}, all worlds say {'valid' if expected else 'invalid'}"
+        )
+    return names[0], verdict.status
+
+
+def examine_with_module(trace: Trace, seed: int, *, eagerly: bool = True) -> None:
+    """A module that needs no hints, on any trace at any level: all solvers agree, and certificates are verified."""
+    rng = random.Random(seed)
+    name, level = rng.choice(WITHOUT_HINTS), rng.choice([level for level in LEVELS if level.observes])
+    try:
+        _with_modules(trace, [name], level, eagerly)
+    except Exception as error:
+        raise Wrong(f"{name} at {level.name}: {type(error).__name__}: {error}") from error
+
+
+def _with_modules(trace: Trace, names: list[str], level: Level, eagerly: bool) -> Verdict:
+    verdict = Checker(trace, modules=names).check(level)
+    if eagerly:
+        for solver in ("z3", "clingo"):
+            other = Checker(trace, modules=names, solver=solver).check(level)
+            if other.status != verdict.status:
+                raise Wrong(f"native says {verdict.status}, {solver} says {other.status}")
+            if other.witness is not None:
+                replay_with_modules(trace, other.witness)
+    if verdict.witness is not None:
+        replay_with_modules(trace, verdict.witness)
+    if verdict.invalid:
+        assert verdict.counterexample is not None and list(verdict.counterexample.lines())
+        core = verdict.counterexample.core
+        refutes, spare_in = (refute_with_modules, minimal_with_modules) if core.modules else (refute, minimal)
+        assert refutes(trace, core), f"Z3 does not refute {core}"
+        assert not (spare := spare_in(trace, core)), f"Z3 refutes {core} without {spare}"
+    return verdict
+
+
 # --- the endless run --------------------------------------------------------------------------------------
 
 
@@ -367,6 +445,34 @@ def keep(trace: Trace, folder: Path, name: str) -> Path:
     return path
 
 
+def fuzz_modules(seed: int, mix: str, trace: Trace, out: Path, found: Counter[tuple[str, str]]) -> bool:
+    """One seed of modules: a small trace with hints, and one of the mixes without. True: all agree."""
+    fine = True
+    try:
+        found[examine_modules(seed)] += 1
+    except Wrong as wrong:
+        fine = False
+        path = keep(build(modules_of(seed)[1]), out, f"modules-{seed}")
+        print(f"seed {seed}, modules: {wrong}\n  the trace is in {path}", flush=True)
+    if len(trace) > SMALL:
+        return fine
+    try:
+        examine_with_module(trace, seed)
+    except Wrong as wrong:
+        fine = False
+
+        def still(candidate: Trace) -> bool:
+            try:
+                examine_with_module(candidate, seed)
+            except Wrong:
+                return True
+            return False
+
+        path = keep(reduced(trace, still), out, f"module-{mix}-{seed}-reduced")
+        print(f"seed {seed}, mix {mix}: {wrong}\n  the trace is in {path}", flush=True)
+    return fine
+
+
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="fuzz.py", description="Compare all solvers on random traces.")
     parser.add_argument("--minutes", type=float, default=5)
@@ -374,10 +480,13 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--count", type=int, default=sys.maxsize, help="stop after so many traces")
     parser.add_argument("--mix", choices=MIXES, action="append", help="only these kinds of traces")
     parser.add_argument("--z3", type=float, default=0.1, help="share of traces that Z3 sees as well")
+    parser.add_argument("--clingo", type=float, default=0.1, help="share of traces that clingo sees as well")
+    parser.add_argument("--modules", type=float, default=0.25, help="share of time for modules")
     parser.add_argument("--out", type=Path, default=Path("fuzz-failures"), help="folder for failing traces")
     given = parser.parse_args(arguments)
     stop = time.monotonic() + 60 * given.minutes
     balance: Counter[tuple[str, str]] = Counter()
+    by_module: Counter[tuple[str, str]] = Counter()
     traces = failures = 0
     for seed in seeds(given.seed):
         if time.monotonic() > stop or traces >= given.count:
@@ -385,11 +494,16 @@ def main(arguments: list[str]) -> int:
         mixes = given.mix or list(MIXES)
         mix = mixes[seed % len(mixes)]
         trace = random_trace(seed, mix)
-        sampled = random.Random(seed ^ 0x5EED).random() < given.z3
+        luck = random.Random(seed ^ 0x5EED)
+        sampled, clingo = luck.random() < given.z3, luck.random() < given.clingo
         traces += 1
+        if luck.random() < given.modules:
+            failures += not fuzz_modules(seed, mix, trace, given.out, by_module)
+            continue
         try:
             small = len(trace) <= SMALL
-            balance.update(examine(trace, small, by_z3=sampled, refuted_by_z3=sampled or not small).items())
+            more = {"by_z3": sampled, "by_clingo": clingo, "refuted_by_z3": sampled or not small}
+            balance.update(examine(trace, small, **more).items())
             for part in range(3):
                 examine_part(trace, random.Random(seed + part), small, by_z3=sampled or not small)
         except Wrong as wrong:
@@ -404,6 +518,8 @@ def main(arguments: list[str]) -> int:
     for level in LEVELS:
         valid, invalid = balance[level.name, "valid"], balance[level.name, "invalid"]
         print(f"  {level.name:40} {valid:7} valid {invalid:7} invalid")
+    for name in sorted({name for name, _ in by_module}):
+        print(f"  {name:40} {by_module[name, 'valid']:7} valid {by_module[name, 'invalid']:7} invalid")
     return 1 if failures else 0
 
 
