@@ -7,6 +7,7 @@ import pytest
 from boomslang.errors import UsageError
 from boomslang.levels import LEVELS, find_level, implies, names_of
 from boomslang.levels.names import ALSO, ELSEWHERE, NOT_SUPPORTED
+from boomslang.modules import known_modules
 
 ELLE = [
     "consistent-view",
@@ -48,6 +49,7 @@ ELLE = [
     "monotonic-atomic-view",
     "parallel-snapshot-isolation",
     "update-atomic",
+    "ROLA",
     "prefix",
     "read-atomic",
     "session-serializable",
@@ -80,6 +82,9 @@ ADYA = [
     "EPL-2",
     "EPL-2+",
     "EPL-3",
+    "Degree 1",
+    "Degree 2",
+    "Degree 3",
 ]
 DBCOP = [
     "committed-read",
@@ -93,12 +98,14 @@ DBCOP = [
 ]
 PLUME = ["RC", "RA", "TCC", "read committed", "read atomicity", "transactional causal consistency"]
 ISOVISTA = [
+    "READ_UNCOMMITTED",
     "READ_COMMITTED",
     "REPEATABLE_READ",
     "READ_ATOMICITY",
     "CAUSAL_CONSISTENCY",
     "SNAPSHOT_ISOLATION",
     "SERIALIZABLE",
+    "SERIALIZATION",
 ]
 AWDIT = ["read-committed", "read-atomic", "causal"]
 VIPER = [
@@ -109,6 +116,14 @@ VIPER = [
     "generalized snapshot isolation",
     "serializability",
 ]
+
+
+def test_where_a_module_does_it_that_is_said() -> None:
+    modules = {known.module for known in NOT_SUPPORTED} - {""}
+    assert modules and modules <= set(known_modules())
+    for name in ("monotonic reads", "InnoDB repeatable read"):
+        with pytest.raises(UsageError, match=r"the module \S+ asks for it beside a level: --module"):
+            find_level(name)
 
 
 @pytest.mark.parametrize("name", [*ELLE, *ADYA, *DBCOP, *PLUME, *ISOVISTA, *AWDIT, *VIPER])

@@ -229,4 +229,6 @@ def _nearest(known: NotSupported) -> str:
     for title, names in (("stronger", known.stronger), ("weaker", known.weaker)):
         levels = ", ".join(f"{find_level(near).name} ({find_level(near).short})" for near in names)
         parts.append(f"nearest {title} level: {levels or 'none'}")
+    if known.module:
+        parts.append(f"the module {known.module} asks for it beside a level: --module {known.module}")
     return "; ".join(parts)

@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 ALSO: dict[str, tuple[str, ...]] = {
+    "read-uncommitted": ("degree-1",),
+    "read-committed": ("degree-2",),
     "read-committed-be": ("committed-read",),
     "causal": ("causal-cerone", "causal-read"),
     "snapshot-isolation": (
@@ -21,6 +23,8 @@ ALSO: dict[str, tuple[str, ...]] = {
         "weak-si",
     ),
     "serializable": (
+        "degree-3",
+        "serialization",
         "conflict-serializable",
         "conflict-serializability",
         "view-serializable",
@@ -33,8 +37,9 @@ ALSO: dict[str, tuple[str, ...]] = {
     "strong-session-serializable": ("session-serializable", "session-serializability"),
 }
 """Level -> further names of it. Conflict and view serializability differ only in which version orders they allow; here
-the version order is chosen, so they are the same. `committed-read` and `atomic-read` are dbcop's words: its levels
-count session order in."""
+the version order is chosen, so they are the same. Gray's degrees are the locking forms of Adya's levels (thesis,
+section 2.1). `serialization` is a word of IsoVista's, `committed-read` and `atomic-read` are dbcop's: its levels count
+session order in."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +77,7 @@ ELSEWHERE: tuple[Elsewhere, ...] = (
     Elsewhere("AWDIT", "read-committed", "read-committed-be"),
     Elsewhere("AWDIT", "read-atomic", "strong-session-read-atomic"),
     Elsewhere("AWDIT", "causal", "strong-session-causal"),
+    Elsewhere("IsoVista", "READ_UNCOMMITTED", "read-uncommitted", "in its older versions"),
     Elsewhere("IsoVista", "READ_COMMITTED", "read-committed-be"),
     Elsewhere("IsoVista", "REPEATABLE_READ", None, _ONE_WRITER),
     Elsewhere("IsoVista", "READ_ATOMICITY", "strong-session-read-atomic"),
@@ -109,6 +115,8 @@ class NotSupported:
     aliases: tuple[str, ...] = ()
     stronger: tuple[str, ...] = ()
     weaker: tuple[str, ...] = ()
+    module: str = ""
+    """The module that asks for it, beside any level."""
 
 
 _BAILIS = "Bailis et al., VLDB 2014"
@@ -139,17 +147,18 @@ NOT_SUPPORTED: tuple[NotSupported, ...] = (
     NotSupported("predicate-cut-isolation", _BAILIS, ("p-ci", "predicate-cut"), ("read-atomic",)),
     NotSupported(
         "update-atomic",
-        "Cerone et al., CONCUR 2015",
-        ("ua", "update-atomicity"),
+        'Cerone et al., CONCUR 2015; Liu et al., "ROLA", 2018',
+        ("ua", "update-atomicity", "rola"),
         ("consistent-view",),
         ("read-atomic", "cursor-stability"),
     ),
     NotSupported(
         "mysql-repeatable-read",
         "reads from a snapshot, writes and locking reads from the newest state",
-        ("innodb-repeatable-read",),
+        ("innodb-repeatable-read", "mariadb-repeatable-read"),
         ("snapshot-isolation",),
         ("read-committed",),
+        module="mariadb-repeatable-read",
     ),
     # strong and strong session forms that are not built
     NotSupported(
@@ -220,8 +229,8 @@ NOT_SUPPORTED: tuple[NotSupported, ...] = (
         "pram", "of single operations; Lipton and Sandberg 1988", ("fifo", "fifo-consistency"), _SESSIONS
     ),
     NotSupported("read-your-writes", _TERRY, ("ryw", "read-my-writes"), _SESSIONS),
-    NotSupported("monotonic-reads", _TERRY, ("mr",), _SESSIONS),
-    NotSupported("monotonic-writes", _TERRY, ("mw",), _SESSIONS),
+    NotSupported("monotonic-reads", _TERRY, ("mr",), _SESSIONS, module="monotonic-reads"),
+    NotSupported("monotonic-writes", _TERRY, ("mw",), _SESSIONS, module="monotonic-writes"),
     NotSupported("writes-follow-reads", _TERRY, ("wfr", "session-causality"), _SESSIONS),
     NotSupported("session-guarantees", _TERRY.replace("a session guarantee", "all four"), (), _SESSIONS),
 )
