@@ -7,8 +7,11 @@ engine and to Z3.
 from __future__ import annotations
 
 import json
+import os
 import random
 import re
+import subprocess
+import sys
 from collections import Counter
 from importlib.metadata import EntryPoint
 from itertools import pairwise
@@ -402,6 +405,52 @@ def test_installed_packages_offer_modules(monkeypatch: pytest.MonkeyPatch) -> No
     ):
         known_modules()
     assert EntryPoint("a", "b", registry.GROUP).group == "boomslang.modules"
+
+
+def install(folder: Path, package: str, name: str) -> None:
+    """A package as an installer leaves it, which offers a module of this name."""
+    (folder / f"{package}.py").write_text(
+        "import boomslang\n"
+        "@boomslang.module\n"
+        "def quiet(asg, ir, hints):\n"
+        '    """Says nothing."""\n'
+        f"    ir.notes.append('{package} was here')\n"
+    )
+    info = folder / f"{package}-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[{registry.GROUP}]\n{name} = {package}:quiet\n")
+
+
+def test_a_real_plugin_on_the_command_line(path: str, tmp_path: Path) -> None:
+    folder = tmp_path / "site"
+    folder.mkdir()
+    install(folder, "acme_isolation", "acme-quiet")
+
+    def run_it(*words: str) -> subprocess.CompletedProcess[str]:
+        places = os.pathsep.join([str(folder), *(p for p in sys.path if p)])
+        return subprocess.run(
+            [sys.executable, "-m", "boomslang", *words],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "PYTHONPATH": places},
+        )
+
+    done = run_it("check", path, "--level", "ser", "--module", "acme-quiet")
+    assert done.returncode == 0 and "acme-quiet: acme_isolation was here" in done.stdout, done.stderr
+    assert "acme-quiet (of the package acme_isolation)" in run_it("modules").stdout
+    install(folder, "other_isolation", "acme-quiet")
+    done = run_it("check", path, "--level", "ser", "--module", "session-order")
+    assert done.returncode == 254 and "two modules are called 'acme-quiet'" in done.stderr
+    assert "the package acme_isolation" in done.stderr and "the package other_isolation" in done.stderr
+
+
+def test_the_tutorials_modules_are_short() -> None:
+    page = Path(__file__).resolve().parent.parent / "docs" / "write-a-module.md"
+    blocks = re.findall(r"```python file=\S+\n(.*?)```", page.read_text(), re.DOTALL)
+    modules = [block for block in blocks if "boomslang.module" in block]
+    assert len(modules) >= 2 and all(len(block.splitlines()) < 50 for block in modules)
 
 
 def test_every_shipped_module_is_a_page_and_says_what_it_means() -> None:
