@@ -90,8 +90,10 @@ def measure(path: Path, way: Way) -> dict[str, Any]:
     from boomslang.levels import find_level
     from boomslang.passes import chosen, expand, optimise
     from boomslang.solve.backends import EAGER
+    from boomslang.solve.clock import Clock
     from boomslang.solve.solution import Limits
     from boomslang.solve.strategy import solve
+    from boomslang.trace import LimitReached
 
     level, seconds, told = find_level(way.level), {}, {}
     superpositions = left = 0
@@ -115,12 +117,25 @@ def measure(path: Path, way: Way) -> dict[str, Any]:
         status = solve(ir, Limits(way.timeout)).status
         lap("solve")
         return {"status": status, "seconds": seconds, "megabytes": _memory()}
-    problem = expand(ir) if way.encoding is None else find_encoding(way.encoding).encode(asg, level)
-    lap("construct")
-    superpositions = len(problem.superpositions)
+    clock = Clock(Limits(way.timeout))
     back = EAGER[way.solver]
     stop = time.monotonic() + way.timeout
-    smaller, effects = optimise(problem, chosen(way.passes), back.solve, Limits(way.timeout))
+    try:
+        encode = None if way.encoding is None else find_encoding(way.encoding).encode
+        problem = expand(ir, clock) if encode is None else encode(asg, level, clock)
+        lap("construct")
+        superpositions = left = len(problem.superpositions)
+        limits = Limits(max(0.01, stop - time.monotonic()))
+        smaller, effects = optimise(problem, chosen(way.passes), back.solve, limits)
+    except LimitReached:
+        lap("optimise" if "construct" in seconds else "construct")
+        return {
+            "status": "unknown",
+            "seconds": seconds,
+            "megabytes": _memory(),
+            "superpositions": superpositions,
+            "left": left,
+        }
     lap("optimise")
     left, told = len(smaller.superpositions), {effect.name: str(effect) for effect in effects}
     status = "invalid"

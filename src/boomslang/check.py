@@ -230,7 +230,10 @@ class Checker:
     def _solve(self, ir: IR, limits: Limits) -> Solution:
         if self.solver == NATIVE:
             return solve_with_engine(ir, limits)
-        return solve_eagerly(expand(ir, Clock(limits)), self.solver, limits, self.passes)
+        try:
+            return solve_eagerly(expand(ir, Clock(limits)), self.solver, limits, self.passes)
+        except LimitReached as limit:
+            return Solution("unknown", reason=limit.reason)
 
     def _holds(self, modules: tuple[Module, ...], level: Level, begin: float) -> bool:
         """Is the trace valid with these modules?"""
