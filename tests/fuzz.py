@@ -352,7 +352,9 @@ def examine_part(
 
 # --- modules ----------------------------------------------------------------------------------------------
 
-WITHOUT_HINTS = [name for name, (_, change) in CASES.items() if change is unchanged]
+WITHOUT_HINTS = (
+    *(name for name, (_, change) in CASES.items() if change is unchanged), "read-latest", "read-modify-writes",
+)  # fmt: skip
 
 
 def modules_of(seed: int) -> tuple[list[str], list[Small], str]:

@@ -52,19 +52,27 @@ def monotonic_writes(txns: list[Txn], w: World) -> bool:
     )
 
 
-def fresh(txns: list[Txn], w: World, slack: int) -> bool:
+def marked(txns: list[Txn], hint: str) -> Callable[[Read], bool]:
+    """Does this read count? Those that carry the hint; all, if none does."""
+    carry = {(t, i) for t, txn in enumerate(txns) for i, op in enumerate(txn.ops) if (op.ctx or {}).get(hint)}
+    return lambda read: not carry or (read.txn, read.op) in carry
+
+
+def fresh(txns: list[Txn], w: World, slack: int, counts: Callable[[Read], bool] = lambda read: True) -> bool:
     return all(
         w.age(taken) >= w.place[p]
         for read, taken in w.taken.items()
+        if counts(read)
         for p in w.writers[read.key]
         if p != read.txn and returned(txns, p, txns[read.txn].begin - slack)
     )
 
 
 def read_modify_writes(txns: list[Txn], w: World) -> bool:
+    counts = marked(txns, "cursor")
     for read, taken in w.taken.items():
         writers = w.writers[read.key]
-        if read.item and read.txn in writers:
+        if read.item and read.txn in writers and counts(read):
             i = writers.index(read.txn)
             if (writers[i - 1] if i else START) != taken:
                 return False
@@ -78,13 +86,19 @@ def timestamps(txns: list[Txn], w: World) -> bool:
 
 def version_order(txns: list[Txn], w: World) -> bool:
     for key, writers in w.writers.items():
-        told: dict[int, Any] = {}
+        told: dict[str, dict[int, Any]] = {}
         for t in writers:
             final = [op for op in txns[t].ops if op.key == key and op.kind in ("put", "delete")][-1]
-            if final.ctx:
-                told[t] = final.ctx["version"]
-        if any(w.place[a] > w.place[b] for a in told for b in told if told[a] < told[b]):
-            return False
+            for hint, place in {**(final.ctx or {}), **(txns[t].ctx or {})}.items():
+                if hint == "overwrites":
+                    older = int(place.removeprefix("t"))
+                    if older != t and older in writers and w.place[older] > w.place[t]:
+                        return False
+                else:
+                    told.setdefault(hint, {})[t] = place
+        for places in told.values():
+            if any(w.place[a] > w.place[b] for a in places for b in places if places[a] < places[b]):
+                return False
     return True
 
 
@@ -105,9 +119,24 @@ def with_timestamps(rng: random.Random, txns: list[Txn]) -> None:
 
 def with_versions(rng: random.Random, txns: list[Txn]) -> None:
     for t in txns:
+        if rng.random() < 0.4:
+            t.ctx = {rng.choice(("cdc", "commit")): rng.choice((1, 2, [1, 5], [2, 0]))}
+            t.ctx = {hint: place if isinstance(place, list) else [place] for hint, place in t.ctx.items()}
+        if rng.random() < 0.2:
+            t.ctx = {"overwrites": f"t{rng.randrange(len(txns))}"}
         for op in t.ops:
             if op.kind in ("put", "delete") and rng.random() < 0.7:
                 op.ctx = {"version": rng.randint(0, 4)}
+
+
+def with_marks(hint: str) -> Change:
+    def change(rng: random.Random, txns: list[Txn]) -> None:
+        share = rng.choice((0.0, 0.5))
+        for op in (op for t in txns for op in t.ops if op.kind in ("get", "scan")):
+            if rng.random() < share:
+                op.ctx = {hint: rng.random() < 0.8}
+
+    return change
 
 
 def with_version_sets(rng: random.Random, txns: list[Txn]) -> None:
@@ -129,8 +158,8 @@ CASES: dict[str, tuple[Meaning, Change]] = {
     "monotonic-reads": (monotonic_reads, unchanged),
     "monotonic-writes": (monotonic_writes, unchanged),
     "bounded-staleness:time=5": (lambda txns, w: fresh(txns, w, 5), unchanged),
-    "read-latest": (lambda txns, w: fresh(txns, w, 0), unchanged),
-    "read-modify-writes": (read_modify_writes, unchanged),
+    "read-latest": (lambda txns, w: fresh(txns, w, 0, marked(txns, "latest")), with_marks("latest")),
+    "read-modify-writes": (read_modify_writes, with_marks("cursor")),
     "commit-timestamps": (timestamps, with_timestamps),
     "version-order": (version_order, with_versions),
     "version-sets": (version_sets, with_version_sets),

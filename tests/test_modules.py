@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import z3
 from constraints import kept, random_module
 from fuzz import MIXES, SMALL, random_trace
 from histories import Absent, append, get, history, list_, put, scan, txn
@@ -584,6 +585,20 @@ def test_modules_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_ir_shows_what_modules_say(path: str, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "ir", path, "--level", "ser", "--module", "session-order")
     assert code == 0 and "edge T0 -so-> T1" in out
+
+
+def test_modules_are_exported(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("export", path, "-", "--level", "ser", "--to", "smtlib")
+    code, plain, _ = run(capsys, *words)
+    assert code == 0
+    code, told, _ = run(capsys, *words, "--module", "session-order")
+    assert code == 0 and set(told.splitlines()) - set(plain.splitlines()) == {"(assert (< n0 n1))"}
+    for text, answer in ((plain, "sat"), (told, "unsat")):
+        solver = z3.Solver()
+        solver.from_string(text)
+        assert str(solver.check()) == answer
+    code, _, err = run(capsys, *words, "--module", "session-order", "--encoding", "cobra")
+    assert code == 254 and "it takes no modules" in err
 
 
 # --- every solver means the same

@@ -136,6 +136,20 @@ def test_snapshots_are_taken_at_their_timestamps() -> None:
     assert check(trace(5), "si").valid
 
 
+@pytest.mark.parametrize("level", ["ser", "si"])
+def test_hints_of_what_never_happened_say_nothing(level: str) -> None:
+    """It cannot have begun after its commit, nor be older and newer than another; so it did not happen."""
+    builder = TraceBuilder()
+    with builder.transaction(ctx={"start": 1, "commit": 5}, name="one") as t:
+        t.put("x", 1, ctx={"version": 4})
+    with builder.transaction(outcome="unknown", ctx={"start": 9, "commit": 3, "overwrites": "one"}) as t:
+        t.put("x", 2, ctx={"version": 3})
+    trace = builder.build()
+    for modules in (["commit-timestamps"], ["version-order"], ["commit-timestamps", "version-order"]):
+        for solver in ("native", "z3"):
+            assert check(trace, level, modules=modules, solver=solver).valid, (modules, solver)
+
+
 # --- assumptions of earlier checkers ---------------------------------------------------------------------------
 
 

@@ -19,6 +19,8 @@ from boomslang.explain.core import first_broken
 from boomslang.ir import lower
 from boomslang.ir.expression import FALSE
 from boomslang.levels import find_level
+from boomslang.modules import find_modules
+from boomslang.modules.module import prepare
 from boomslang.passes import Problem, chosen, expand, optimise
 from boomslang.solve.export import FORMATS
 from boomslang.solve.solution import Limits, Solution
@@ -44,6 +46,9 @@ def add(commands: Commands) -> None:
     add_format(parser)
     solving.add_passes(parser)
     parser.add_argument("--encoding", choices=ENCODINGS, help="as an earlier checker asked")
+    parser.add_argument(
+        "--module", action="append", default=[], metavar="MODULE", help="as for `check`; its words come last"
+    )
     parser.set_defaults(run=run)
 
 
@@ -51,6 +56,9 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     level = find_level(arguments.level)
     if not level.observes:
         raise UsageError(f"{level.name} is decided without a solver: there is nothing to export")
+    modules = find_modules(arguments.module)
+    if modules and arguments.encoding is not None:
+        raise UsageError("an encoding is an earlier checker's whole way to ask; it takes no modules")
     # Without being asked for, no pass: what is written should be the question, not half of the answer.
     wanted = solving.passes(arguments) or ()
     passes = [
@@ -60,7 +68,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     def work(watch: Watch) -> tuple[Problem, list[str]]:
         trace = load(arguments.trace, watch, format=arguments.format)
         watch.begin("analysing")
-        asg = build_asg(trace)
+        asg = prepare(build_asg(trace), modules)
         if first_broken(asg) is not None:  # no choice is left to a solver
             return Problem(lower(asg, level), (), (), (FALSE,)), trace.warnings
         watch.begin("writing")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
-from itertools import groupby, product
+from itertools import pairwise, product
 
 import numpy as np
 
-from boomslang.asg.graph import ASG, Int64
-from boomslang.ir.expression import START, Expression, Implies, Not, all_of
+from boomslang.asg.graph import ASG, IN, Int64
+from boomslang.ir.expression import START, TRUE, Expression, Implies, Not, all_of
 from boomslang.ir.model import IR, ReadFrom
+from boomslang.modules.told import Place
 from boomslang.trace.model import NO_TIME, Outcome
 
 
@@ -56,13 +58,35 @@ def session_of(asg: ASG) -> Int64:
     return np.where(asg.ordered, asg.trace.txn_session[asg.txn_of], -1).astype(np.int64)
 
 
-def consecutive(ir: IR, ranked: Iterable[tuple[tuple[float, ...], int]]) -> None:
-    """Writers with positions become known edges, from each to those at the next position."""
-    before: list[int] = []
-    edges: list[tuple[int, int]] = []
-    for _, group in groupby(sorted(ranked), key=lambda pair: pair[0]):
-        now = [t for _, t in group]
-        edges += product(before, now)
-        before = now
+def in_order(ir: IR, key: int, ranked: Iterable[tuple[Place, int]]) -> None:
+    """Writers of a key with places become known edges, from each to those at the next place.
+
+    One of unknown outcome has its place only if it committed, so what is known must not lead through it.
+    """
+    certain: dict[Place, list[int]] = {}
+    doubtful: list[tuple[Place, int]] = []
+    for place, t in sorted(ranked):
+        if ir.asg.state[t] == IN:
+            certain.setdefault(place, []).append(t)
+        else:
+            doubtful.append((place, t))
+    edges = [edge for one, two in pairwise(certain.values()) for edge in product(one, two)]
     if edges:
         ir.know(*np.array(edges, np.int64).T)
+    taken = list(certain)
+    for place, t in doubtful:
+        older = certain[taken[at - 1]] if (at := bisect_left(taken, place)) else []
+        newer = certain[taken[at]] if (at := bisect_right(taken, place)) < len(taken) else []
+        pairs = [(w, t) for w in older] + [(t, w) for w in newer]
+        pairs += [(t, w) for other, w in doubtful if other > place]
+        for a, b in pairs:
+            put_before(ir, key, a, b)
+
+
+def put_before(ir: IR, key: int, older: int, newer: int) -> None:
+    """Of two writers of a key the one is before the other, if both committed."""
+    both = all_of(ir.committed(older), ir.committed(newer))
+    if both == TRUE:
+        ir.know(older, newer)
+    else:
+        ir.require(Implies(both, ir.ww(older, newer, key)))

@@ -7,7 +7,8 @@ its timestamp. Equal commits stay unordered. (Li et al., "TimeKiller", 2024, che
 
 import numpy as np
 
-from boomslang.asg.graph import ASG, OUT
+from boomslang.asg.graph import ASG, MAYBE, OUT
+from boomslang.ir.expression import Not
 from boomslang.ir.model import IR
 from boomslang.levels.level import Dependency, Point
 from boomslang.modules.module import Hints, module
@@ -22,6 +23,9 @@ def commit_timestamps(asg: ASG, ir: IR, hints: Hints) -> None:
         ctx = hints.transaction(t)
         times = [ctx.get(a, ctx.get(b)) for a, b in (("sts", "start"), ("cts", "commit"))]
         start, commit = (None if x is None else moment("timestamp", x) for x in times)
+        if start is not None and commit is not None and start > commit and asg.state[t] == MAYBE:
+            ir.require(Not(ir.committed(t)))
+            continue
         if commit is not None:
             at_once = ir.graph.points == 2 and start == commit
             events.append((commit, 2 * at_once, ir.graph.node(t, Point.COMMIT)))

@@ -12,7 +12,7 @@ from boomslang.asg.graph import ASG
 from boomslang.ir.model import IR
 from boomslang.modules.module import Hints, module
 from boomslang.modules.told import SCALES, Place, places
-from boomslang.modules.versions import consecutive
+from boomslang.modules.versions import in_order, put_before
 
 
 @module
@@ -34,10 +34,10 @@ def version_order(asg: ASG, ir: IR, hints: Hints) -> None:
                 for name in names if isinstance(names, list) else [names]:
                     older = hints.named(name)
                     if older in writers and older != t and asg.ordered[older]:
-                        ir.know(older, t)
+                        put_before(ir, key, older, t)
                         said += 1
         for positions in ranked.values():
-            consecutive(ir, positions)
+            in_order(ir, key, positions)
             said += len(positions)
     if not said:
         ir.notes.append("no transaction or operation has such a hint")
