@@ -24,7 +24,7 @@ from boomslang import LEVELS, Level, Trace, check
 from boomslang.solve import strategy
 
 SMALL_MIXES = [name for name, mix in MIXES.items() if mix.transactions[1] <= SMALL]
-MIX_SECONDS = 45.0
+MIX_SECONDS = 30.0
 """Of each mix in `make test-full`, which must come to an end; fuzz.py goes on for as long as you like."""
 LARGE_MIXES = [name for name in MIXES if name not in SMALL_MIXES]
 
