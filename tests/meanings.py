@@ -79,23 +79,38 @@ def read_modify_writes(txns: list[Txn], w: World) -> bool:
     return True
 
 
+def place_of(value: Any) -> tuple[float, ...]:
+    return tuple(value) if isinstance(value, list) else (value,)
+
+
+def committed_at(txn: Txn) -> Any:
+    """The commit timestamp, by either of its names; None if there is none."""
+    ctx = txn.ctx or {}
+    return ctx.get("cts", ctx.get("commit"))
+
+
 def timestamps(txns: list[Txn], w: World) -> bool:
-    cts = {t: txns[t].ctx["cts"] for t in w.place if txns[t].ctx}  # type: ignore[index]
-    return all(w.place[a] < w.place[b] for a in cts for b in cts if cts[a] < cts[b])
+    at = {t: place_of(when) for t in w.place if (when := committed_at(txns[t])) is not None}
+    return all(w.place[a] < w.place[b] for a in at for b in at if at[a] < at[b])
 
 
 def version_order(txns: list[Txn], w: World) -> bool:
     for key, writers in w.writers.items():
-        told: dict[str, dict[int, Any]] = {}
+        told: dict[str, dict[int, Any]] = {"version": {}, "cdc": {}, "commit": {}}
         for t in writers:
             final = [op for op in txns[t].ops if op.key == key and op.kind in ("put", "delete")][-1]
-            for hint, place in {**(final.ctx or {}), **(txns[t].ctx or {})}.items():
-                if hint == "overwrites":
-                    older = int(place.removeprefix("t"))
-                    if older != t and older in writers and w.place[older] > w.place[t]:
-                        return False
-                else:
-                    told.setdefault(hint, {})[t] = place
+            ctx = txns[t].ctx or {}
+            older = int(ctx.get("overwrites", f"t{t}").removeprefix("t"))
+            if older != t and older in writers and w.place[older] > w.place[t]:
+                return False
+            said = {
+                "version": (final.ctx or {}).get("version"),
+                "cdc": ctx.get("cdc"),
+                "commit": committed_at(txns[t]),
+            }
+            for scale, place in said.items():
+                if place is not None:
+                    told[scale][t] = place_of(place)
         for places in told.values():
             if any(w.place[a] > w.place[b] for a in places for b in places if places[a] < places[b]):
                 return False
@@ -111,22 +126,26 @@ def version_sets(txns: list[Txn], w: World) -> bool:
     return True
 
 
+def tell(what: Txn | Op, **hints: Any) -> None:
+    """More hints, beside those that are there."""
+    what.ctx = {**(what.ctx or {}), **hints}
+
+
 def with_timestamps(rng: random.Random, txns: list[Txn]) -> None:
     for t in txns:
         if rng.random() < 0.7:
-            t.ctx = {"cts": rng.randint(0, 4)}
+            tell(t, cts=rng.randint(0, 4))
 
 
 def with_versions(rng: random.Random, txns: list[Txn]) -> None:
     for t in txns:
         if rng.random() < 0.4:
-            t.ctx = {rng.choice(("cdc", "commit")): rng.choice((1, 2, [1, 5], [2, 0]))}
-            t.ctx = {hint: place if isinstance(place, list) else [place] for hint, place in t.ctx.items()}
+            tell(t, **{rng.choice(("cdc", "commit")): rng.choice((1, 2, [1, 5], [2, 0]))})
         if rng.random() < 0.2:
-            t.ctx = {"overwrites": f"t{rng.randrange(len(txns))}"}
+            tell(t, overwrites=f"t{rng.randrange(len(txns))}")
         for op in t.ops:
             if op.kind in ("put", "delete") and rng.random() < 0.7:
-                op.ctx = {"version": rng.randint(0, 4)}
+                tell(op, version=rng.randint(0, 4))
 
 
 def with_marks(hint: str) -> Change:
@@ -134,7 +153,7 @@ def with_marks(hint: str) -> Change:
         share = rng.choice((0.0, 0.5))
         for op in (op for t in txns for op in t.ops if op.kind in ("get", "scan")):
             if rng.random() < share:
-                op.ctx = {hint: rng.random() < 0.8}
+                tell(op, **{hint: rng.random() < 0.8})
 
     return change
 
@@ -145,7 +164,7 @@ def with_version_sets(rng: random.Random, txns: list[Txn]) -> None:
             if op.kind in ("get", "scan") and rng.random() < 0.4:
                 keys = [key for key, _, _ in looked_at(op)]
                 who = [None, *(f"t{i}" for i in range(len(txns)))]
-                op.ctx = {"versions": [[key, rng.choice(who)] for key in keys]}
+                tell(op, versions=[[key, rng.choice(who)] for key in keys])
 
 
 def unchanged(rng: random.Random, txns: list[Txn]) -> None:
