@@ -26,6 +26,7 @@ from boomslang.certify.certificate import Core, Witness
 from boomslang.certify.refute import CoreError, MissingSolver, Part
 from boomslang.certify.replay import ReplayError, replay
 from boomslang.errors import UsageError
+from boomslang.extras import how_to_install
 from boomslang.ir.expression import (
     START,
     And,
@@ -368,7 +369,7 @@ def _prepared(trace: Trace, core: Core, given: Iterable[Module]) -> ASG:
 def _refuted(asg: ASG, core: Core) -> bool:
     """Do these parts break the level? One that a module cannot make sense of is not refuted."""
     if not EAGER["z3"].installed:
-        raise MissingSolver("refuting a core needs the Z3 extra: pip install 'boomslang[z3]'")
+        raise MissingSolver(f"refuting a core needs Z3: {how_to_install('z3')}")
     part = _part(asg, core)
     if len(part.broken) or len(part.orphans):
         return True
