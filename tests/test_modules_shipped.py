@@ -150,6 +150,23 @@ def test_hints_of_what_never_happened_say_nothing(level: str) -> None:
             assert check(trace, level, modules=modules, solver=solver).valid, (modules, solver)
 
 
+@pytest.mark.parametrize("level", ["ser", "rc", "si", "causal"])
+def test_a_timestamp_of_what_never_happened_orders_nobody(level: str) -> None:
+    """Its session puts it after one that its timestamp puts it before; so it did not happen."""
+    builder = TraceBuilder()
+    with builder.transaction("A", ctx={"cts": 5}) as t:
+        t.put("x", 1)
+    with builder.transaction("A", outcome="unknown", ctx={"cts": 1}) as t:
+        t.put("y", 1)
+    trace, modules = builder.build(), ["commit-timestamps", "session-order"]
+    for solver in ("native", "z3", "clingo"):
+        assert check(trace, level, modules=modules, solver=solver).valid
+    with builder.transaction("B") as t:
+        t.get("y", 1)
+    for solver in ("native", "z3", "clingo"):
+        assert check(builder.build(), level, modules=modules, solver=solver).invalid
+
+
 # --- assumptions of earlier checkers ---------------------------------------------------------------------------
 
 
