@@ -190,7 +190,8 @@ def blocks(text: str) -> list[Block]:
 
 def run_page(text: str, folder: Path) -> str:
     """The page, with what its commands print now."""
-    (folder / "examples").symlink_to(ROOT / "examples")
+    for shown in ("examples", "docs"):
+        (folder / shown).symlink_to(ROOT / shown)
 
     def again(match: re.Match[str]) -> str:
         info, body = match["info"].strip(), match["body"]
