@@ -231,6 +231,8 @@ def report(results: list[Result], about: str, command: str) -> str:
         "*solve/load* what the solver costs on top. *reach* is the number the project set itself.",
         "Histories come from the seeded simulator in `benchmarks/simulate.py`, except those of the corpus;",
         "their transactions have 8 operations. An SI, RR or RC database promises no more than that.",
+        "Traces of a real database, a file system's metadata and RandomBench beside the published times, are on",
+        "[a page of their own](benchmarks-recorded.md).",
     ]
     for group in dict.fromkeys(result.group for result in results):
         names = [name for name, _ in COLUMNS]
