@@ -1,10 +1,12 @@
-"""Run a command of the program in this process, and see what it prints."""
+"""Run a command of the program in this process, and see what it prints; or make the environment for another one."""
 
 from __future__ import annotations
 
 import io
+import os
 import sys
 from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
 from typing import NamedTuple
 
 from boomslang.cli.main import main
@@ -25,3 +27,12 @@ def command(*words: object) -> Ran:
     finally:
         getattr(sys, "set_int_max_str_digits", lambda digits: None)(limit)
     return Ran(code, out.getvalue(), err.getvalue())
+
+
+def environment(*folders: Path) -> dict[str, str]:
+    """For a process of its own: this one's PYTHONPATH, good everywhere, and these folders before it.
+
+    Not what sys.path has become: tests of benchmarks add their folder, and one of those is called as a standard module.
+    """
+    given = [Path(place) for place in os.environ.get("PYTHONPATH", "").split(os.pathsep) if place]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(str(p.resolve()) for p in (*folders, *given))}

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
 import time
 import types
+from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import environment
 from fuzz import MIXES, random_trace
 from histories import get, history, put, txn
 
@@ -138,12 +139,11 @@ def test_writing_a_problem_out_looks_at_the_memory() -> None:
 
 def test_ctrl_c_is_heard_while_a_problem_is_written_out() -> None:
     code = "from test_backends import hot, check; print('go', flush=True); check(hot(2000), 'ser', solver='clingo')"
-    path = os.pathsep.join(p for p in sys.path if p)
     with subprocess.Popen(
         [sys.executable, "-c", code],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": path},
+        env=environment(Path(__file__).parent),
     ) as process:
         assert process.stdout is not None and process.stderr is not None
         assert process.stdout.readline() == b"go\n"

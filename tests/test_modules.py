@@ -7,7 +7,6 @@ engine and to Z3.
 from __future__ import annotations
 
 import json
-import os
 import random
 import re
 import subprocess
@@ -22,6 +21,7 @@ from typing import Any
 import numpy as np
 import pytest
 import z3
+from commands import environment
 from constraints import kept, random_module
 from fuzz import MIXES, SMALL, random_trace
 from histories import Absent, append, get, history, list_, put, scan, txn
@@ -429,13 +429,12 @@ def test_a_real_plugin_on_the_command_line(path: str, tmp_path: Path) -> None:
     install(folder, "acme_isolation", "acme-quiet")
 
     def run_it(*words: str) -> subprocess.CompletedProcess[str]:
-        places = os.pathsep.join([str(folder), *(p for p in sys.path if p)])
         return subprocess.run(
             [sys.executable, "-m", "boomslang", *words],
             capture_output=True,
             text=True,
             check=False,
-            env={**os.environ, "PYTHONPATH": places},
+            env=environment(folder),
         )
 
     done = run_it("check", path, "--level", "ser", "--module", "acme-quiet")

@@ -38,7 +38,10 @@ def solve_z3(given: IR | Problem, limits: Limits | None = None) -> Solution:
     limits = limits or Limits()
     stop = None if limits.seconds is None else time.monotonic() + limits.seconds
     clock = Clock(limits)
-    return _Encoding(as_problem(given, clock), z3, limits, stop, clock).solve()
+    try:
+        return _Encoding(as_problem(given, clock), z3, limits, stop, clock).solve()
+    except LimitReached as limit:
+        return Solution("unknown", reason=limit.reason)
 
 
 class _Encoding:
