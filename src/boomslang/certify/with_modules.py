@@ -133,6 +133,7 @@ class _World:
     def examine(self) -> None:
         """Raises ReplayError if anything that is asked does not hold."""
         self._who_is_in()
+        self._own_writes()
         self._known_edges()
         self._writers_apart()
         for read in self.ir.read_froms():
@@ -158,6 +159,12 @@ class _World:
                 raise ReplayError(f"{self.name(t)} aborted, but is in the order")
             if begin is not None and begin > self.commit(t):
                 raise ReplayError(f"{self.name(t)} commits before it begins")
+
+    def _own_writes(self) -> None:
+        """Nobody who is in contradicts itself; no order has anything to say about that."""
+        for txn, _, key, *_ in zip(*(column.tolist() for column in self.asg.internal), strict=True):
+            if self.inside(txn):
+                raise ReplayError(f"{self.name(txn)} does not read its own write of {self.ir.key_name(key)}")
 
     def _known_edges(self) -> None:
         """The order, and all known edges beside it, close no cycle. (Helpers and who is not in have no place.)"""
