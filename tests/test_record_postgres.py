@@ -88,6 +88,41 @@ def end(dsn: str, connection: Any) -> None:
 # --- psycopg
 
 
+ENDLESS = "INSERT INTO kv VALUES (%s, %s) RETURNING v, 'infinity'::timestamp"
+
+
+def test_a_write_whose_answer_cannot_be_read_is_not_committed(dsn: str, tracer: Tracer) -> None:
+    """The driver fails, the statement did not: what it wrote would be missing in the trace."""
+
+    def wrong(cursor: Any) -> Any:
+        if cursor.description is not None:
+            raise TypeError("no such rows")
+        return psycopg.rows.tuple_row(cursor)
+
+    for name, options, error in (("a", {}, psycopg.DataError), ("b", {"row_factory": wrong}, TypeError)):
+        with psycopg.connect(dsn) as inner:
+            c = trace_connection(inner, tracer, {ENDLESS: put(returned=0)}, session=name)
+            with pytest.raises(error):
+                c.cursor(**options).execute(ENDLESS, ("x", 1))
+            with pytest.raises(RecordingFailed, match=error.__name__):
+                c.commit()
+            c.rollback()
+        assert recorded(c)[-1] == "abort"
+
+    async def task() -> list[str]:
+        async with await psycopg.AsyncConnection.connect(dsn) as inner:
+            c = trace_connection(inner, tracer, {ENDLESS: put(returned=0)}, session="c")
+            with pytest.raises(psycopg.DataError):
+                await c.execute(ENDLESS, ("x", 1))
+            with pytest.raises(RecordingFailed, match="DataError"):
+                await c.commit()
+            await c.rollback()
+            return recorded(c)
+
+    assert asyncio.run(task())[-1] == "abort"
+    assert outcomes(tracer.folder) == ["aborted"] * 3
+
+
 def test_commit_and_rollback(connect: Connect, tracer: Tracer) -> None:
     c = connect()
     c.execute(PUT, ("x", 1))
@@ -465,6 +500,23 @@ def test_a_statement_that_was_cancelled(dsn: str, tracer: Tracer) -> None:
 
     assert asyncio.run(main()) == ["begin", "put x=1", "abort"]
     assert outcomes(tracer.folder) == ["aborted"]
+
+
+def test_a_setting_that_fails_dooms_the_transaction(dsn: str, tracer: Tracer) -> None:
+    """PostgreSQL answers the COMMIT that follows with ROLLBACK, and asyncpg does not tell."""
+
+    async def main() -> list[str]:
+        c, _, write = await asyncpg_client(dsn, tracer, "a")
+        async with c.transaction():
+            await write("x", 1)
+            with pytest.raises(asyncpg.PostgresError):
+                await c.execute("SET nonsense = 1")
+        assert await c.fetchrow(AGET, "x") is None
+        await c.close()
+        return recorded(c)
+
+    assert asyncio.run(main())[:3] == ["begin", "put x=1", "abort"]
+    assert outcomes(tracer.folder) == ["aborted", "committed"]
 
 
 # --- the server itself

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-from boomslang.record.connections import Stand, steps_of_block, text_of_query
+from boomslang.record.connections import Stand, answered, steps_of_block, text_of_query
 from boomslang.record.conversation import Conversation, Step
 
 
@@ -96,7 +96,7 @@ class PsycopgCursor(Stand):
             if rows:
                 await self._cursor.scroll(0, mode="absolute")
         except BaseException as error:
-            step.failed(error)
+            step.failed(error, sent=answered(self._cursor))
             raise
         step.done(rows, self._cursor.rowcount)
         return self

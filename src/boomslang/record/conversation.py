@@ -47,6 +47,9 @@ CONTROL = {
 """Statements that every application has, and nobody wants in a table."""
 PATTERNS = [(kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in CONTROL.items()]
 
+READS = ("get", "scan")
+"""Operations of statements that write nothing."""
+
 REMEMBERED = 1000
 """How many texts' meanings are kept: some applications write values into them."""
 
@@ -57,6 +60,8 @@ class Step:
     wants_rows = False
     """What is recorded is in the rows; else, if `counts`, in how many there were."""
     counts = False
+    sent = False
+    """It failed when the database had answered already."""
     free: Callable[[], None]
     """Lets the next step be made."""
 
@@ -67,8 +72,9 @@ class Step:
         finally:
             self.free()
 
-    def failed(self, error: BaseException) -> None:
-        """The driver raised this."""
+    def failed(self, error: BaseException, *, sent: bool = False) -> None:
+        """The driver raised this. `sent`: after the database had answered, so the statement itself did not fail."""
+        self.sent = sent
         try:
             self._failed(error)
         finally:
@@ -176,22 +182,22 @@ class Conversation:
         known = None if isinstance(statement, Ignored) else statement.before(parameters, self.key, self.value)
         if self.open:
             return _Statement(self, statement, parameters, known)
-        if self.driver.autocommits(self.connection, squeezed(text)):
+        if self.driver.autocommits(self.connection, text):
             return self._alone(text, statement, parameters, known)
         self._begin()
         return _Statement(self, statement, parameters, known)
 
     def _setting(self, text: str) -> Step:
         """It changes nothing, but in some databases it begins a transaction as any statement does."""
-        if not self.open and not self.driver.autocommits(self.connection, squeezed(text)):
+        if not self.open and not self.driver.autocommits(self.connection, text):
             self._go_on()
             self._begin()
-        return Step()
+        return _Setting(self)
 
     def _alone(self, text: str, statement: Statement, parameters: Any, known: Record | None) -> Step:
         if isinstance(statement, Ignored):
             return Step()
-        if known is None or not (statement.ahead or known.op in ("get", "scan")):
+        if known is None or not (statement.ahead or known.op in READS):
             raise UsageError(
                 f"found the statement {text!r} outside of a transaction; what it writes is known only when it has "
                 "happened, and if the program died in between it would be missing in the trace; fix: send it in a "
@@ -267,9 +273,11 @@ class Conversation:
         self.open, self.doomed, self.doubt = False, False, None
         self.savepoints.clear()
 
-    def after_failure(self, error: BaseException) -> None:
-        """A statement of an open transaction failed; that is recorded."""
+    def after_failure(self, error: BaseException, *, wrote: bool = False) -> None:
+        """A statement of an open transaction failed; that is recorded. `wrote`: but it may have written."""
         match self.driver.effect(self.connection, error):
+            case Effect.NOTHING if wrote:
+                self.doubt = told(error)
             case Effect.DOOMED:
                 self.doomed = True
             case Effect.ABORTED | Effect.LOST:
@@ -324,7 +332,8 @@ class _Statement(Step):
         talk = self._talk
         if self._known is not None:
             talk.session.log(self._known.op, self._known.args, error=told(error), invoke=self._invoked)
-        talk.after_failure(error)
+        reads = isinstance(self._statement, Ignored) or (self._known is not None and self._known.op in READS)
+        talk.after_failure(error, wrote=self.sent and not reads)
 
 
 class _Alone(Step):
@@ -355,8 +364,19 @@ class _Alone(Step):
 
     def _failed(self, error: BaseException) -> None:
         effect = self._talk.driver.effect(self._talk.connection, error)
-        certain = effect not in (Effect.LOST, Effect.DOUBTFUL)
+        certain = effect not in (Effect.LOST, Effect.DOUBTFUL) and not self.sent
         self._single.failed(told(error), aborted=certain)
+
+
+class _Setting(Step):
+    """It changes nothing, but where an error dooms the transaction, this one's does too."""
+
+    def __init__(self, talk: Conversation) -> None:
+        self._talk = talk
+
+    def _failed(self, error: BaseException) -> None:
+        if self._talk.open:
+            self._talk.after_failure(error)
 
 
 class _Begin(Step):
