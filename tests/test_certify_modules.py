@@ -364,3 +364,14 @@ def test_no_order_vouches_for_one_that_does_not_see_its_own_write(name: str) -> 
         points = np.array([point for t in order for point in (2 * t, 2 * t + 1)])
         with pytest.raises(ReplayError):
             replay_with_modules(trace, Witness("si", 2, points, modules=(name,)))
+
+
+@pytest.mark.parametrize("name", ["session-order", "tombstones"])
+def test_read_uncommitted_is_not_refuted_by_what_was_read(name: str) -> None:
+    trace = history(txn("A", put("x", 1)), txn("B", get("x", 2)))
+    core = Core("ru", (1,), ((1, 0),), modules=(name,))
+    for refutes in (refute_with_modules, minimal_with_modules):
+        with pytest.raises(CoreError, match="looks at nothing"):
+            refutes(trace, core)
+    with pytest.raises(ReplayError, match="looks at nothing"):
+        replay_with_modules(trace, Witness("ru", 1, np.arange(2), modules=(name,)))

@@ -44,7 +44,7 @@ from boomslang.ir.lower import lower
 from boomslang.ir.model import IR, ReadFrom
 from boomslang.ir.printer import format_item
 from boomslang.levels import find_level
-from boomslang.levels.level import Dependency, Point
+from boomslang.levels.level import Dependency, Level, Point
 from boomslang.modules.module import Module, prepare
 from boomslang.modules.registry import find_recorded
 from boomslang.passes.problem import expand
@@ -59,8 +59,11 @@ def replay_with_modules(trace: Trace, witness: Witness, given: Iterable[Module] 
     True: it passed the replay that knows nothing of modules, too. False: the modules change what is asked, so that one
     has no say.
     """
+    level = find_level(witness.level)
+    if not level.observes:
+        raise ReplayError(_says_nothing(level))
     asg = prepare(build_asg(trace), find_recorded(witness.modules, given))
-    ir = lower(asg, find_level(witness.level))
+    ir = lower(asg, level)
     as_ever = not changed(ir)
     if as_ever:
         replay(trace, witness)
@@ -71,6 +74,10 @@ def replay_with_modules(trace: Trace, witness: Witness, given: Iterable[Module] 
     except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
         raise ReplayError(f"the witness is malformed: {error}") from error
     return as_ever
+
+
+def _says_nothing(level: Level) -> str:
+    return f"{level.title} looks at nothing that a module could speak of; no such question is answered"
 
 
 def changed(ir: IR) -> bool:
@@ -370,6 +377,9 @@ def minimal_with_modules(trace: Trace, core: Core, given: Iterable[Module] = ())
 
 
 def _prepared(trace: Trace, core: Core, given: Iterable[Module]) -> ASG:
+    level = find_level(core.level)
+    if not level.observes:  # what it reads does not break it
+        raise CoreError(_says_nothing(level))
     return prepare(build_asg(trace), find_recorded(core.modules, given))
 
 
