@@ -187,6 +187,22 @@ def test_a_commit_that_is_answered_with_rollback(connect: Connect, tracer: Trace
     assert outcomes(tracer.folder) == ["aborted", "aborted", "aborted", "committed"]
 
 
+def test_savepoints_whose_names_differ_in_case(connect: Connect, tracer: Tracer) -> None:
+    """Two to PostgreSQL, one to others: whatever "A" then undoes, it must not be taken for the other."""
+    c = connect()
+    c.execute('SAVEPOINT "A"')
+    c.execute(PUT, ("x", 1))
+    with pytest.raises(UsageError, match="differs in case"):
+        c.execute("SAVEPOINT a")
+    c.execute('SAVEPOINT "A"')
+    c.execute(PUT, ("y", 1))
+    c.execute('ROLLBACK TO "A"')
+    c.execute('RELEASE "A"')
+    c.commit()
+    assert recorded(c) == ["begin", "put x=1", "commit"]
+    assert connect("b").execute("SELECT k, v FROM kv ORDER BY k").fetchall() == [("x", 1)]
+
+
 def test_an_error_inside_of_a_savepoint_is_forgotten_with_it(connect: Connect, tracer: Tracer) -> None:
     c = connect()
     c.execute(PUT, ("x", 1))

@@ -174,7 +174,8 @@ class Conversation:
             for kind, pattern in PATTERNS:
                 match = pattern.fullmatch(text)
                 if match:
-                    return kind, match.groupdict().get("name", "").strip('"`').lower()
+                    name = match.groupdict().get("name", "")
+                    return kind, name[1:-1] if name[:1] in ('"', "`") else name.lower()
         return self.table.find(text)
 
     def _operation(self, text: str, statement: Statement, parameters: Any) -> Step:
@@ -242,6 +243,11 @@ class Conversation:
             if self.driver.autocommits(self.connection, "SAVEPOINT"):
                 raise UsageError("found a savepoint outside of a transaction; expected begin first")
             self._begin()
+        if kind == "savepoint" and any(s != name and s.lower() == name.lower() for s in self.savepoints):
+            raise UsageError(
+                f"found the savepoint {name!r} inside of one whose name differs in case only; to some databases these "
+                "are two, to some they are one; expected another name"
+            )
         return _Savepoint(self, kind, name)
 
     def refuse_inside(self, what: str) -> None:
@@ -441,7 +447,7 @@ class _Savepoint(Step):
                 talk.session.let_go()
             else:
                 talk.session.forget()
-            if name == self._name:
+            if name.lower() == self._name.lower():
                 break
         if kind != "release":
             talk.doomed = False
