@@ -31,6 +31,7 @@ GET, PUT, SET = (
 STATEMENTS = {
     GET: get(),
     PUT: put(),
+    f"{PUT} RETURNING k": put(),
     SET: put(key=1, value=0, none_means_absent=True),
     "INSERT INTO kv VALUES (%s, %s)": put(),
     "INSERT INTO later VALUES (%s)": ignore(),
@@ -484,6 +485,7 @@ def test_asyncpg_in_all_its_ways(dsn: str, tracer: Tracer) -> None:
             assert await c.fetchval("UPDATE kv SET v = v + 1 WHERE k = $1 RETURNING v", "x") == 2
             assert await c.execute("DELETE FROM kv WHERE k = $1", "y") == "DELETE 1"
             assert await c.fetch(ASET, 1, "nowhere") == []
+            assert await c.fetchval(f"{APUT} RETURNING k", "w", 3) == "w"
             await block.commit()
             for refused in (
                 lambda: c.cursor(AGET, "x"),
@@ -496,7 +498,7 @@ def test_asyncpg_in_all_its_ways(dsn: str, tracer: Tracer) -> None:
 
     assert asyncio.run(main())[6:] == [
         *("begin", "scan [['x', 1], ['y', 2]]", "get x=1", "get z=absent", "put x=2", "delete y=True"),
-        *("get nowhere=absent", "commit"),
+        *("get nowhere=absent", "put w=3", "commit"),
     ]
     assert outcomes(tracer.folder) == ["committed"] * 3
 

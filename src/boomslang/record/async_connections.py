@@ -155,19 +155,23 @@ class AsyncpgConnection(Stand):
     async def _run(
         self, query: str, args: Any, timeout: float | None, fetch: bool = False
     ) -> tuple[list[Any], Any]:
-        """The rows and the status, of which asyncpg gives one: the one that is to be recorded, else what was asked."""
+        """The rows and the status. Of these asyncpg gives one; if one is recorded and the other asked for, a prepared
+        statement has both."""
         step = self._talk.statement(query, args)
         rows: list[Any] = []
         status: Any = ""
         recorded_by_count = not step.wants_rows and step.counts
         try:
-            if step.wants_rows or (fetch and not recorded_by_count):
+            if fetch and recorded_by_count:
+                prepared = await self.connection.prepare(query, timeout=timeout)
+                rows = await prepared.fetch(*args, timeout=timeout)
+                count = _count(prepared.get_statusmsg())
+            elif step.wants_rows or fetch:
                 rows = await self.connection.fetch(query, *args, timeout=timeout)
                 count = len(rows)
             else:
                 status = await self.connection.execute(query, *args, timeout=timeout)
-                last = str(status).rpartition(" ")[2]
-                count = int(last) if last.isdigit() else -1
+                count = _count(status)
         except BaseException as error:
             step.failed(error)
             raise
@@ -182,6 +186,12 @@ class AsyncpgConnection(Stand):
             await self.connection.close(**options)
         finally:
             self._talk.closed()
+
+
+def _count(status: Any) -> int:
+    """How many rows a status speaks of: "INSERT 0 1"."""
+    last = str(status).rpartition(" ")[2]
+    return int(last) if last.isdigit() else -1
 
 
 class AsyncpgTransaction:

@@ -15,7 +15,7 @@ import re
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from boomslang.errors import UsageError
 from boomslang.record.drivers import Driver
@@ -292,6 +292,16 @@ class Conversation:
             case Effect.DOUBTFUL:
                 self.doubt = told(error)
 
+    def ended_behind_our_back(self) -> NoReturn:
+        """The database says that the transaction is over, by a statement that was not said to end it."""
+        why = (
+            "a statement ended the transaction (MySQL commits before it changes a table), and nobody said so"
+        )
+        self.session.log("commit", error=why)
+        self.session.leave()
+        self.ended()
+        raise RecordingFailed(f"{why}; whether it was committed is not known; fix: commit before it")
+
     def cannot_be_told(self, why: str) -> None:
         """It happened, and is not what it was said to be: the transaction must not be committed."""
         self.doubt = why
@@ -310,10 +320,15 @@ class _Statement(Step):
         self.wants_rows, self.counts = statement.wants_rows, not isinstance(statement, Ignored)
         if known is not None:
             talk.session.check(known.op, known.args)
+        self._inside = talk.driver.in_transaction(talk.connection)
         self._invoked = time.monotonic_ns()
 
     def _done(self, rows: Any, count: int) -> None:
-        returned = time.monotonic_ns()
+        self._record(rows, count, time.monotonic_ns())
+        if self._inside and not self._talk.driver.in_transaction(self._talk.connection):
+            self._talk.ended_behind_our_back()
+
+    def _record(self, rows: Any, count: int, returned: int) -> None:
         talk = self._talk
         if isinstance(self._statement, Ignored):
             return
