@@ -6,6 +6,7 @@ down, read it again and verify it; then spoil it.
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from collections import Counter
@@ -22,6 +23,7 @@ from meanings import CASES, PREPARED
 from worlds import build, random_txns
 
 from boomslang import TraceBuilder, UsageError, Verdict, check, module
+from boomslang.asg.graph import build_asg
 from boomslang.certify.certificate import Core, Witness, read_certificate
 from boomslang.certify.refute import CoreError
 from boomslang.certify.replay import ReplayError
@@ -30,7 +32,8 @@ from boomslang.certify.with_modules import minimal_with_modules, refute_with_mod
 from boomslang.cli.main import main
 from boomslang.ir.expression import Edge, Not
 from boomslang.levels.level import Dependency
-from boomslang.modules.module import Module
+from boomslang.modules.module import Module, prepare
+from boomslang.modules.registry import find_recorded
 from boomslang.trace import Trace, write_trace
 
 LEVELS = ("ser", "rr", "rc", "si", "causal", "pl-2+", "ra", "cs", "prefix")
@@ -349,3 +352,26 @@ def test_parameters_survive() -> None:
     verdict = check(trace, "ser", modules=[careful])
     assert verdict.witness is not None and replay_with_modules(trace, verdict.witness, [careful])
     assert seen and all(x == ("1", "a,b:c=d", [1, 2]) for x in seen)
+
+
+@pytest.mark.parametrize("name", ["mariadb-repeatable-read", "tombstones"])
+def test_no_order_vouches_for_one_that_does_not_see_its_own_write(name: str) -> None:
+    """These modules change the trace, so the replay that knows nothing of modules does not look at it."""
+    trace = history(txn("A", put("x", 1), get("x", 2)), txn("B", put("x", 2)))
+    assert check(trace, "si", modules=[name]).status == "invalid"
+    count = prepare(build_asg(trace), find_recorded((name,), ())).transactions
+    for order in itertools.permutations(range(count)):
+        points = np.array([point for t in order for point in (2 * t, 2 * t + 1)])
+        with pytest.raises(ReplayError):
+            replay_with_modules(trace, Witness("si", 2, points, modules=(name,)))
+
+
+@pytest.mark.parametrize("name", ["session-order", "tombstones"])
+def test_read_uncommitted_is_not_refuted_by_what_was_read(name: str) -> None:
+    trace = history(txn("A", put("x", 1)), txn("B", get("x", 2)))
+    core = Core("ru", (1,), ((1, 0),), modules=(name,))
+    for refutes in (refute_with_modules, minimal_with_modules):
+        with pytest.raises(CoreError, match="looks at nothing"):
+            refutes(trace, core)
+    with pytest.raises(ReplayError, match="looks at nothing"):
+        replay_with_modules(trace, Witness("ru", 1, np.arange(2), modules=(name,)))

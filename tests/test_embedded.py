@@ -22,9 +22,10 @@ import pytest
 from interleavings import SCRIPTS, Played, play
 from random_runs import LOCKED, MIX, run
 
-from boomslang import UsageError, check
+from boomslang import UsageError, check, read_trace
 from boomslang.databases import ADAPTERS, Aborted, Database, DriverMissing, Failed, Lost, find_database
 from boomslang.extras import how_to_install
+from boomslang.record import Recorded, Tracer
 
 COLUMNS = {
     "wal": ("sqlite:?timeout=0", "deferred"),
@@ -752,3 +753,26 @@ def test_a_missing_driver_says_what_to_install(
         find_database(name)
     monkeypatch.undo()
     importlib.import_module(adapter)
+
+
+def test_rocksdb_two_appends_to_a_list_are_both_in_it(tmp_path: Path) -> None:
+    """It appends by reading and writing; at read committed the second might overwrite the first one's element."""
+    with find_database("rocksdb:?timeout=5") as database:
+        database.prepare({})
+        tracer = Tracer(tmp_path / "trace")
+        a, b = (Recorded(database.connect(), tracer.session(name)) for name in "ab")
+        a.begin("no snapshot")
+        b.begin("no snapshot")
+        a.append("x", "1")
+        waiting = threading.Thread(target=lambda: b.append("x", "2"))
+        waiting.start()
+        time.sleep(0.1)
+        a.commit()
+        waiting.join()
+        b.commit()
+        a.begin("no snapshot")
+        assert a.list("x") == ["1", "2"]
+        a.commit()
+        a.close()
+        b.close()
+    assert check(read_trace(tmp_path / "trace"), "rc").status == "valid"

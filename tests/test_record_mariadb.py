@@ -13,7 +13,7 @@ from recorded_sql import address, outcomes, recorded, server
 
 from boomslang import UsageError, check
 from boomslang.record import RecordingFailed, Tracer, trace_connection
-from boomslang.record.statements import delete, get, put, scan
+from boomslang.record.statements import delete, get, ignore, put, scan
 from boomslang.trace import read_trace
 
 pymysql = pytest.importorskip("pymysql")
@@ -32,6 +32,7 @@ STATEMENTS = {
     "INSERT INTO kv VALUES (%(k)s, %(v)s)": put(key="k", value="v"),
     "DELETE FROM kv WHERE k = %s": delete(),
     "SELECT k, v FROM kv": scan(),
+    "CREATE OR REPLACE TABLE notes (n INT)": ignore(),
 }
 
 
@@ -211,3 +212,16 @@ def test_a_lost_update_at_repeatable_read(connect: Connect, tmp_path: Path) -> N
     b.commit()
     trace = read_trace(tmp_path / "trace")
     assert check(trace, level="si").status == "invalid" and check(trace, level="rc").valid
+
+
+def test_a_table_that_is_made_commits_what_was_open(connect: Connect, tmp_path: Path) -> None:
+    """So the rollback that follows undoes nothing, and must not be recorded as one that did."""
+    c = connect()
+    do(c, PUT, "x", 1)
+    with pytest.raises(RecordingFailed, match="commit before it"):
+        do(c, "CREATE OR REPLACE TABLE notes (n INT)")
+    c.rollback()
+    do(c, "CREATE OR REPLACE TABLE notes (n INT)")
+    assert do(connect("b"), GET, "x") == [{"v": 1}]
+    assert recorded(c)[:3] == ["begin", "put x=1", "commit!"]
+    assert check(read_trace(tmp_path / "trace"), "ser").status == "valid"

@@ -31,6 +31,7 @@ GET, PUT, SET = (
 STATEMENTS = {
     GET: get(),
     PUT: put(),
+    f"{PUT} RETURNING k": put(),
     SET: put(key=1, value=0, none_means_absent=True),
     "INSERT INTO kv VALUES (%s, %s)": put(),
     "INSERT INTO later VALUES (%s)": ignore(),
@@ -86,6 +87,41 @@ def end(dsn: str, connection: Any) -> None:
 
 
 # --- psycopg
+
+
+ENDLESS = "INSERT INTO kv VALUES (%s, %s) RETURNING v, 'infinity'::timestamp"
+
+
+def test_a_write_whose_answer_cannot_be_read_is_not_committed(dsn: str, tracer: Tracer) -> None:
+    """The driver fails, the statement did not: what it wrote would be missing in the trace."""
+
+    def wrong(cursor: Any) -> Any:
+        if cursor.description is not None:
+            raise TypeError("no such rows")
+        return psycopg.rows.tuple_row(cursor)
+
+    for name, options, error in (("a", {}, psycopg.DataError), ("b", {"row_factory": wrong}, TypeError)):
+        with psycopg.connect(dsn) as inner:
+            c = trace_connection(inner, tracer, {ENDLESS: put(returned=0)}, session=name)
+            with pytest.raises(error):
+                c.cursor(**options).execute(ENDLESS, ("x", 1))
+            with pytest.raises(RecordingFailed, match=error.__name__):
+                c.commit()
+            c.rollback()
+        assert recorded(c)[-1] == "abort"
+
+    async def task() -> list[str]:
+        async with await psycopg.AsyncConnection.connect(dsn) as inner:
+            c = trace_connection(inner, tracer, {ENDLESS: put(returned=0)}, session="c")
+            with pytest.raises(psycopg.DataError):
+                await c.execute(ENDLESS, ("x", 1))
+            with pytest.raises(RecordingFailed, match="DataError"):
+                await c.commit()
+            await c.rollback()
+            return recorded(c)
+
+    assert asyncio.run(task())[-1] == "abort"
+    assert outcomes(tracer.folder) == ["aborted"] * 3
 
 
 def test_commit_and_rollback(connect: Connect, tracer: Tracer) -> None:
@@ -150,6 +186,22 @@ def test_a_commit_that_is_answered_with_rollback(connect: Connect, tracer: Trace
     assert c.execute(GET, ("x",)).fetchone() is None
     c.commit()
     assert outcomes(tracer.folder) == ["aborted", "aborted", "aborted", "committed"]
+
+
+def test_savepoints_whose_names_differ_in_case(connect: Connect, tracer: Tracer) -> None:
+    """Two to PostgreSQL, one to others: whatever "A" then undoes, it must not be taken for the other."""
+    c = connect()
+    c.execute('SAVEPOINT "A"')
+    c.execute(PUT, ("x", 1))
+    with pytest.raises(UsageError, match="differs in case"):
+        c.execute("SAVEPOINT a")
+    c.execute('SAVEPOINT "A"')
+    c.execute(PUT, ("y", 1))
+    c.execute('ROLLBACK TO "A"')
+    c.execute('RELEASE "A"')
+    c.commit()
+    assert recorded(c) == ["begin", "put x=1", "commit"]
+    assert connect("b").execute("SELECT k, v FROM kv ORDER BY k").fetchall() == [("x", 1)]
 
 
 def test_an_error_inside_of_a_savepoint_is_forgotten_with_it(connect: Connect, tracer: Tracer) -> None:
@@ -433,6 +485,7 @@ def test_asyncpg_in_all_its_ways(dsn: str, tracer: Tracer) -> None:
             assert await c.fetchval("UPDATE kv SET v = v + 1 WHERE k = $1 RETURNING v", "x") == 2
             assert await c.execute("DELETE FROM kv WHERE k = $1", "y") == "DELETE 1"
             assert await c.fetch(ASET, 1, "nowhere") == []
+            assert await c.fetchval(f"{APUT} RETURNING k", "w", 3) == "w"
             await block.commit()
             for refused in (
                 lambda: c.cursor(AGET, "x"),
@@ -445,7 +498,7 @@ def test_asyncpg_in_all_its_ways(dsn: str, tracer: Tracer) -> None:
 
     assert asyncio.run(main())[6:] == [
         *("begin", "scan [['x', 1], ['y', 2]]", "get x=1", "get z=absent", "put x=2", "delete y=True"),
-        *("get nowhere=absent", "commit"),
+        *("get nowhere=absent", "put w=3", "commit"),
     ]
     assert outcomes(tracer.folder) == ["committed"] * 3
 
@@ -465,6 +518,23 @@ def test_a_statement_that_was_cancelled(dsn: str, tracer: Tracer) -> None:
 
     assert asyncio.run(main()) == ["begin", "put x=1", "abort"]
     assert outcomes(tracer.folder) == ["aborted"]
+
+
+def test_a_setting_that_fails_dooms_the_transaction(dsn: str, tracer: Tracer) -> None:
+    """PostgreSQL answers the COMMIT that follows with ROLLBACK, and asyncpg does not tell."""
+
+    async def main() -> list[str]:
+        c, _, write = await asyncpg_client(dsn, tracer, "a")
+        async with c.transaction():
+            await write("x", 1)
+            with pytest.raises(asyncpg.PostgresError):
+                await c.execute("SET nonsense = 1")
+        assert await c.fetchrow(AGET, "x") is None
+        await c.close()
+        return recorded(c)
+
+    assert asyncio.run(main())[:3] == ["begin", "put x=1", "abort"]
+    assert outcomes(tracer.folder) == ["aborted", "committed"]
 
 
 # --- the server itself

@@ -35,6 +35,8 @@ UPDATE = "UPDATE kv SET v = ? WHERE k = ?"
 GET = "SELECT v FROM kv WHERE k = ?"
 INSERT = "INSERT INTO kv VALUES (?, ?)"
 DELETE = "DELETE FROM kv WHERE k = ?"
+COMMENTS = ("/* from the shop */ ", " -- from the shop\n", "/* a */\n-- b\n")
+STATEMENTS |= {f"{INSERT} RETURNING k": put(), **{comment + INSERT: put() for comment in COMMENTS}}
 
 Open = Callable[..., Any]
 
@@ -353,3 +355,30 @@ def test_two_at_a_time_on_one_connection(tmp_path: Path) -> None:
     c.commit()
     assert refused == ["execute"] * 3 + ["commit"] * 3
     assert outcomes(tmp_path / "trace") == ["committed"]
+
+
+@pytest.mark.parametrize("level", ["", None])
+def test_a_write_that_returns_rows_is_counted_when_it_is_over(
+    connect: Open, tmp_path: Path, level: str | None
+) -> None:
+    """Before its last row is taken sqlite3 says that no row was changed, and has committed nothing."""
+    c = connect(isolation_level=level)
+    cursor = c.execute(f"{INSERT} RETURNING k", ("x", 1))
+    c.commit()
+    assert connect("b").execute(GET, ("x",)).fetchall() == [(1,)]
+    assert cursor.fetchall() == [("x",)]
+    assert recorded(c) == ["begin", "put x=1", "commit"]
+    assert outcomes(tmp_path / "trace", "sser") == ["committed", "committed"]
+
+
+@pytest.mark.parametrize("comment", COMMENTS)
+def test_a_comment_does_not_hide_that_a_transaction_begins(
+    connect: Open, tmp_path: Path, comment: str
+) -> None:
+    c = connect()
+    c.execute(comment + INSERT, ("x", 1))
+    open_still = c.in_transaction
+    c.rollback()
+    assert recorded(c) == ["begin", "put x=1", "abort" if open_still else "commit"]
+    assert (connect("b").execute(GET, ("x",)).fetchall() == []) == open_still
+    assert outcomes(tmp_path / "trace", "ser") == ["aborted" if open_still else "committed", "committed"]

@@ -24,10 +24,11 @@ from served import (
 )
 from served_levels import POSTGRES, RC, RR, SER
 
-from boomslang import check
+from boomslang import check, read_trace
 from boomslang.databases import Aborted, Failed, Lost, find_database
 from boomslang.databases.postgres import PostgresConnection, PostgreSQL
 from boomslang.errors import UsageError
+from boomslang.record import Recorded, Tracer
 
 
 @pytest.fixture(scope="module")
@@ -347,3 +348,24 @@ def test_an_ambiguous_commit_is_unknown(postgres: PostgreSQL) -> None:
             c.begin(SER)
             c.run("INSERT INTO doubtful VALUES (1)")
             assert outcome(c.commit) is expected
+
+
+@pytest.mark.parametrize("operation", ["delete", "get_for_update"])
+def test_read_committed_a_key_that_is_deleted_and_put_again_was_never_absent(
+    postgres: PostgreSQL, operation: str, tmp_path: Path
+) -> None:
+    """Who waits for a row that is deleted does not see the one that takes its place."""
+    postgres.prepare({"x": "0"})
+    tracer = Tracer(tmp_path / "trace", initial={"x": "0"})
+    with connected(postgres) as one, connected(postgres) as other:
+        a, b = Recorded(one, tracer.session("a")), Recorded(other, tracer.session("b"))
+        a.begin(RC)
+        a.delete("x")
+        a.put("x", "1")
+        b.begin(RC)
+        waiting = Later(getattr(b, operation), "x")
+        time.sleep(0.2)
+        a.commit()
+        assert waiting.result() == {"delete": True, "get_for_update": "1"}[operation]
+        b.commit()
+    assert check(read_trace(tmp_path / "trace"), "rc").status == "valid"

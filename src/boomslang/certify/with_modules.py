@@ -44,7 +44,7 @@ from boomslang.ir.lower import lower
 from boomslang.ir.model import IR, ReadFrom
 from boomslang.ir.printer import format_item
 from boomslang.levels import find_level
-from boomslang.levels.level import Dependency, Point
+from boomslang.levels.level import Dependency, Level, Point
 from boomslang.modules.module import Module, prepare
 from boomslang.modules.registry import find_recorded
 from boomslang.passes.problem import expand
@@ -59,8 +59,11 @@ def replay_with_modules(trace: Trace, witness: Witness, given: Iterable[Module] 
     True: it passed the replay that knows nothing of modules, too. False: the modules change what is asked, so that one
     has no say.
     """
+    level = find_level(witness.level)
+    if not level.observes:
+        raise ReplayError(_says_nothing(level))
     asg = prepare(build_asg(trace), find_recorded(witness.modules, given))
-    ir = lower(asg, find_level(witness.level))
+    ir = lower(asg, level)
     as_ever = not changed(ir)
     if as_ever:
         replay(trace, witness)
@@ -71,6 +74,10 @@ def replay_with_modules(trace: Trace, witness: Witness, given: Iterable[Module] 
     except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
         raise ReplayError(f"the witness is malformed: {error}") from error
     return as_ever
+
+
+def _says_nothing(level: Level) -> str:
+    return f"{level.title} looks at nothing that a module could speak of; no such question is answered"
 
 
 def changed(ir: IR) -> bool:
@@ -133,6 +140,7 @@ class _World:
     def examine(self) -> None:
         """Raises ReplayError if anything that is asked does not hold."""
         self._who_is_in()
+        self._own_writes()
         self._known_edges()
         self._writers_apart()
         for read in self.ir.read_froms():
@@ -158,6 +166,12 @@ class _World:
                 raise ReplayError(f"{self.name(t)} aborted, but is in the order")
             if begin is not None and begin > self.commit(t):
                 raise ReplayError(f"{self.name(t)} commits before it begins")
+
+    def _own_writes(self) -> None:
+        """Nobody who is in contradicts itself; no order has anything to say about that."""
+        for txn, _, key, *_ in zip(*(column.tolist() for column in self.asg.internal), strict=True):
+            if self.inside(txn):
+                raise ReplayError(f"{self.name(txn)} does not read its own write of {self.ir.key_name(key)}")
 
     def _known_edges(self) -> None:
         """The order, and all known edges beside it, close no cycle. (Helpers and who is not in have no place.)"""
@@ -363,6 +377,9 @@ def minimal_with_modules(trace: Trace, core: Core, given: Iterable[Module] = ())
 
 
 def _prepared(trace: Trace, core: Core, given: Iterable[Module]) -> ASG:
+    level = find_level(core.level)
+    if not level.observes:  # what it reads does not break it
+        raise CoreError(_says_nothing(level))
     return prepare(build_asg(trace), find_recorded(core.modules, given))
 
 

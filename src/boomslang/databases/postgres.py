@@ -5,10 +5,13 @@ does not know either. After any other error of a statement the transaction is op
 further statement with an error, and COMMIT with ROLLBACK, which is an abort. A connection that is gone is `Lost`, and
 so is a COMMIT that ended with anything that does not certainly mean that nothing was committed.
 
-Deletes. At repeatable read PostgreSQL lets the first of two win who change one *row*. Whoever inserts a key that
-another has deleted since the snapshot makes a row of its own and is not refused, though both have written the key: as a
-store of keys and values that would not be snapshot isolation, and it is not what PostgreSQL promises. So at that level
-a delete sets the value to NULL, and a key keeps its row. At the others a delete is a DELETE.
+Deletes. Below serializable PostgreSQL's rules are about *rows*, and a key that is deleted and inserted again is another
+row. At repeatable read the first of two wins who change a row; whoever inserts a key that another has deleted since the
+snapshot is not refused, though both have written the key. At read committed a DELETE or a locking read that waited for
+another looks at the row it waited for and at no other: if that was deleted and the key inserted again, it finds
+nothing, though the key was never absent. As a store of keys and values that would be neither level, and it is not what
+PostgreSQL promises. So at those levels a delete sets the value to NULL, and a key keeps its row. At serializable a
+delete is a DELETE.
 
 For hunts the key's index can be chosen. `index=btree` is the primary key; `index=hash`, `index=none` and `unique=no`
 leave nothing that keeps two rows from having one key, so `put` updates and, if there was no row, inserts. Only at
@@ -246,7 +249,7 @@ class PostgresConnection(Connection):
             self._absent.discard(key)
 
     def delete(self, key: str) -> bool:
-        keep = self._level == "repeatable read"
+        keep = self._level != "serializable"
         what = f"UPDATE {TABLE} SET v = NULL" if keep else f"DELETE FROM {TABLE}"
         return bool(self.run(f"{what} WHERE k = %s AND v IS NOT NULL", key).rowcount)
 

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-from boomslang.record.connections import Stand, steps_of_block, text_of_query
+from boomslang.record.connections import Stand, answered, steps_of_block, text_of_query
 from boomslang.record.conversation import Conversation, Step
 
 
@@ -96,7 +96,7 @@ class PsycopgCursor(Stand):
             if rows:
                 await self._cursor.scroll(0, mode="absolute")
         except BaseException as error:
-            step.failed(error)
+            step.failed(error, sent=answered(self._cursor))
             raise
         step.done(rows, self._cursor.rowcount)
         return self
@@ -155,19 +155,23 @@ class AsyncpgConnection(Stand):
     async def _run(
         self, query: str, args: Any, timeout: float | None, fetch: bool = False
     ) -> tuple[list[Any], Any]:
-        """The rows and the status, of which asyncpg gives one: the one that is to be recorded, else what was asked."""
+        """The rows and the status. Of these asyncpg gives one; if one is recorded and the other asked for, a prepared
+        statement has both."""
         step = self._talk.statement(query, args)
         rows: list[Any] = []
         status: Any = ""
         recorded_by_count = not step.wants_rows and step.counts
         try:
-            if step.wants_rows or (fetch and not recorded_by_count):
+            if fetch and recorded_by_count:
+                prepared = await self.connection.prepare(query, timeout=timeout)
+                rows = await prepared.fetch(*args, timeout=timeout)
+                count = _count(prepared.get_statusmsg())
+            elif step.wants_rows or fetch:
                 rows = await self.connection.fetch(query, *args, timeout=timeout)
                 count = len(rows)
             else:
                 status = await self.connection.execute(query, *args, timeout=timeout)
-                last = str(status).rpartition(" ")[2]
-                count = int(last) if last.isdigit() else -1
+                count = _count(status)
         except BaseException as error:
             step.failed(error)
             raise
@@ -182,6 +186,12 @@ class AsyncpgConnection(Stand):
             await self.connection.close(**options)
         finally:
             self._talk.closed()
+
+
+def _count(status: Any) -> int:
+    """How many rows a status speaks of: "INSERT 0 1"."""
+    last = str(status).rpartition(" ")[2]
+    return int(last) if last.isdigit() else -1
 
 
 class AsyncpgTransaction:

@@ -77,6 +77,11 @@ def text_of_query(query: Any, connection: Any) -> str:
     return str(query)
 
 
+def answered(cursor: Any) -> bool:
+    """Does psycopg's cursor hold an answer to what it executed? (It lets go of the one before.)"""
+    return getattr(cursor, "pgresult", None) is not None
+
+
 class Stand:
     """What stands for another object: its attributes, but only those of its methods that are known to be harmless."""
 
@@ -214,14 +219,20 @@ class TracedCursor(Stand):
         step = self._talk.statement(text_of_query(query, self.connection), parameters)
         self._rows = None
         given = () if parameters is None else (parameters,)
+        sent = returns = False
         try:
             result = self._cursor.execute(query, *given, *args, **kwargs)
-            rows = list(self._cursor.fetchall()) if step.wants_rows else []
+            sent = True
+            # sqlite3 has neither counted nor committed what a write with RETURNING did before its last row is taken.
+            returns = (
+                not step.wants_rows and step.counts and getattr(self._cursor, "description", None) is not None
+            )
+            rows = list(self._cursor.fetchall()) if step.wants_rows or returns else []
         except BaseException as error:
-            step.failed(error)
+            step.failed(error, sent=sent or answered(self._cursor))
             raise
-        step.done(rows, self._cursor.rowcount)
-        if step.wants_rows:
+        step.done(rows, len(rows) if returns else self._cursor.rowcount)
+        if step.wants_rows or returns:
             self._rows, self._at = rows, 0
         return self if result is self._cursor else result
 

@@ -15,7 +15,7 @@ import re
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from boomslang.errors import UsageError
 from boomslang.record.drivers import Driver
@@ -47,6 +47,9 @@ CONTROL = {
 """Statements that every application has, and nobody wants in a table."""
 PATTERNS = [(kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in CONTROL.items()]
 
+READS = ("get", "scan")
+"""Operations of statements that write nothing."""
+
 REMEMBERED = 1000
 """How many texts' meanings are kept: some applications write values into them."""
 
@@ -57,6 +60,8 @@ class Step:
     wants_rows = False
     """What is recorded is in the rows; else, if `counts`, in how many there were."""
     counts = False
+    sent = False
+    """It failed when the database had answered already."""
     free: Callable[[], None]
     """Lets the next step be made."""
 
@@ -67,8 +72,9 @@ class Step:
         finally:
             self.free()
 
-    def failed(self, error: BaseException) -> None:
-        """The driver raised this."""
+    def failed(self, error: BaseException, *, sent: bool = False) -> None:
+        """The driver raised this. `sent`: after the database had answered, so the statement itself did not fail."""
+        self.sent = sent
         try:
             self._failed(error)
         finally:
@@ -168,7 +174,8 @@ class Conversation:
             for kind, pattern in PATTERNS:
                 match = pattern.fullmatch(text)
                 if match:
-                    return kind, match.groupdict().get("name", "").strip('"`').lower()
+                    name = match.groupdict().get("name", "")
+                    return kind, name[1:-1] if name[:1] in ('"', "`") else name.lower()
         return self.table.find(text)
 
     def _operation(self, text: str, statement: Statement, parameters: Any) -> Step:
@@ -176,22 +183,22 @@ class Conversation:
         known = None if isinstance(statement, Ignored) else statement.before(parameters, self.key, self.value)
         if self.open:
             return _Statement(self, statement, parameters, known)
-        if self.driver.autocommits(self.connection, squeezed(text)):
+        if self.driver.autocommits(self.connection, text):
             return self._alone(text, statement, parameters, known)
         self._begin()
         return _Statement(self, statement, parameters, known)
 
     def _setting(self, text: str) -> Step:
         """It changes nothing, but in some databases it begins a transaction as any statement does."""
-        if not self.open and not self.driver.autocommits(self.connection, squeezed(text)):
+        if not self.open and not self.driver.autocommits(self.connection, text):
             self._go_on()
             self._begin()
-        return Step()
+        return _Setting(self)
 
     def _alone(self, text: str, statement: Statement, parameters: Any, known: Record | None) -> Step:
         if isinstance(statement, Ignored):
             return Step()
-        if known is None or not (statement.ahead or known.op in ("get", "scan")):
+        if known is None or not (statement.ahead or known.op in READS):
             raise UsageError(
                 f"found the statement {text!r} outside of a transaction; what it writes is known only when it has "
                 "happened, and if the program died in between it would be missing in the trace; fix: send it in a "
@@ -236,6 +243,11 @@ class Conversation:
             if self.driver.autocommits(self.connection, "SAVEPOINT"):
                 raise UsageError("found a savepoint outside of a transaction; expected begin first")
             self._begin()
+        if kind == "savepoint" and any(s != name and s.lower() == name.lower() for s in self.savepoints):
+            raise UsageError(
+                f"found the savepoint {name!r} inside of one whose name differs in case only; to some databases these "
+                "are two, to some they are one; expected another name"
+            )
         return _Savepoint(self, kind, name)
 
     def refuse_inside(self, what: str) -> None:
@@ -267,9 +279,11 @@ class Conversation:
         self.open, self.doomed, self.doubt = False, False, None
         self.savepoints.clear()
 
-    def after_failure(self, error: BaseException) -> None:
-        """A statement of an open transaction failed; that is recorded."""
+    def after_failure(self, error: BaseException, *, wrote: bool = False) -> None:
+        """A statement of an open transaction failed; that is recorded. `wrote`: but it may have written."""
         match self.driver.effect(self.connection, error):
+            case Effect.NOTHING if wrote:
+                self.doubt = told(error)
             case Effect.DOOMED:
                 self.doomed = True
             case Effect.ABORTED | Effect.LOST:
@@ -277,6 +291,16 @@ class Conversation:
                 self.ended()
             case Effect.DOUBTFUL:
                 self.doubt = told(error)
+
+    def ended_behind_our_back(self) -> NoReturn:
+        """The database says that the transaction is over, by a statement that was not said to end it."""
+        why = (
+            "a statement ended the transaction (MySQL commits before it changes a table), and nobody said so"
+        )
+        self.session.log("commit", error=why)
+        self.session.leave()
+        self.ended()
+        raise RecordingFailed(f"{why}; whether it was committed is not known; fix: commit before it")
 
     def cannot_be_told(self, why: str) -> None:
         """It happened, and is not what it was said to be: the transaction must not be committed."""
@@ -296,10 +320,15 @@ class _Statement(Step):
         self.wants_rows, self.counts = statement.wants_rows, not isinstance(statement, Ignored)
         if known is not None:
             talk.session.check(known.op, known.args)
+        self._inside = talk.driver.in_transaction(talk.connection)
         self._invoked = time.monotonic_ns()
 
     def _done(self, rows: Any, count: int) -> None:
-        returned = time.monotonic_ns()
+        self._record(rows, count, time.monotonic_ns())
+        if self._inside and not self._talk.driver.in_transaction(self._talk.connection):
+            self._talk.ended_behind_our_back()
+
+    def _record(self, rows: Any, count: int, returned: int) -> None:
         talk = self._talk
         if isinstance(self._statement, Ignored):
             return
@@ -324,7 +353,8 @@ class _Statement(Step):
         talk = self._talk
         if self._known is not None:
             talk.session.log(self._known.op, self._known.args, error=told(error), invoke=self._invoked)
-        talk.after_failure(error)
+        reads = isinstance(self._statement, Ignored) or (self._known is not None and self._known.op in READS)
+        talk.after_failure(error, wrote=self.sent and not reads)
 
 
 class _Alone(Step):
@@ -355,8 +385,19 @@ class _Alone(Step):
 
     def _failed(self, error: BaseException) -> None:
         effect = self._talk.driver.effect(self._talk.connection, error)
-        certain = effect not in (Effect.LOST, Effect.DOUBTFUL)
+        certain = effect not in (Effect.LOST, Effect.DOUBTFUL) and not self.sent
         self._single.failed(told(error), aborted=certain)
+
+
+class _Setting(Step):
+    """It changes nothing, but where an error dooms the transaction, this one's does too."""
+
+    def __init__(self, talk: Conversation) -> None:
+        self._talk = talk
+
+    def _failed(self, error: BaseException) -> None:
+        if self._talk.open:
+            self._talk.after_failure(error)
 
 
 class _Begin(Step):
@@ -421,7 +462,7 @@ class _Savepoint(Step):
                 talk.session.let_go()
             else:
                 talk.session.forget()
-            if name == self._name:
+            if name.lower() == self._name.lower():
                 break
         if kind != "release":
             talk.doomed = False

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import importlib
 import re
+import sqlite3
+from contextlib import closing
+from functools import lru_cache
 from typing import Any, ClassVar
 
 from boomslang.record.outcomes import (
@@ -22,7 +25,8 @@ from boomslang.record.outcomes import (
     sqlstate_of,
 )
 
-WRITES = re.compile(r"(?i)(insert|update|delete|replace)\b")
+WRITES = re.compile(r"(?i)\s*(insert|update|delete|replace)\b")
+COMMENTS = re.compile(r"(?s)(\s+|--[^\n]*(\n|$)|/\*.*?\*/)*")
 
 
 class Driver:
@@ -153,13 +157,23 @@ class SQLite(Driver):
         mode = getattr(connection, "autocommit", -1)  # Python 3.12: True, False, or -1 for as it was before
         if mode is True or mode is False:
             return bool(mode)
-        return connection.isolation_level is None or not WRITES.match(text)
+        start = COMMENTS.match(text) if sees_through_comments() else None
+        return connection.isolation_level is None or not WRITES.match(text, start.end() if start else 0)
 
     def effect(self, connection: Any, error: BaseException) -> Effect:
         return Effect.NOTHING if connection.in_transaction else Effect.ABORTED
 
     def still_open(self, connection: Any) -> bool:
         return bool(connection.in_transaction)
+
+
+@lru_cache(maxsize=1)
+def sees_through_comments() -> bool:
+    """Does this Python's sqlite3 begin a transaction for a write that a comment precedes? Not all do."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute("CREATE TABLE t (k)")
+        connection.execute("/* */ INSERT INTO t VALUES (1)")
+        return connection.in_transaction
 
 
 KNOWN: dict[str, type[Driver]] = {

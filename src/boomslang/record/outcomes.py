@@ -21,7 +21,26 @@ AMBIGUOUS = ("40003", "58", "XX")
 
 MYSQL_ROLLED_BACK = (1213, 1614)
 """Deadlocks: the whole transaction was rolled back, at once."""
-MYSQL_STATEMENT = (1048, 1054, 1062, 1064, 1136, 1146, 1264, 1292, 1364, 1366, 1406, 1451, 1452, 3819, 4025)
+MYSQL_STATEMENT = (
+    1048,
+    1054,
+    1062,
+    1064,
+    1136,
+    1146,
+    1193,
+    1231,
+    1232,
+    1264,
+    1292,
+    1364,
+    1366,
+    1406,
+    1451,
+    1452,
+    3819,
+    4025,
+)
 """Wrong statements and broken constraints: the statement did nothing, and the transaction goes on. Not 1205 (a lock's
 time-out): it depends on a setting of the server whether that rolls back the statement or all."""
 MYSQL_DISCONNECTED = (0, 1040, 1053, 1152, 1158, 1159, 1160, 1161, 1927, 2006, 2013, 2055, 4031)

@@ -38,6 +38,7 @@ class Recorded(Connection):
         self._committing = False
         """A commit was sent, and nobody knows what became of it."""
         self._appends = type(connection).append is not Connection.append
+        self._locks = type(connection).get_for_update is not Connection.get_for_update
 
     def begin(self, level: str, *, ctx: Ctx = None) -> None:
         self.session.log_input("begin", (), ctx)
@@ -124,10 +125,14 @@ class Recorded(Connection):
                 close()
 
     def append(self, key: str, element: str, *, ctx: Ctx = None) -> None:
-        """Append to the list at a key, by one statement or, where there is none, by reading and writing."""
+        """Append to the list at a key, by one statement or, where there is none, by reading and writing.
+
+        What is read is locked where it can be: else two might read the same list and one of them overwrite the
+        other's element, which a weak level allows, and no list of appends can tell.
+        """
         if "," in element or not element:
             raise UsageError(f"found the list element {element!r}; expected some text without a comma")
-        held = None if self._appends else self._list(key, ctx)
+        held = None if self._appends else self._list(key, ctx, lock=self._locks)
         self.session.log_input("append", (key, element), ctx)
         try:
             if self._appends:
@@ -143,10 +148,10 @@ class Recorded(Connection):
         held = self._list(key, ctx)
         return [] if held is None else held.split(",")
 
-    def _list(self, key: str, ctx: Ctx) -> str | None:
-        self.session.log_input("list", (key,), ctx)
+    def _list(self, key: str, ctx: Ctx, *, lock: bool = False) -> str | None:
+        self.session.log_input("list", (key,), {**LOCKING, **(ctx or {})} if lock else ctx)
         try:
-            held = self.connection.get(key)
+            held = self.connection.get_for_update(key) if lock else self.connection.get(key)
         except BaseException as error:
             self._failed("list", error)
         self.session.log_output(() if held is None else held.split(","))
