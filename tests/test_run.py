@@ -9,6 +9,7 @@ import errno
 import json
 import os
 import socket
+import threading
 from collections.abc import Iterator
 from itertools import islice, pairwise
 from pathlib import Path
@@ -16,13 +17,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from memory_store import Memory
+from memory_store import Memory, MemoryConnection
 
 from boomslang import check, read_trace
 from boomslang.certify.certificate import Core, read_certificate
 from boomslang.databases import Database, find_database
 from boomslang.errors import UsageError
-from boomslang.run import Plan, Ran, hunt, parse_faults, run, variations
+from boomslang.run import Plan, Ran, hunt, parse_faults, run, runner, variations
 from boomslang.run.faults import schedule, wire
 from boomslang.trace import Outcome, Trace
 from boomslang.workloads import WORKLOADS, find_workload
@@ -304,6 +305,29 @@ def test_a_hunt_that_finds_nothing_says_how_much_it_tried(tmp_path: Path) -> Non
 def test_a_hunt_ends_after_its_time(tmp_path: Path) -> None:
     found = hunt(plans(Memory(), "bank", "serializable", 10**6), tmp_path / "h", "ser", seconds=0.5)
     assert found.runs == found.valid >= 1 and 0.5 <= found.seconds < 30
+
+
+def test_a_hunt_ends_with_a_client_that_cannot_be_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thread that hangs in its commit may wake up during the next run, whose trace would know nothing of it."""
+    first, wake = threading.Lock(), threading.Event()
+    commit = MemoryConnection.commit
+
+    def hang(self: MemoryConnection) -> None:
+        if first.acquire(blocking=False):
+            wake.wait(60)
+        commit(self)
+
+    monkeypatch.setattr(MemoryConnection, "commit", hang)
+    monkeypatch.setattr(runner, "STALLED", 0.3)
+    monkeypatch.setattr(runner, "GRACE", 0.3)
+    try:
+        found = hunt(plans(Memory(), "bank", "broken", 5), tmp_path / "h", "rc", seconds=LONG, collect=True)
+    finally:
+        wake.set()
+    assert found.runs == 1 and any("hung" in problem for problem in found.problems)
+    assert "the hunt ends here" in found.problems[-1]
 
 
 def test_a_hunt_collects(tmp_path: Path) -> None:

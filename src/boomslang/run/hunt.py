@@ -158,6 +158,12 @@ def hunt(
                 break
             checker.ask(ran)
             tell(hunted, None)
+            if ran.left_behind:
+                hunted.problems.append(
+                    f"{trace.name}: the hunt ends here; what the client that hung may still commit would be missing "
+                    "from the next trace"
+                )
+                break
             if left() <= 0:
                 break
         checker.collect(hunted)

@@ -112,6 +112,8 @@ class Ran:
     """Those that were made."""
     problems: list[str]
     """What ended clients before their time. The trace is right all the same."""
+    left_behind: bool = False
+    """A client that hung could not be ended, as it is a thread: the database is not ours alone any more."""
 
     @property
     def speed(self) -> Speed:
@@ -179,6 +181,7 @@ class _Run:
         self.waiting = schedule(plan.faults, plan.txns)
         self.made: list[str] = []
         self.problems: list[str] = []
+        self.left_behind = False
         self.context: Any = processes()
         kills = plan.faults.get(KILL_CLIENT, 0)
         self.board = Board(plan.sessions + kills, self.context)
@@ -217,7 +220,7 @@ class _Run:
         ran = Ran(
             plan, self.folder, version, took,
             self.board.total("committed"), self.board.total("aborted"), self.board.total("unknown"),
-            self.made, self.problems,
+            self.made, self.problems, self.left_behind,
         )  # fmt: skip
         try:
             (self.folder / ABOUT).write_text(json.dumps(ran.to_json(), indent=2) + "\n")
@@ -329,6 +332,7 @@ class _Run:
             if body.is_alive():
                 self.problems.append(f"client {job.name} hung, and was given up")
                 body.kill()
+                self.left_behind |= self.plan.database.one_process
             elif (problem := body.problem()) is not None and self.board.row(n).state != KILLED:
                 self.problems.append(f"client {job.name}: {problem}")
 
