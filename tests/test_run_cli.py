@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -16,6 +17,8 @@ from commands import Ran, command
 
 import boomslang
 from boomslang.databases import ADAPTERS
+from boomslang.run.forked import processes
+from boomslang.run.hunt import _answer
 from boomslang.workloads import WORKLOADS
 
 SCHEMA = json.loads((Path(boomslang.__file__).parent / "cli" / "answer.schema.json").read_text())
@@ -96,7 +99,8 @@ def test_faults_are_told(tmp_path: Path) -> None:
         (("--db", "nix"), "found the unknown database 'nix'; expected one of"),
         (("--db-level", "nix"), "the test store has no level 'nix'; it offers 'broken', 'serializable'"),
         (("--check", "nix"), "unknown level 'nix'"),
-        (("--module", "nix"), "nix"),
+        (("--check", "ser", "--module", "nix"), "unknown module 'nix'"),
+        (("--module", "session-order"), "--module is for --check"),
         (("--fault", "nix"), "found the fault 'nix'; expected one of kill-client, kill-server, cut"),
         (("--fault", "kill-server"), "the test store here has no server that could be killed"),
         (("--sessions", "0"), "argument --sessions: found '0'; expected 1 or more"),
@@ -109,6 +113,11 @@ def test_faults_are_told(tmp_path: Path) -> None:
         (("--distribution", "x"), "found the key distribution 'x'"),
         (("--timeout", "0"), "argument --timeout: found '0'; expected a number above 0"),
         (("--certificate", "p"), "--certificate is for --check"),
+        (
+            ("--check", "--certificate", "no-such-folder/p"),
+            "cannot write the certificate: there is no folder",
+        ),
+        (("--check", "ser", "--certificate", "p", "--report", "p"), "name the same file"),
     ],
 )
 def test_wrong_use_of_run_is_told_before_anything_is_done(
@@ -245,3 +254,43 @@ def wait(until: object) -> None:
     while not until():  # type: ignore[operator]
         assert time.monotonic() < end
         time.sleep(0.05)
+
+
+@pytest.mark.parametrize("words", [("run", "--check"), ("hunt", "--for", "2s")])
+@pytest.mark.parametrize(("scheme", "title"), [("postgres", "PostgreSQL"), ("mysql", "MySQL")])
+def test_a_server_that_is_not_there(tmp_path: Path, words: tuple[str, ...], scheme: str, title: str) -> None:
+    pytest.importorskip({"postgres": "psycopg", "mysql": "pymysql"}[scheme])
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # and never listens
+        port = taken.getsockname()[1]
+        ran = command(
+            *words,
+            "--workload",
+            "bank",
+            "--out",
+            tmp_path / "t",
+            "--db",
+            f"{scheme}://root@127.0.0.1:{port}/x",
+        )
+    assert ran.code == 254 and f"{title} cannot be reached: " in ran.err and "fix: start it" in ran.err
+
+
+def test_a_file_where_a_trace_should_go(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    ran = run("--out", tmp_path / "file")
+    assert ran.code == 254 and "found a file; expected a new or empty folder" in ran.err
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_the_checker_of_a_hunt_that_was_torn_off_goes_quietly(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    ours, theirs = processes().Pipe()
+    checker = processes().Process(target=_answer, args=(theirs, "ser", (), None, None))
+    checker.start()
+    theirs.close()
+    ours.send(str(tmp_path / "no such trace"))
+    assert ours.poll(20)  # an answer that nobody reads
+    ours.close()
+    checker.join(20)
+    assert checker.exitcode == 0 and "Traceback" not in capfd.readouterr().err

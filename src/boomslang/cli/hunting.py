@@ -32,6 +32,8 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         plan = running.planned(arguments, database, first)
         asked, modules = running.question(arguments.level, plan.level, arguments.module)
         level = find_level(asked)
+        about = {name: plan.to_json()[name] for name in ("database", "level", "promises", "workload")}
+        about["version"] = running.version_of(database)  # before: at the end it may be gone
         hunted = watched(
             lambda watch: hunt_plans(
                 _plans(arguments, database, workload),
@@ -46,8 +48,6 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
             ),
             quiet=arguments.quiet,
         )
-        about = {name: plan.to_json()[name] for name in ("database", "level", "promises", "workload")}
-        about["version"] = database.version()
         if not arguments.json:
             running.headline(plan, about["version"], screen)
     for problem in hunted.problems:

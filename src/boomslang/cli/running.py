@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from boomslang.cli import exits
-from boomslang.cli.check import asked_levels
-from boomslang.cli.reporting import prepare_report
+from boomslang.cli.check import asked_levels, prepare_files
 from boomslang.cli.screen import Screen
 from boomslang.cli.watch import Watch, watched
-from boomslang.databases import Database, Offered, find_database
+from boomslang.databases import Database, DatabaseError, Offered, find_database
 from boomslang.errors import UsageError
 from boomslang.levels import find_level
 from boomslang.modules import find_modules
@@ -34,15 +33,16 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         raise UsageError("--certificate is for --check: there is nothing to prove without it")
     if arguments.check is None and arguments.report is not None:
         raise UsageError("--report is for --check: there is nothing to show without it")
+    if arguments.check is None and arguments.module:
+        raise UsageError("--module is for --check: there is nothing to ask without it")
     find_modules(arguments.module)
     workload = find_workload(arguments.workload).with_settings(**given(arguments), seed=arguments.seed)
     with find_database(arguments.db) as database:
         plan = planned(arguments, database, workload)
         level, modules = question(asked, plan.level, arguments.module)
         # Made before the run, so that a wrong option does not wait for it.
-        about = what(plan, database.version(), settings(plan))
+        about = what(plan, version_of(database), settings(plan))
         check = check_command(arguments, Path(arguments.out), level, modules, arguments.certificate, about)
-        prepare_report(arguments.report, arguments.out)
         ran = watched(lambda watch: _run(plan, arguments.out, watch), quiet=arguments.quiet)
     for problem in ran.problems:
         screen.warning(problem)
@@ -104,6 +104,16 @@ def question(asked: str | None, offered: Offered, modules: Sequence[str]) -> tup
     return asked, tuple(modules)
 
 
+def version_of(database: Database) -> str:
+    """Its name and version, which a server must be asked for."""
+    try:
+        return database.version()
+    except DatabaseError as error:
+        raise UsageError(
+            f"{database.title} cannot be reached: {error}; fix: start it, or correct the address after --db"
+        ) from None
+
+
 def headline(made: Plan, version: str, screen: Screen) -> None:
     """What is run, in a line."""
     promised = find_level(made.level.promises).title
@@ -153,4 +163,5 @@ def check_command(
             words.append(f"--{name}={file}")
     parsed = make_parser().parse_args([*words, "--", str(trace)])
     parsed.about = about
+    prepare_files(parsed)
     return lambda screen: int(parsed.run(parsed, screen))

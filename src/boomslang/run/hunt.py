@@ -20,7 +20,8 @@ from typing import Any
 from boomslang.check import check
 from boomslang.errors import UsageError
 from boomslang.levels import Level, find_level
-from boomslang.run.runner import Plan, Ran, Speed, processes, require_empty, run
+from boomslang.run.forked import processes
+from boomslang.run.runner import Plan, Ran, Speed, require_empty, run
 from boomslang.trace import read_trace
 from boomslang.verdict import INVALID, UNKNOWN, VALID
 from boomslang.workloads import Workload
@@ -246,7 +247,7 @@ def _answer(
     while True:
         try:
             trace = Path(wire.recv())
-        except EOFError:
+        except (EOFError, OSError):  # closed, or torn off by Ctrl-C with an answer still in it
             os._exit(0)
         try:
             verdict = check(read_trace(trace), level, modules=modules, timeout=timeout, memory=memory)
@@ -254,9 +255,13 @@ def _answer(
             reason = told.anomaly.name if told is not None and told.anomaly is not None else verdict.reason
             if verdict.status == INVALID and (data := verdict.certificate()) is not None:
                 certificate_of(trace).write_text(json.dumps(data) + "\n")
-            wire.send((verdict.status, reason))
+            answer: tuple[str, Any] = (verdict.status, reason)
         except Exception as error:
             problem = (
                 error if isinstance(error, UsageError) else RuntimeError(f"{type(error).__name__}: {error}")
             )
-            wire.send(("error", problem))
+            answer = ("error", problem)
+        try:
+            wire.send(answer)
+        except OSError:
+            os._exit(0)

@@ -9,7 +9,6 @@ sessions of the trace, what was run.
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import random
 import signal
@@ -27,6 +26,7 @@ from boomslang.record import RecordingFailed, Tracer
 from boomslang.run.board import CUT, DIE, DONE, KILLED, RUNNING, STARTING, Board
 from boomslang.run.client import Client, Job, in_process
 from boomslang.run.faults import CUT_CONNECTION, KILL_CLIENT, Fault, check_faults, schedule
+from boomslang.run.forked import processes
 from boomslang.workloads import Workload
 
 ABOUT = "run.json"
@@ -150,7 +150,9 @@ def run(
 
 
 def require_empty(folder: Path) -> None:
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder}: found a file; expected a new or empty folder; fix: name another")
+    if folder.exists() and any(folder.iterdir()):
         raise UsageError(
             f"found files in the folder {folder}; expected a new or empty one; fix: name another"
         )
@@ -198,10 +200,10 @@ class _Run:
         require_empty(self.folder)  # before a database is emptied for nothing
         try:
             plan.database.prepare(initial)
+            version = plan.database.version()
         except DatabaseError as error:
             raise UsageError(f"{plan.database.title} cannot be made ready: {error}") from None
         self.tracer = Tracer(self.folder, initial=initial or "empty")
-        version = plan.database.version()
         share, more = divmod(plan.txns, plan.sessions)
         try:
             for n in range(plan.sessions):
@@ -335,15 +337,6 @@ class _Run:
                 self.left_behind |= self.plan.database.one_process
             elif (problem := body.problem()) is not None and self.board.row(n).state != KILLED:
                 self.problems.append(f"client {job.name}: {problem}")
-
-
-def processes() -> Any:
-    """How processes are made: forked off a small server, so that no thread or file of ours is theirs."""
-    how = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
-    context = multiprocessing.get_context(how)
-    if how == "forkserver":
-        context.set_forkserver_preload(["boomslang.run.client"])
-    return context
 
 
 class _Process:

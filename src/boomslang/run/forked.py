@@ -1,0 +1,28 @@
+"""The small server that clients and checkers are forked off, and that Ctrl-C leaves no mess on the terminal.
+
+Ctrl-C reaches every process of a terminal, and the command ends at once, perhaps in the middle of asking for another
+process. The server, which is Python's, would then write a traceback below the user's prompt. So it is started with
+SIGINT blocked (it ends when the command has), and with preload.py, for requests that are torn off.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+from multiprocessing import forkserver, resource_tracker
+from typing import Any
+
+
+def processes() -> Any:
+    """How processes are made: forked off a small server, so that no thread or file of ours is theirs."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["boomslang.run.preload", "boomslang.run.client"])
+    resource_tracker.ensure_running()  # first: it unblocks SIGINT once it has started
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    return context
