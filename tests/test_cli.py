@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shlex
 import pty
 import random
 import re
@@ -271,7 +272,7 @@ def test_no_memory_left_is_unknown(cli: Any, monkeypatch: pytest.MonkeyPatch) ->
     def full(*_: object, **__: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("boomslang.cli.check.load", full)
+    monkeypatch.setattr("boomslang.cli.check.load_to_check", full)
     ran = cli("check", VALID, "--level", "ser")
     assert ran.code == exits.UNKNOWN and "the memory of the machine ran out" in ran.out
 
@@ -303,9 +304,15 @@ def test_no_memory_left_is_unknown(cli: Any, monkeypatch: pytest.MonkeyPatch) ->
         (["verify", VALID], "the following arguments are required: CERTIFICATE"),
         (["verify", VALID, "no-such-file"], "no-such-file: cannot read the certificate"),
         (["verify", "no-such-file", VALID], "no-such-file: found no such file or folder"),
-        (["verify", VALID, VALID], "expected a certificate"),
+        (["verify", VALID, VALID], "expected what `boomslang check --certificate` wrote"),
         (["ir", VALID], "the following arguments are required: --level"),
-        (["ir", VALID, "--level", "ser,si"], "unknown level 'ser,si'"),
+        (["ir", VALID, "--level", "ser,si"], "found several levels in 'ser,si'; expected one"),
+        (["check", "", "--level", "ser"], "found an empty path; expected a trace"),
+        (["stats", VALID, "--level", "ser"], "usage: boomslang stats"),
+        (["explain", "--all", VALID], "expected a number above 0, or nothing (then TRACE comes before it)"),
+        (["check", VALID, "--level", "ser", "--module", "bounded-staleness:time=soon"], "a whole number from 0"),
+        (["check", VALID, "--level", "ser", "--certificate", "a", "--report", "./a"], "name the same file"),
+        (["check", VALID, "--level", "ser,si", "--certificate", "a", "--report", "a.si"], "name the same file"),
         (["ir", "no-such-file", "--level", "ser"], "no-such-file: found no such file or folder"),
     ],
 )  # fmt: skip
@@ -372,7 +379,7 @@ def test_an_internal_error(cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("the sky \x1b[31m fell")
 
-    monkeypatch.setattr("boomslang.cli.check.load", broken)
+    monkeypatch.setattr("boomslang.cli.check.load_to_check", broken)
     monkeypatch.delenv("BOOMSLANG_DEBUG", raising=False)
     ran = cli("check", VALID, "--level", "ser")
     assert ran.code == exits.INTERNAL and ran.out == ""
@@ -555,13 +562,27 @@ def test_places_where_no_certificate_can_be_written(cli: Any, tmp_path: Path) ->
 def test_the_answer_is_shown_even_if_its_certificate_cannot_be_written(
     cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*_: object) -> None:
+    def full(_: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("boomslang.cli.certificates._fill", full)
+    monkeypatch.setattr("boomslang.cli.places.os.fsync", full)
     ran = cli("check", SKEW, "--level", "ser", "--certificate", tmp_path / "proof.json")
     assert ran.code == exits.USAGE and "INVALID" in ran.out and "No space left" in ran.err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_that_committed_is_a_warning(cli: Any, tmp_path: Path) -> None:
+    trace = tmp_path / "trace.jsonl"
+    trace.write_text('{"boomslang": 1}\n')
+    for command in (("check", "--level", "ser"), ("explain",)):
+        ran = cli(command[0], trace, *command[1:])
+        assert ran.code == exits.VALID and "no transaction committed, so every level holds" in ran.err
+    assert cli("cat", trace) == (exits.VALID, "the trace has no transactions\n", "")
+
+
+def test_closed_streams_are_no_error_of_ours() -> None:
+    closed = f"{shlex.quote(sys.executable)} -m boomslang check {shlex.quote(str(SKEW))} --level ser >&- 2>&-"
+    assert subprocess.run(["sh", "-c", closed], check=False).returncode == 1
 
 
 def test_a_certificate_into_a_pipe(tmp_path: Path) -> None:

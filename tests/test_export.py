@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
+from commands import command
 from fuzz import MIXES, random_trace
 from histories import get, history, put, txn
 
@@ -157,6 +160,32 @@ def test_command(tmp_path: Path) -> None:
     assert done.stdout.endswith("(check-sat)\n")
     assert run(str(trace), "-", "--level", "ru", "--to", "smtlib").returncode == 254
     assert run(str(trace), str(tmp_path / "no" / "t"), "--level", "ser", "--to", "smtlib").returncode == 254
+
+
+def test_the_trace_is_not_written_over(tmp_path: Path) -> None:
+    trace = tmp_path / "trace.jsonl"
+    write_trace(TRACE, trace)
+    before = trace.read_bytes()
+    for out, said in (
+        (trace, "it is the trace"),
+        (tmp_path, "it is a folder"),
+        (tmp_path / "x" / "y", "no folder"),
+    ):
+        ran = command("export", trace, out, "--level", "ser", "--to", "smtlib")
+        assert ran.code == 254 and f"{out}: cannot write the question: " in ran.err and said in ran.err
+    assert trace.read_bytes() == before and list(tmp_path.iterdir()) == [trace]
+
+
+def test_a_device_is_written_to_not_replaced(tmp_path: Path) -> None:
+    trace, pipe = tmp_path / "trace.jsonl", tmp_path / "pipe"
+    write_trace(TRACE, trace)
+    os.mkfifo(pipe)
+    read: list[str] = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_text()))
+    reader.start()
+    assert command("export", trace, pipe, "--level", "ser", "--to", "smtlib").code == 0
+    reader.join(10)
+    assert "(check-sat)" in read[0] and pipe.is_fifo()
 
 
 def test_a_broken_trace_is_unsatisfiable(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from boomslang.trace.model import Trace
 Int64 = NDArray[np.int64]
 
 VERSION = 1
+_EXPECTED = "expected what `boomslang check --certificate` wrote"
 _NONE = np.zeros(0, np.int64)
 
 
@@ -114,17 +115,15 @@ def read_certificate(path: Path, trace: Trace) -> Witness | Core:
     try:
         text = path.read_text()
     except OSError as problem:
-        raise UsageError(f"{path}: cannot read the certificate: {problem.strerror}") from None
+        raise UsageError(f"{path}: cannot read the certificate: {problem.strerror}; {_EXPECTED}") from None
     except UnicodeDecodeError:
-        raise UsageError(f"{path}: found bytes that are not text; expected a certificate (JSON)") from None
+        raise UsageError(f"{path}: found bytes that are not text; {_EXPECTED}") from None
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as problem:
-        raise UsageError(
-            f"{path}: found something that is not JSON ({problem}); expected a certificate"
-        ) from None
+        raise UsageError(f"{path}: found something that is not JSON ({problem}); {_EXPECTED}") from None
     if not isinstance(data, dict) or data.get("boomslang-certificate") != VERSION:
-        raise UsageError(f"{path}: not a certificate of version {VERSION}; make one with check --certificate")
+        raise UsageError(f"{path}: not a certificate of version {VERSION}; {_EXPECTED}")
     if data.get("trace") != fingerprint(trace):
         raise UsageError(
             f"{path}: made for another trace ({data.get('trace')}); this one is {fingerprint(trace)}"

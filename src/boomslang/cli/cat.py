@@ -83,7 +83,9 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         if screen.closed:
             break
     if not len(chosen):
-        screen.line("no transaction of the trace is like that")
+        screen.line(
+            "no transaction of the trace is like that" if len(trace) else "the trace has no transactions"
+        )
     elif len(chosen) > len(shown):
         screen.line()
         screen.line((f"... and {len(chosen) - len(shown):,} more (--limit)", "dim"))

@@ -1,19 +1,17 @@
 """Certificate files: what they are called, and that they are never half there.
 
 With one level the file is called what the user said; with several, each level's file has the level's short
-name before the suffix. All targets are looked at before the work begins, for nobody wants to learn after an
-hour that the folder does not exist. A file is written under another name and moved to its place when it is
-whole.
+name before the suffix. All targets are looked at before the work begins.
 """
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
+from boomslang.cli.places import obstacle, write_whole
 from boomslang.cli.screen import Screen
 from boomslang.errors import UsageError
 from boomslang.levels import Level
@@ -50,6 +48,12 @@ class Certificates:
         if problem:
             raise UsageError(f"{path}: cannot write the certificate: {problem}")
 
+    def keep_apart(self, level: Level, report: str | None) -> None:
+        """Raises if the level's certificate and the report would be one file."""
+        path = self.path(level)
+        if path is not None and report is not None and path.resolve() == Path(report).resolve():
+            raise UsageError(f"{path}: --certificate and --report name the same file; fix: name two")
+
     def write(self, answer: Answer) -> None:
         """Writes the answer's certificate, if it has one; a failure is kept for `complain`."""
         path = self.path(answer.level)
@@ -61,7 +65,7 @@ class Certificates:
                 self.missing.append(answer.level.title)
             return
         try:
-            _write(path, data)
+            write_whole(path, _pieces(data))
             answer.certificate = path
         except OSError as problem:
             self.problems.append(f"{path}: cannot write the certificate: {problem.strerror}")
@@ -72,42 +76,6 @@ class Certificates:
             screen.warning(f"no certificate of {title} was written: there is none for unknown")
         if self.problems:
             raise UsageError("\n".join(self.problems))
-
-
-def obstacle(path: Path, trace: Path | None) -> str:
-    """Why a file cannot be written there, beside that trace; nothing if it can."""
-    folder = path.parent
-    if path.is_dir():
-        return "it is a folder"
-    if not folder.is_dir():
-        return f"there is no folder {folder}"
-    if trace is not None and path.exists() and trace.exists() and path.samefile(trace):
-        return "it is the trace"
-    if trace is not None and trace.is_dir() and folder.samefile(trace):
-        return "the folder of the trace holds its sessions and nothing else"
-    if not os.access(path if path.exists() else folder, os.W_OK):
-        return "no permission"
-    return ""
-
-
-def _write(path: Path, data: dict[str, Any]) -> None:
-    if path.exists() and not path.is_file():  # a pipe or a device: nothing to move over
-        with path.open("w") as file:
-            file.writelines(_pieces(data))
-        return
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with temporary.open("w") as file:
-            _fill(file, data)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _fill(file: IO[str], data: dict[str, Any]) -> None:
-    file.writelines(_pieces(data))
-    file.flush()
-    os.fsync(file.fileno())
 
 
 def _pieces(data: dict[str, Any]) -> Iterator[str]:

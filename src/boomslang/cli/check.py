@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from boomslang.check import Checker, Progress
 from boomslang.cli import solving
 from boomslang.cli.certificates import Certificates
-from boomslang.cli.loading import TRACE, add_format, free_ctrl_c, load
+from boomslang.cli.loading import TRACE, add_format, free_ctrl_c, load_to_check
 from boomslang.cli.report import Answer, Report, explanation, show, to_json
 from boomslang.cli.reporting import prepare_report, report_option, write_report
 from boomslang.cli.screen import Screen
@@ -109,15 +109,23 @@ def _positive(text: str) -> float:
     return number
 
 
-def run(arguments: argparse.Namespace, screen: Screen) -> int:
+def prepare_files(arguments: argparse.Namespace) -> Certificates:
+    """Where the certificates go. Raises if they, or the report, could not be written there."""
     asked = asked_levels(arguments.level)
     certificates = Certificates(
         arguments.certificate, arguments.trace, several=asked is None or len(asked) > 1
     )
-    find_modules(arguments.module)  # a wrong name should not wait for the trace to be read
     for level in LEVELS if asked is None else asked:
         certificates.prepare(level)
+        certificates.keep_apart(level, arguments.report)
     prepare_report(arguments.report, arguments.trace)
+    return certificates
+
+
+def run(arguments: argparse.Namespace, screen: Screen) -> int:
+    asked = asked_levels(arguments.level)
+    find_modules(arguments.module)  # a wrong name should not wait for the trace to be read
+    certificates = prepare_files(arguments)
     if arguments.solver == "z3" or arguments.encoding is not None:
         free_ctrl_c()
     report = watched(lambda watch: answers(arguments, asked, watch), quiet=arguments.quiet)
@@ -175,7 +183,7 @@ def answers(arguments: argparse.Namespace, asked: list[Level] | None, watch: Wat
     deadline = None if arguments.timeout is None else start + arguments.timeout
     report = Report(arguments.trace, strongest=asked is None)
     try:
-        report.trace = load(
+        report.trace = load_to_check(
             arguments.trace, watch, format=arguments.format, deadline=deadline, memory=arguments.memory
         )
         report.load_seconds = time.monotonic() - start

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import boomslang
 from boomslang.cli import exits
 from boomslang.cli.check import WatchedChecker, add_limits, add_module, add_output, asked_levels
-from boomslang.cli.loading import TRACE, add_format, load
+from boomslang.cli.loading import TRACE, add_format, load_to_check
 from boomslang.cli.report import FORMAT, size
 from boomslang.cli.reporting import prepare_report, report_option, write_report
 from boomslang.cli.screen import Screen
@@ -74,7 +74,9 @@ def add(commands: Commands) -> None:
 
 def _count(text: str) -> int:
     if not re.fullmatch(r"[1-9][0-9]{0,5}", text):
-        raise argparse.ArgumentTypeError(f"found {text!r}; expected a number above 0")
+        raise argparse.ArgumentTypeError(
+            f"found {text!r}; expected a number above 0, or nothing (then TRACE comes before it)"
+        )
     return int(text)
 
 
@@ -127,7 +129,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
 def _told(arguments: argparse.Namespace, asked: list[Level] | None, watch: Watch) -> Told:
     deadline = None if arguments.timeout is None else time.monotonic() + arguments.timeout
     memory, format = arguments.memory, arguments.format
-    told = Told(load(arguments.trace, watch, format=format, deadline=deadline, memory=memory))
+    told = Told(load_to_check(arguments.trace, watch, format=format, deadline=deadline, memory=memory))
     assert told.trace is not None
     checker = WatchedChecker(told.trace, arguments, deadline, watch)
     if asked is None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import os
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boomslang.asg import build_asg
 from boomslang.cli import exits, solving
 from boomslang.cli.loading import TRACE, add_format, load
+from boomslang.cli.places import obstacle, write_whole
 from boomslang.cli.screen import Screen
 from boomslang.cli.watch import Watch, watched
 from boomslang.encodings import ENCODINGS, find_encoding
@@ -59,6 +58,9 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     modules = find_modules(arguments.module)
     if modules and arguments.encoding is not None:
         raise UsageError("an encoding is an earlier checker's whole way to ask; it takes no modules")
+    problem = "" if arguments.out == "-" else obstacle(Path(arguments.out), Path(arguments.trace))
+    if problem:
+        raise UsageError(f"{Path(arguments.out)}: cannot write the question: {problem}")
     # Without being asked for, no pass: what is written should be the question, not half of the answer.
     wanted = solving.passes(arguments) or ()
     passes = [
@@ -76,30 +78,22 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         problem = expand(lower(asg, level)) if encode is None else encode(asg, level)
         return optimise(problem, chosen(passes), _nobody)[0], trace.warnings
 
-    problem, warnings = watched(work)
+    asked, warnings = watched(work)
     for text in warnings:
         screen.warning(text)
-    lines = FORMATS[arguments.to](problem)
+    lines = FORMATS[arguments.to](asked)
     if arguments.out == "-":
         for line in lines:
             screen.line(line)
             if screen.closed:
                 break
     else:
-        _write(Path(arguments.out), lines)
+        try:
+            write_whole(Path(arguments.out), (f"{line}\n" for line in lines))
+        except OSError as failure:
+            raise UsageError(f"{arguments.out}: cannot write the question: {failure.strerror}") from None
     return exits.VALID
 
 
 def _nobody(problem: Problem, limits: Limits) -> Solution:
     return Solution("unknown")
-
-
-def _write(path: Path, lines: Iterable[str]) -> None:
-    """All or nothing: a file that is there is a whole one."""
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        with part.open("w", encoding="utf-8") as file:
-            file.writelines(f"{line}\n" for line in lines)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import math
+from typing import Any
 
 from boomslang.cli.watch import Watch
 from boomslang.errors import UsageError
-from boomslang.trace import Trace, read_trace
+from boomslang.trace import Outcome, Trace, read_trace
 from boomslang.trace.formats import FORMATS, find
 
 TRACE = "a trace: a file, or a folder with one file a session"
@@ -41,9 +42,19 @@ def load(
     memory: float | None = None,
 ) -> Trace:
     """Reads the trace; `format`, `deadline` and `memory` are `read_trace`'s."""
+    if not path:  # which would be the current folder
+        raise UsageError("found an empty path; expected a trace: a file or a folder; fix: name it")
     watch.begin("reading the trace")
     limit = None if memory is None else math.ceil(memory)
     return read_trace(path, format=format, deadline=deadline, memory=limit, progress=watch.bytes_read)
+
+
+def load_to_check(path: str, watch: Watch, **options: Any) -> Trace:
+    """The same, with a warning if there is nothing in it that could break a level."""
+    trace = load(path, watch, **options)
+    if bool((trace.txn_outcome == Outcome.ABORTED).all()):
+        trace.warnings.append(f"{path}: no transaction committed, so every level holds")
+    return trace
 
 
 def free_ctrl_c() -> None:

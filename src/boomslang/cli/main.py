@@ -45,6 +45,13 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, **options: Any) -> None:
         super().__init__(allow_abbrev=False, **options)
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """Each command says itself which words it does not know, with its own usage."""
+        known, others = super().parse_known_args(args, namespace)
+        if others:
+            self.error(f"unrecognized arguments: {' '.join(others)}")
+        return known, others
+
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message}\n{self.format_usage().strip()}\nTry: {self.prog} --help")
 
@@ -116,6 +123,9 @@ def _internal(bug: Exception, screen: Screen) -> int:
 
 def run() -> NoReturn:
     """The entry point of the command."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the caller: `>&-`
+            setattr(sys, name, open(os.devnull, "w"))
     try:
         code = main()
     except KeyboardInterrupt:

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from boomslang.cli.certificates import obstacle
+from boomslang.cli.places import obstacle
 from boomslang.cli.screen import Screen
 from boomslang.cli.watch import Watch, watched
 from boomslang.errors import UsageError
@@ -28,7 +28,7 @@ def prepare_report(file: str | None, trace: str | None = None) -> None:
         return
     problem = obstacle(Path(file), None if trace is None else Path(trace))
     if problem:
-        raise UsageError(f"{file}: cannot write the report: {problem}")
+        raise UsageError(f"{Path(file)}: cannot write the report: {problem}")
 
 
 def write_report(
