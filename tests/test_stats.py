@@ -184,3 +184,8 @@ def test_the_schema_is_a_schema() -> None:
 def test_wrong_use(words: list[str]) -> None:
     ran = command(*words)
     assert ran.code == exits.USAGE and ran.out == "" and "Traceback" not in ran.err
+
+
+def test_a_bound_of_a_range_is_no_key_that_was_absent() -> None:
+    skew = boomslang.read_trace(Path(__file__).parents[1] / "examples/write-skew.jsonl")
+    assert Statistics(build_asg(skew)).absences.total == 0

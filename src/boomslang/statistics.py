@@ -119,19 +119,23 @@ class Statistics:
     @property
     def keys(self) -> int:
         """Keys that something was done to; one that only bounds a range is none."""
+        return int(np.count_nonzero(self._used_keys))
+
+    @cached_property
+    def _used_keys(self) -> NDArray[np.bool_]:
         return _used(len(self.trace.keys), self.trace.op_key, self.trace.item_key, self.trace.initial_key)
 
     @property
     def lists(self) -> int:
         """Keys that hold a list."""
         listed = ~self.failed & np.isin(self.trace.op_kind, (Kind.APPEND, Kind.LIST))
-        return _used(len(self.trace.keys), self.trace.op_key[listed])
+        return int(np.count_nonzero(_used(len(self.trace.keys), self.trace.op_key[listed])))
 
     @property
     def values(self) -> int:
         """Distinct values that were written or read."""
         columns = self.trace.op_value, self.trace.item_value, self.trace.initial_value
-        return _used(len(self.trace.values), *columns)
+        return int(np.count_nonzero(_used(len(self.trace.values), *columns)))
 
     @property
     def initial(self) -> str:
@@ -168,9 +172,10 @@ class Statistics:
         return self.asg.read_txn
 
     def reads(self, kind: int) -> Reads:
-        """Of items (ITEM), or of keys that a range showed to be absent (PREDICATE)."""
+        """Of items (ITEM), or of keys that a range showed to be absent (PREDICATE), its mere bounds left out."""
         writer = self.asg.read_writer
         here = (self.asg.read_kind == kind) & (self.asg.state[self._read_txn] == IN)
+        here &= self._used_keys[self.asg.read_key]
         orphans = np.zeros(len(writer), bool)
         orphans[self.asg.orphans] = True
         return Reads(
@@ -341,8 +346,8 @@ def _by_kind(kinds: NDArray[np.uint8]) -> dict[str, int]:
     return {kind.name.lower(): counts[kind] for kind in Kind if counts[kind]}
 
 
-def _used(size: int, *columns: NDArray[np.int32]) -> int:
+def _used(size: int, *columns: NDArray[np.int32]) -> NDArray[np.bool_]:
     seen = np.zeros(size + 1, bool)
     for column in columns:
         seen[column] = True  # -1, none, is the place beyond the last
-    return int(np.count_nonzero(seen[:-1]))
+    return seen[:-1]

@@ -214,6 +214,8 @@ def find_level(name: str | Level) -> Level:
         return level
     if (known := _NOT_SUPPORTED.get(_normal(name))) is not None:
         raise UsageError(f"{name!r} is known, but not supported: {_nearest(known)}")
+    if "," in name:
+        raise UsageError(f"found several levels in {name!r}; expected one; fix: ask for each on its own")
     near = difflib.get_close_matches(_normal(name), [*_BY_NAME, *_NOT_SUPPORTED], n=1)
     hint = ""
     if near:
