@@ -9,11 +9,11 @@ from __future__ import annotations
 import errno
 import json
 import os
-import shlex
 import pty
 import random
 import re
 import select
+import shlex
 import shutil
 import signal
 import subprocess

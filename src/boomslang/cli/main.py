@@ -125,7 +125,7 @@ def run() -> NoReturn:
     """The entry point of the command."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the caller: `>&-`
-            setattr(sys, name, open(os.devnull, "w"))
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
     try:
         code = main()
     except KeyboardInterrupt:
