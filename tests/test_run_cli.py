@@ -294,3 +294,11 @@ def test_the_checker_of_a_hunt_that_was_torn_off_goes_quietly(
     ours.close()
     checker.join(20)
     assert checker.exitcode == 0 and "Traceback" not in capfd.readouterr().err
+
+
+def test_a_hunt_that_has_no_place(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    ran = command(
+        "hunt", "--db", "memory", "--workload", "bank", "--for", "1s", "--out", tmp_path / "file" / "t"
+    )
+    assert ran.code == 254 and "cannot keep anything there (Not a directory)" in ran.err

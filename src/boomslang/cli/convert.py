@@ -116,6 +116,8 @@ def _check_place(output: Path, source: Path) -> None:
         raise UsageError(f"{output}: there is no folder {output.parent}")
     if source.is_dir() and output.parent.resolve().is_relative_to(source.resolve()):
         raise UsageError(f"{output}: the folder of the trace holds its files and nothing else")
+    if not os.access(output.parent, os.W_OK):
+        raise UsageError(f"{output}: no permission to write into the folder {output.parent}")
 
 
 def _exists(output: Path) -> str:

@@ -128,7 +128,12 @@ def hunt(
     """
     place = Path(folder)
     require_empty(place)
-    place.mkdir(parents=True, exist_ok=True)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise UsageError(
+            f"{place}: cannot keep anything there ({problem.strerror}); expected a folder that can be written to"
+        ) from None
     hunted = Hunted()
     tell = status or (lambda *_: None)
     start = time.monotonic()
