@@ -253,7 +253,7 @@ def test_a_folder_with_files_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="expected a new or empty one"):
         run(planned(store, "bank"), tmp_path)
     assert store.committed == {"mine": "too"}
-    with pytest.raises(UsageError, match="expected a new or empty one"):
+    with pytest.raises(UsageError, match="expected a new or empty folder"):
         run(planned(store, "bank"), tmp_path / "mine.jsonl")
     with pytest.raises(UsageError, match="expected a new or empty one"):
         hunt(iter(()), tmp_path, "ser")

@@ -130,9 +130,9 @@ def hunt(
     require_empty(place)
     try:
         place.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
+    except OSError as failure:
         raise UsageError(
-            f"{place}: cannot keep anything there ({problem.strerror}); expected a folder that can be written to"
+            f"{place}: cannot keep anything there ({failure.strerror}); expected a folder that can be written to"
         ) from None
     hunted = Hunted()
     tell = status or (lambda *_: None)
