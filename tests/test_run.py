@@ -102,7 +102,7 @@ def test_run_json_says_what_was_run(tmp_path: Path) -> None:
 def test_aborts_are_counted_and_tried_again_if_asked_for(tmp_path: Path) -> None:
     once = run(planned(Memory("abort=5"), "blindw", txns=100), tmp_path / "once")
     assert counts(once) == (80, 20, 0)
-    again = run(planned(Memory("abort=5"), "list-append", txns=100, retries=3), tmp_path / "again")
+    again = run(planned(Memory("abort=5"), "list-append", txns=100, retries=50), tmp_path / "again")
     assert counts(again) == (100, 24, 0)  # each fifth of 124
     trace = read_trace(tmp_path / "again")
     assert counted(trace) == (100, 24, 0) and check(trace, "sser").valid
