@@ -53,7 +53,7 @@ SCHEMES: Mapping[str, str] = {
 
 
 def find_database(spec: str) -> Database:
-    """Opens a database: a name, a name and an argument (`sqlite:/tmp/x.db`), or an address (`mysql://...`)."""
+    """Opens a database: a name, a name and an argument (`sqlite:FILE`), or an address (`mysql://...`)."""
     name, colon, argument = spec.partition(":")
     if colon and argument.startswith("//") and name.lower() in SCHEMES:
         name, argument = SCHEMES[name.lower()], spec
