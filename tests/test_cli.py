@@ -25,6 +25,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import commands
 import jsonschema
 import pytest
 
@@ -62,9 +63,9 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Iterator[Any]:
 
 def environment(**more: str) -> dict[str, str]:
     """This process's, with a PYTHONPATH that holds everywhere and no say about colours."""
-    path = [str(Path(p).resolve()) for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p]
-    kept = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR", "BOOMSLANG_DEBUG")}
-    return {**kept, "PYTHONPATH": os.pathsep.join(path), "TERM": "xterm-256color", **more}
+    mute = ("NO_COLOR", "FORCE_COLOR", "BOOMSLANG_DEBUG")
+    kept = {k: v for k, v in commands.environment().items() if k not in mute}
+    return {**kept, "TERM": "xterm-256color", **more}
 
 
 def program(*words: object, **more: str) -> Ran:

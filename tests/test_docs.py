@@ -11,7 +11,6 @@
 from __future__ import annotations
 
 import doctest
-import os
 import re
 import shlex
 import subprocess
@@ -23,6 +22,7 @@ from pathlib import Path
 import pytest
 from anomalies import CASES
 from capabilities import capabilities, signs
+from commands import environment
 from levels_apart import POOL, notation, telling
 
 from boomslang.levels import (
@@ -212,15 +212,10 @@ def run(command: str, folder: Path) -> str:
         subprocess.run(["make", "-n", *words[1:]], cwd=ROOT, check=True, capture_output=True)
         return ""
     assert words[0] == "boomslang", command
-    # Commands run elsewhere: a path relative to here would lead nowhere.
-    path = os.pathsep.join(
-        str(Path(p).resolve()) for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p
-    )
-    environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "100", "PYTHONPATH": path}
     done = subprocess.run(
         [sys.executable, "-m", *words],
         cwd=folder,
-        env=environment,
+        env={**environment(), "NO_COLOR": "1", "COLUMNS": "100"},
         capture_output=True,
         text=True,
         check=False,

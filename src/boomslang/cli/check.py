@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 from boomslang.check import Checker, Progress
 from boomslang.cli import solving
 from boomslang.cli.certificates import Certificates
+from boomslang.cli.limits import add_limits
 from boomslang.cli.loading import TRACE, add_format, free_ctrl_c, load_to_check
 from boomslang.cli.report import Answer, Report, explanation, show, to_json
 from boomslang.cli.reporting import prepare_report, report_option, write_report
@@ -57,7 +57,7 @@ def add(commands: Commands) -> None:
     )
     report_option(parser)
     add_format(parser)
-    add_limits(parser)
+    add_limits(parser, included=", reading included")
     solving.add(parser)
     add_argument("--stats", action="store_true", help="show where the time went, and the solver's counters")
     add_output(parser)
@@ -75,15 +75,6 @@ def add_module(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_limits(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--timeout", type=_positive, metavar="S", help="give up after S seconds, reading included"
-    )
-    parser.add_argument(
-        "--memory", type=_positive, metavar="MB", help="give up beyond MB megabytes of memory"
-    )
-
-
 def add_output(parser: argparse.ArgumentParser) -> None:
     """The options that say for whom the answer is."""
     how = parser.add_mutually_exclusive_group()
@@ -97,16 +88,6 @@ def add_output(parser: argparse.ArgumentParser) -> None:
         "--json", dest="output", action="store_const", const="json", help="same as --output json"
     )
     how.add_argument("--quiet", "-q", action="store_true", help="print nothing but errors and warnings")
-
-
-def _positive(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not 0 < number < math.inf:
-        raise argparse.ArgumentTypeError(f"found {text!r}; expected a number above 0")
-    return number
 
 
 def prepare_files(arguments: argparse.Namespace) -> Certificates:

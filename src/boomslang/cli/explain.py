@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import boomslang
 from boomslang.cli import exits
-from boomslang.cli.check import WatchedChecker, add_limits, add_module, add_output, asked_levels
+from boomslang.cli.check import WatchedChecker, add_module, add_output, asked_levels
+from boomslang.cli.limits import add_limits
 from boomslang.cli.loading import TRACE, add_format, load_to_check
 from boomslang.cli.report import FORMAT, size
 from boomslang.cli.reporting import prepare_report, report_option, write_report
@@ -66,7 +67,7 @@ def add(commands: Commands) -> None:
         help=f"list further violations, of other transactions: at most N (else {MOST_FURTHER})",
     )
     add_format(parser)
-    add_limits(parser)
+    add_limits(parser, included=", reading included")
     add_output(parser)
     report_option(parser)
     parser.set_defaults(run=run, solver=None, passes=None, no_pass=[], encoding=None)

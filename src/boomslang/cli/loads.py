@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import math
 import re
 from typing import Any
 
+from boomslang.cli.limits import add_limits
 from boomslang.cli.reporting import report_option
 
 
@@ -52,25 +52,11 @@ def add(parser: argparse.ArgumentParser, *, txns: int, txns_are: str, sessions: 
 
 def add_answer(parser: argparse.ArgumentParser) -> None:
     """The options of the check that follows, and of the answer."""
-    add_argument = parser.add_argument
-    add_argument("--timeout", type=_positive, metavar="S", help="give up the check after S seconds")
-    add_argument(
-        "--memory", type=_positive, metavar="MB", help="give up the check beyond MB megabytes of memory"
-    )
+    add_limits(parser, "give up the check")
     report_option(parser)
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--json", action="store_true", help="print JSON")
     how.add_argument("--quiet", "-q", action="store_true", help="print nothing but errors and warnings")
-
-
-def _positive(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not 0 < number < math.inf:
-        raise argparse.ArgumentTypeError(f"found {text!r}; expected a number above 0")
-    return number
 
 
 def _any_count(text: str) -> int:
