@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import recording_clients
@@ -239,10 +240,9 @@ def test_no_operation_is_lost_at_full_speed(tmp_path: Path) -> None:
 # --- asyncio: a store that lets other tasks run in the middle of everything
 
 
-def test_tasks_in_parallel(tmp_path: Path) -> None:
-    tracer = Tracer(tmp_path / "trace")
+def yielding_store(tracer: Tracer) -> tuple[dict[str, int], Any, Any]:
+    """A dict whose recorded get and put let other tasks run: the dict, and the two functions."""
     held: dict[str, int] = {}
-    lock = asyncio.Lock()
 
     @tracer.traced("get")
     async def get(key: str) -> int | None:
@@ -253,6 +253,14 @@ def test_tasks_in_parallel(tmp_path: Path) -> None:
     async def put(key: str, value: int) -> None:
         await asyncio.sleep(0)
         held[key] = value
+
+    return held, get, put
+
+
+def test_tasks_in_parallel(tmp_path: Path) -> None:
+    tracer = Tracer(tmp_path / "trace")
+    held, get, put = yielding_store(tracer)
+    lock = asyncio.Lock()
 
     async def client(n: int) -> None:
         for m in range(20):
@@ -277,17 +285,7 @@ def test_tasks_in_parallel(tmp_path: Path) -> None:
 def test_a_lost_update_of_tasks_is_found(tmp_path: Path) -> None:
     """The same without the lock: the recorder has to show what went wrong."""
     tracer = Tracer(tmp_path / "trace")
-    held: dict[str, int] = {}
-
-    @tracer.traced("get")
-    async def get(key: str) -> int | None:
-        await asyncio.sleep(0)
-        return held.get(key)
-
-    @tracer.traced("put")
-    async def put(key: str, value: int) -> None:
-        await asyncio.sleep(0)
-        held[key] = value
+    _, get, put = yielding_store(tracer)
 
     async def client(n: int) -> None:
         async with tracer.transaction():
