@@ -64,10 +64,11 @@ test: $(VENV)/.test
 test-full: $(VENV)/.test
 	@$(BIN)/python -m pytest $(PYTEST)
 
+fuzz docs: export PYTHONPATH := tests:benchmarks
 fuzz: $(VENV)/.test
 	@code=0; \
-	$(BIN)/python tests/fuzz.py --minutes $(MINUTES) || code=1; \
-	$(BIN)/python tests/fuzz_formats.py --seconds $$(awk 'BEGIN { print 6 * $(MINUTES) }') || code=1; \
+	$(BIN)/python -m fuzz.traces --minutes $(MINUTES) || code=1; \
+	$(BIN)/python -m fuzz.damaged_files --seconds $$(awk 'BEGIN { print 6 * $(MINUTES) }') || code=1; \
 	exit $$code
 
 # Arrow, one of the formats that are loaded, comes with the tests.
@@ -82,9 +83,9 @@ lint: $(VENV)/.lint
 	@$(BIN)/mypy --strict
 
 docs: $(VENV)/.test
-	@$(BIN)/python tests/test_docs.py
-	@$(BIN)/python tests/conformance_page.py
-	@$(BIN)/python tests/test_stories.py
+	@$(BIN)/python tests/documents/test_docs.py
+	@$(BIN)/python -m pages.conformance
+	@$(BIN)/python tests/explain/test_stories.py
 
 clean:
 	rm -rf $(VENV) build bench-data .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -8,7 +8,9 @@ and this says so once instead of in a hundred tracebacks.
 from __future__ import annotations
 
 import importlib
+import os
 import signal
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -26,6 +28,9 @@ NATIVE = ("boomslang.trace._reader", "boomslang.asg._analyse", "boomslang.solve.
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # Processes that a test starts find tests/support as the test does.
+    given = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(Path(__file__).parent), given)))
     # A shell that starts something in the background lets it ignore Ctrl-C, and so would all that it starts.
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,0 +1,190 @@
+"""`boomslang stats`: its figures are right, counted by hand and, where they stand for what would be written out, by
+writing it out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+from hypothesis import given, settings
+from support import strategies
+from support.commands import EVIL, command, evil_trace, printable
+
+import boomslang
+from boomslang.asg import build_asg
+from boomslang.cli import exits
+from boomslang.ir import lower
+from boomslang.ir.expression import Edge, Implies, Superposition
+from boomslang.levels import LEVELS
+from boomslang.levels.level import Dependency
+from boomslang.statistics import Statistics
+from boomslang.trace import Trace, TraceBuilder, write_trace
+
+ROOT = Path(__file__).resolve().parents[2]
+SKEW = ROOT / "examples" / "write-skew.jsonl"
+SCHEMA = json.loads((Path(boomslang.__file__).parent / "cli" / "stats.schema.json").read_text())
+LISTS = strategies.Mix(lists=0.5, ranges=False)
+
+
+@settings(max_examples=150)
+@given(strategies.traces() | strategies.traces(LISTS))
+def test_superpositions_are_counted_as_the_ir_would_expand_them(trace: Trace) -> None:
+    made = Statistics(build_asg(trace))
+    for level, superpositions, anti_dependencies in made.by_level:
+        expanded = list(lower(made.asg, level).expand())
+        assert superpositions == sum(isinstance(x, Superposition) for x in expanded), level.name
+        brought = sum(
+            isinstance(x, Implies)
+            and isinstance(x.conclusion, Edge)
+            and x.conclusion.kind in (Dependency.RW, Dependency.PRW)
+            for x in expanded
+        )
+        assert anti_dependencies == brought, level.name
+    assert [level for level, _, _ in made.by_level] == list(LEVELS)
+
+
+@settings(max_examples=60)
+@given(strategies.traces() | strategies.traces(LISTS))
+def test_the_reads_add_up(trace: Trace) -> None:
+    made = Statistics(build_asg(trace))
+    for reads in (made.items, made.absences):
+        assert reads.total == reads.known + reads.initial + reads.ambiguous + reads.unexplained
+    assert sum(made.outcomes.values()) == len(trace)
+    assert sum(made.operations.values()) + sum(made.failures.values()) == len(trace.op_kind)
+
+
+def busy() -> TraceBuilder:
+    """Two writers of x = 1; a read of it; an unknown transaction that a read shows to have committed."""
+    b = TraceBuilder(clock="host")
+    with b.transaction("a", begin=0, end=10) as t:
+        t.put("x", 1)
+        t.put("z", 5)
+    with b.transaction("b", begin=1, end=41) as t:
+        t.put("x", 1)
+    with b.transaction("c", begin=50, end=60) as t:
+        t.get("x", 1)
+        t.get("nothing", boomslang.trace.Absent)
+        t.get("y", 3)
+        t.failed("put", error="full", key="x", value=9)
+    with b.transaction("d", outcome="unknown") as t:
+        t.put("y", 3)
+    with b.transaction("a", outcome="aborted") as t:
+        t.put("x", 4)
+    with b.transaction("c") as t:
+        t.get("z", 77)
+    return b
+
+
+def test_a_small_trace_by_hand(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    write_trace(busy().build(), path)
+    ran = command("stats", path, "--json")
+    assert ran.code == exits.VALID and ran.err == ""
+    data = json.loads(ran.out)
+    jsonschema.validate(data, SCHEMA)
+    assert data["transactions"] == {
+        "total": 6, "committed": 4, "aborted": 1, "unknown": 1, "shown_to_have_committed": 1,
+    }  # fmt: skip
+    assert data["operations"] == {
+        "total": 10, "by_kind": {"put": 5, "get": 4}, "failed": 1, "failed_by_kind": {"put": 1},
+    }  # fmt: skip
+    assert (data["sessions"], data["keys"], data["values"]) == (4, 4, 6)
+    assert data["reads"]["items"] == {
+        "total": 4, "known": 1, "initial": 1, "ambiguous": 1, "unexplained": 1,
+    }  # fmt: skip
+    assert data["contention"]["writers"] == {"median": 1.0, "max": 2}
+    assert data["contention"]["hottest"][0] == {"key": "x", "operations": 5, "share": 0.5, "writers": 2}
+    assert data["superpositions"]["version_order_pairs"] == 1
+    # The read of x has two candidates, that of z has none: neither is settled by the trace.
+    assert data["superpositions"]["read_lineages"] == 2
+    assert data["clocks"] == [{"clock": "host", "transactions": 3, "first": 0, "last": 60}]
+    assert data["longest"]["operations"] == {"transaction": 2, "where": f"{path}:9", "length": 4}
+    assert data["longest"]["time"] == {"transaction": 1, "where": f"{path}:6", "length": 40}
+
+
+def test_the_table(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    write_trace(busy().build(), path)
+    ran = command("stats", path)
+    assert ran.code == exits.VALID
+    lines = [" ".join(line.split()) for line in ran.out.splitlines()]
+    assert lines[0] == str(path)
+    for line in (
+        "transactions 6 (4 committed, 1 aborted, 1 unknown)",
+        "1 of the unknown are shown to have committed, by reads",
+        "operations 10 (5 put, 4 get)",
+        "failed operations 1 (1 put)",
+        "writers of a key 1 in the median, 2 at most",
+        "hottest keys 'x': 5 operations (50.0%), 2 writers",
+        "several candidates 1",
+        "no candidate 1: nobody wrote what they saw",
+        "in all 3 (1 pairs of writers of a key, 2 open reads)",
+        "clock 'host' 0 to 60: 60 units, 3 transactions",
+    ):
+        assert line in lines, ran.out
+
+
+def test_lists_are_counted(tmp_path: Path) -> None:
+    b = TraceBuilder()
+    with b.transaction("a") as t:
+        t.append("l", 1)
+    with b.transaction("b") as t:
+        t.append("l", 2)
+        t.list("l", [1, 2])
+    path = tmp_path / "t.jsonl"
+    write_trace(b.build(), path)
+    data = json.loads(command("stats", path, "--json").out)
+    jsonschema.validate(data, SCHEMA)
+    assert data["lists"] == 1 and data["operations"]["by_kind"] == {"append": 2, "list": 1}
+    assert data["contention"]["writers"] == {"median": 2.0, "max": 2}
+
+
+def test_a_trace_of_nothing_much(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_text('{"boomslang": 1}\n')
+    assert command("stats", path).code == exits.VALID
+    data = json.loads(command("stats", path, "--json").out)
+    jsonschema.validate(data, SCHEMA)
+    assert data["longest"] == {"operations": None, "time": None} and data["clocks"] == []
+
+
+def test_times_at_the_ends_of_what_can_be_said(tmp_path: Path) -> None:
+    b = TraceBuilder()
+    with b.transaction("a", begin=-(2**63) + 1, end=2**63 - 1) as t:
+        t.put("x", 1)
+    path = tmp_path / "t.jsonl"
+    write_trace(b.build(), path)
+    assert json.loads(command("stats", path, "--json").out)["longest"]["time"]["length"] == 2**64 - 2
+
+
+def test_bytes_and_hostile_keys(tmp_path: Path) -> None:
+    b = TraceBuilder()
+    with b.transaction("a") as t:
+        t.put(b"\x00\xff", 1)
+        t.put(EVIL, 2)
+    path = tmp_path / "t.jsonl"
+    write_trace(b.build(), path)
+    assert printable(command("stats", path).out)
+    data = json.loads(command("stats", path, "--json").out)
+    jsonschema.validate(data, SCHEMA)
+    assert {"bytes": "00ff"} in [hot["key"] for hot in data["contention"]["hottest"]]
+    assert printable(command("stats", evil_trace(tmp_path / "evil.jsonl")).out)
+
+
+def test_the_schema_is_a_schema() -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+
+
+@pytest.mark.parametrize(
+    "words", [["stats"], ["stats", "nowhere.jsonl"], ["stats", str(SKEW), "--format", "x"]]
+)
+def test_wrong_use(words: list[str]) -> None:
+    ran = command(*words)
+    assert ran.code == exits.USAGE and ran.out == "" and "Traceback" not in ran.err
+
+
+def test_a_bound_of_a_range_is_no_key_that_was_absent() -> None:
+    skew = boomslang.read_trace(Path(__file__).parents[2] / "examples/write-skew.jsonl")
+    assert Statistics(build_asg(skew)).absences.total == 0

@@ -1,0 +1,1 @@
+"""Programs that look for what no test has: `make fuzz`."""

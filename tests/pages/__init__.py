@@ -1,0 +1,1 @@
+"""Programs that write pages of the documentation; tests compare the pages with them."""

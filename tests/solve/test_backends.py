@@ -1,0 +1,326 @@
+"""Back ends behind one interface: the same answers, the same refusals, and limits that hold."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fuzz.traces import MIXES, random_trace
+from support.commands import environment
+from support.histories import get, history, put, txn
+
+from boomslang import Checker, Trace, check
+from boomslang.asg import build_asg
+from boomslang.certify.replay import replay
+from boomslang.errors import UsageError
+from boomslang.explain.core import first_broken
+from boomslang.ir import lower
+from boomslang.ir.expression import Committed, Implies, Not, Or, Superposition, all_of
+from boomslang.levels import LEVELS, find_level
+from boomslang.passes import Problem, expand
+from boomslang.solve.backends import EAGER, SOLVERS, any_eager, eager, solve_eagerly
+from boomslang.solve.clingo_solver import solve_clingo
+from boomslang.solve.clock import Clock
+from boomslang.solve.cnf import Clauses, to_clauses
+from boomslang.solve.monosat_solver import solve_monosat
+from boomslang.solve.native import solve_native
+from boomslang.solve.solution import Limits, witness
+from boomslang.trace import LimitReached
+
+INSTALLED = [name for name, back in EAGER.items() if back.installed]
+
+
+def test_names() -> None:
+    assert SOLVERS == ("native", "z3", "clingo", "monosat")
+    with pytest.raises(
+        UsageError, match="unknown solver 'minisat'; known solvers: native, z3, clingo, monosat"
+    ):
+        Checker(history(), solver="minisat")
+    with pytest.raises(UsageError, match="no eager back end"):
+        eager("native")
+    assert any_eager() in INSTALLED
+
+
+@pytest.mark.parametrize("name", [name for name in EAGER if name not in INSTALLED])
+def test_a_missing_module_is_named(name: str) -> None:
+    with pytest.raises(UsageError, match=f"--solver {name} needs"):
+        check(history(txn("A", put("x", 1))), "ser", solver=name)
+
+
+@pytest.mark.parametrize("name", ["z3", "clingo", "monosat"])
+def test_without_its_module(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, EAGER[name].needs, None)
+    with pytest.raises(UsageError, match=f"--solver {name} needs"):
+        EAGER[name].solve(expand(lower(build_asg(history()), find_level("ser"))), Limits())
+
+
+ROUNDS = [1, pytest.param(5, marks=pytest.mark.full)]
+
+
+@pytest.mark.parametrize("rounds", ROUNDS)
+@pytest.mark.parametrize("mix", [m for m in MIXES if not m.startswith("crowd")])
+def test_same_answers(mix: str, rounds: int) -> None:
+    """Every level, in every back end that is installed, with and without passes; every witness is replayed."""
+    seeds = iter(range(1000 * rounds, 1000 * rounds + 500))
+    for _ in range(rounds):
+        trace = random_trace(next(seeds), mix)
+        while first_broken(asg := build_asg(trace)) is not None or len(trace) > 6:
+            trace = random_trace(next(seeds), mix)
+        for level in (level for level in LEVELS if level.observes):
+            ir = lower(asg, level)
+            expected = solve_native(ir).status
+            for name in INSTALLED:
+                for passes in ((), None):
+                    found = solve_eagerly(expand(ir), name, Limits(), passes)
+                    assert found.status == expected, (mix, level.name, name, passes)
+                    if found.status == "valid":
+                        replay(trace, witness(ir, found))
+
+
+LOST_UPDATE = history(
+    txn("A", put("x", 1)), txn("B", get("x", 1), put("x", 2)), txn("C", get("x", 1), put("x", 3))
+)
+
+
+@pytest.mark.parametrize("name", ["native", *INSTALLED])
+def test_through_the_front_door(name: str) -> None:
+    verdict = check(LOST_UPDATE, "si", solver=name)
+    assert verdict.invalid and verdict.counterexample is not None
+    assert check(LOST_UPDATE, "rc", solver=name).valid
+
+
+def crowd(n: int) -> Trace:
+    return history(
+        *(txn(f"S{i}", get("x", i % 3), put("x", (i + 1) % 3)) for i in range(n)), initial={"x": 0}
+    )
+
+
+@pytest.mark.parametrize("name", INSTALLED)
+def test_time_limit(name: str) -> None:
+    verdict = check(crowd(60), "ser", solver=name, timeout=0.05)
+    assert verdict.status == "unknown" and "time" in verdict.reason
+
+
+def hot(n: int) -> Trace:
+    """One key, many writers, and all values alike: written out, hundreds of millions of expressions."""
+    return history(*(txn("S", get("x", 1), put("x", 1)) for _ in range(n)), initial={"x": 1})
+
+
+@pytest.mark.parametrize("level", ["ser", "si", "causal", "pl-2+", "ra", "strong-session-ra"])
+@pytest.mark.parametrize("name", INSTALLED)
+def test_writing_a_problem_out_looks_at_the_clock(name: str, level: str) -> None:
+    start = time.monotonic()
+    verdict = check(hot(700), level, solver=name, timeout=0.3)
+    assert verdict.status == "unknown" and verdict.reason == "the time limit was reached"
+    assert time.monotonic() - start < 3
+
+
+@pytest.mark.parametrize("encoding", ["cobra", "viper", "polysi"])
+def test_encodings_look_at_the_clock(encoding: str) -> None:
+    unique = history(*(txn("S", put("x", i), put("y", i)) for i in range(700)))
+    level = "ser" if encoding == "cobra" else "si"
+    start = time.monotonic()
+    verdict = check(unique, level, encoding=encoding, timeout=0.3)
+    assert verdict.status == "unknown" and verdict.reason == "the time limit was reached"
+    assert time.monotonic() - start < 3
+
+
+def test_writing_a_problem_out_looks_at_the_memory() -> None:
+    ir = lower(build_asg(hot(700)), find_level("ser"))
+    with pytest.raises(LimitReached, match="memory"):
+        expand(ir, Clock(Limits(megabytes=1)))
+
+
+def test_ctrl_c_is_heard_while_a_problem_is_written_out() -> None:
+    code = "from test_backends import hot, check; print('go', flush=True); check(hot(2000), 'ser', solver='clingo')"
+    with subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(Path(__file__).parent),
+    ) as process:
+        assert process.stdout is not None and process.stderr is not None
+        assert process.stdout.readline() == b"go\n"
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=10) != 0
+        assert b"KeyboardInterrupt" in process.stderr.read()
+
+
+# --- clauses
+
+
+def satisfiable(clauses: Clauses) -> set[frozenset[int]]:
+    """All assignments, by trying them."""
+    found = set()
+    for bits in range(2**clauses.variables):
+        true = {v for v in range(1, clauses.variables + 1) if bits >> (v - 1) & 1}
+        if all(any((x > 0) == (abs(x) in true) for x in clause) for clause in clauses.clauses):
+            found.add(frozenset(true))
+    return found
+
+
+def test_clauses_mean_what_the_expressions_say() -> None:
+    a, b, c = Committed(0), Committed(1), Committed(2)
+    expressions: list[Any] = [
+        Implies(all_of(a, b), c),
+        Not(Or((a, all_of(b, c)))),
+        Or((all_of(a, b), all_of(Not(a), c))),
+        Implies(Or((a, b)), all_of(b, Not(c))),
+        Not(Implies(a, b)),
+        Or(()),
+        all_of(),
+    ]
+
+    def true(e: Any, world: dict[Any, bool]) -> bool:
+        if isinstance(e, Not):
+            return not true(e.inner, world)
+        if isinstance(e, Implies):
+            return not true(e.premise, world) or true(e.conclusion, world)
+        if isinstance(e, Committed):
+            return world[e]
+        return (any if isinstance(e, Or) else all)(true(part, world) for part in e.parts)
+
+    worlds = [dict(zip((a, b, c), (bool(n & 1), bool(n & 2), bool(n & 4)), strict=True)) for n in range(8)]
+    for e in expressions:
+        clauses = Clauses()
+        numbers = [clauses.variable(x) for x in (a, b, c)]
+        clauses.add(e)
+        found = {frozenset(model & set(numbers)) for model in satisfiable(clauses)}
+        expected = {
+            frozenset(n for n, x in zip(numbers, (a, b, c), strict=True) if world[x])
+            for world in worlds
+            if true(e, world)
+        }
+        assert found == expected, e
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 6, 7, 8])
+def test_exactly_one(size: int) -> None:
+    clauses = Clauses()
+    options = tuple(Committed(i) for i in range(size))
+    numbers = [clauses.variable(option) for option in options]
+    clauses.add_superposition(Superposition(options, "test"))
+    found = {frozenset(model & set(numbers)) for model in satisfiable(clauses)}
+    assert found == {frozenset({n}) for n in numbers}
+
+
+# --- MonoSAT: no registry has it, so a stand-in takes its place
+
+
+class StandIn(types.ModuleType):
+    """The part of MonoSAT's Python module that the adapter uses, as its documentation has it, with clingo inside.
+
+    It shows that the adapter asks the right question and reads the answer; not that MonoSAT answers it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("monosat")
+        standin = self
+
+        class Var:
+            def __init__(self) -> None:
+                standin.variables.append(self)
+                self.number = len(standin.variables)
+                self.negative = False
+
+            def value(self) -> bool:
+                return self.number in standin.true
+
+        class Monosat:
+            def newSolver(self) -> None:
+                standin.variables, standin.clauses, standin.arcs, standin.true = [], [], [], set()
+
+            def setTimeLimit(self, seconds: int) -> None:
+                assert seconds >= 1
+
+        class Graph:
+            def __init__(self) -> None:
+                self.count = 0
+
+            def addNode(self) -> int:
+                self.count += 1
+                return self.count - 1
+
+            def addEdge(self, a: int, b: int) -> Var:
+                assert 0 <= a < self.count and 0 <= b < self.count
+                edge = Var()
+                standin.arcs.append((a, b, edge.number))
+                return edge
+
+            def acyclic(self) -> Var:
+                return Var()  # asserted by the adapter: what follows takes it as true
+
+        self.variables: list[Any] = []
+        self.clauses: list[list[int]] = []
+        self.arcs: list[tuple[int, int, int]] = []
+        self.true: set[int] = set()
+        self.Var, self.Monosat, self.Graph = Var, Monosat, Graph
+
+    def Not(self, variable: Any) -> int:
+        return -int(variable.number)
+
+    def AssertClause(self, clause: list[Any]) -> None:
+        self.clauses.append([x if isinstance(x, int) else x.number for x in clause])
+
+    def Solve(self) -> bool:
+        clingo = pytest.importorskip("clingo")
+        control = clingo.Control()
+        with control.backend() as backend:
+            atoms = [0, *(backend.add_atom() for _ in self.variables)]
+            backend.add_rule(atoms[1:], choice=True)
+            for clause in self.clauses:
+                backend.add_rule([], [-atoms[x] if x > 0 else atoms[-x] for x in clause])
+            for a, b, number in self.arcs:
+                backend.add_acyc_edge(a, b, [atoms[number]])
+        with control.solve(yield_=True) as handle:
+            for model in handle:
+                self.true = {v for v in range(1, len(atoms)) if model.is_true(atoms[v])}
+                return True
+        return False
+
+
+def test_monosat_adapter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "monosat", StandIn())
+    for seed in range(40):
+        trace = random_trace(seed, "default")
+        if first_broken(asg := build_asg(trace)) is not None:
+            continue
+        for level in map(find_level, ("ser", "si", "rc", "psi")):
+            ir = lower(asg, level)
+            found = solve_monosat(ir, Limits(seconds=30))
+            assert found.status == solve_native(ir).status
+            if found.status == "valid":
+                replay(trace, witness(ir, found))
+
+
+# --- the smallest problems
+
+
+def test_nothing_at_all() -> None:
+    empty = expand(lower(build_asg(history()), find_level("ser")))
+    for name in INSTALLED:
+        assert solve_eagerly(empty, name).status == "valid"
+
+
+def test_a_contradiction() -> None:
+    ir = lower(build_asg(history(txn("A", put("x", 1)))), find_level("ser"))
+    wrong = Problem(ir, (), (Superposition((), "none"),), ())
+    for name in INSTALLED:
+        assert EAGER[name].solve(wrong, Limits()).status == "invalid"
+    assert to_clauses(wrong).clauses == [[]]
+
+
+def test_clingo_takes_advice() -> None:
+    given = expand(lower(build_asg(LOST_UPDATE), find_level("rc")))
+    advised = Problem(
+        given.ir, given.known, given.superpositions, given.expressions, given.fixed,
+        advice=dict.fromkeys(given.atoms(), False),
+    )  # fmt: skip
+    assert solve_clingo(advised).status == "valid"

@@ -1,0 +1,1 @@
+"""What tests share: histories, oracles, generators, servers, a browser; nothing here is a test."""

@@ -1,0 +1,375 @@
+"""Arrow and Parquet: what is written comes back, column by column; what is damaged or written to do harm is refused,
+and never believed."""
+
+from __future__ import annotations
+
+import gzip
+import random
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support import strategies
+from support.commands import command
+from support.whole_traces import story
+from support.whole_traces import traces as all_traces
+
+import boomslang
+from boomslang.asg import build_asg
+from boomslang.cli import exits
+from boomslang.trace import Absent, Flag, Initial, Kind, Trace, TraceBuilder, TraceError, read_trace
+from boomslang.trace.formats import find, recognise
+from boomslang.trace.formats.columnar import to_table
+from boomslang.trace.rules import check_rules
+from boomslang.trace.scalars import BOOL, FLOAT, INT, STR, Scalars
+
+pa = pytest.importorskip("pyarrow")
+FORMATS = ("arrow", "parquet")
+ROOT = Path(__file__).resolve().parents[2]
+SKEW = ROOT / "examples" / "write-skew.jsonl"
+LISTS = strategies.Mix(lists=0.5, ranges=False)
+
+
+def written(trace: Trace, path: Path, name: str) -> Path:
+    write = find(name).write
+    assert write is not None
+    write(trace, path)
+    return path
+
+
+def same_columns(a: Trace, b: Trace) -> None:
+    for field in fields(Trace):
+        x, y = getattr(a, field.name), getattr(b, field.name)
+        if isinstance(x, Scalars):
+            assert list(map(repr, x)) == list(map(repr, y)), field.name
+        elif isinstance(x, np.ndarray):
+            assert x.dtype == y.dtype and np.array_equal(x, y), field.name
+        else:
+            assert x == y, field.name
+
+
+# --- there and back
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@settings(max_examples=80)
+@given(trace=st.one_of(strategies.traces(), strategies.traces(LISTS), all_traces()))
+def test_what_was_written_comes_back(name: str, trace: Trace) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = written(trace, Path(folder) / "t", name)
+        assert recognise(path).name == name
+        again = read_trace(path)
+        same_columns(trace, again)
+        assert story(trace) == story(again)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_verdicts_are_the_same(name: str, tmp_path: Path) -> None:
+    trace = read_trace(written(read_trace(SKEW), tmp_path / "t", name))
+    assert boomslang.check(trace, "ser").status == "invalid"
+    assert boomslang.check(trace, "si").valid
+    assert trace.where(0) == f"{SKEW}:2", "it still knows where it came from"
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_packed_file(name: str, tmp_path: Path) -> None:
+    trace = read_trace(SKEW)
+    path = written(trace, tmp_path / "t", name)
+    packed = tmp_path / "t.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    same_columns(read_trace(packed), trace)
+
+
+@pytest.mark.parametrize("piece", [1, 2, 3])
+def test_many_rows_are_one_trace(piece: int, tmp_path: Path) -> None:
+    trace = read_trace(SKEW)
+    table = to_table(trace, piece)
+    assert table.num_rows > 1
+    path = tmp_path / "t.arrow"
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+        for batch in table.to_batches(max_chunksize=2):
+            writer.write_batch(batch)
+    same_columns(read_trace(path), trace)
+
+
+def test_a_file_with_smaller_lists_and_strings(tmp_path: Path) -> None:
+    """As other tools may write it."""
+    trace = read_trace(SKEW)
+    table = to_table(trace)
+    small = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}
+    types = [pa.list_(small.get(f.type.value_type, f.type.value_type)) for f in table.schema]
+    schema = pa.schema(list(zip(table.schema.names, types, strict=True)), table.schema.metadata)
+    save(tmp_path / "t.arrow", table.cast(schema))
+    same_columns(read_trace(tmp_path / "t.arrow"), trace)
+
+
+# --- what is no trace of ours
+
+
+def save(path: Path, table: Any) -> Path:
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)
+    return path
+
+
+def refused(path: Path, words: str) -> None:
+    with pytest.raises(TraceError, match=words) as caught:
+        read_trace(path)
+    assert caught.value.file == str(path) and "fix: " in caught.value.message
+
+
+def test_other_tables_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "t.arrow"
+    refused(save(path, pa.table({"a": [1]})), "a table that is no trace")
+    table = to_table(read_trace(SKEW))
+    refused(save(path, table.replace_schema_metadata({b"boomslang": b"2"})), "version '2'")
+    refused(save(path, table.drop_columns(["op_key"])), "no column op_key")
+    refused(save(path, table.append_column("more", pa.array([[1]]))), "unknown column 'more'")
+    two = pa.Table.from_arrays([*table.columns, table.column("op_key")], [*table.schema.names, "op_key"])
+    refused(save(path, two.replace_schema_metadata(table.schema.metadata)), "two columns of one name")
+    for column, words in (
+        (pa.array([None], pa.large_list(pa.int32())), "a null"),
+        (pa.array([[None] * 6], pa.large_list(pa.int32())), "a null"),
+        (pa.array([7], pa.int32()), "the type int32"),
+        (pa.array([["x"]]), "damaged"),
+        (pa.array([[2**40]]), "damaged"),
+    ):
+        at = table.schema.get_field_index("op_key")
+        refused(save(path, table.set_column(at, "op_key", column)), words)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_file_that_ends_early(name: str, tmp_path: Path) -> None:
+    data = written(read_trace(SKEW), tmp_path / "t", name).read_bytes()
+    path = tmp_path / "torn"
+    for size in [*range(9, 64, 5), *range(64, len(data), 211), len(data) - 1]:
+        path.write_bytes(data[:size])
+        refused(path, "damaged")
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_flipped_bits_are_refused_or_harmless(name: str, tmp_path: Path) -> None:
+    dice = random.Random(name)
+    path = tmp_path / "t"
+    for _ in range(30):
+        data = written(strategies.generate(dice), path, name).read_bytes()
+        path.unlink()
+        for _ in range(20):
+            flipped = bytearray(data)
+            for _ in range(dice.choice([1, 1, 2, 5])):
+                at = dice.randrange(len(data))
+                flipped[at] = dice.choice([flipped[at] ^ 1 << dice.randrange(8), 0, 255])
+            path.write_bytes(flipped)
+            try:
+                trace = find(name).read(path, lambda: None)
+            except TraceError:
+                pass
+            else:
+                build_asg(trace)  # native code, which believes the columns
+                assert len(list(trace.transactions())) == len(trace)
+            path.unlink()
+
+
+def test_a_parquet_file_that_claims_to_be_huge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = written(read_trace(SKEW), tmp_path / "t.parquet", "parquet")
+    monkeypatch.setattr("boomslang.trace.formats.parquet.ENTRY", 1 << 60)
+    refused(path, "entries in all; expected no more than fit")
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_without_the_library_it_is_told_how_to_get_it(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(read_trace(SKEW), tmp_path / "t", name)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    for words in (["check", path, "--level", "ser"], ["convert", SKEW, tmp_path / f"new.{name}"]):
+        ran = command(*words)
+        assert ran.code == exits.USAGE and "pip install pyarrow" in ran.err
+        assert len(ran.err.splitlines()) == 1
+    assert not (tmp_path / f"new.{name}").exists()
+
+
+# --- columns that lie: each is one change of a good trace
+
+
+def good() -> Trace:
+    b = TraceBuilder({"x": 0}, clock="c")
+    with b.transaction("a", begin=1, end=9, ctx={"n": 1}) as t:
+        t.put("x", 1, invoke=2, return_=3, ctx={"m": 2})
+        t.get("y", Absent)
+        t.delete("y", False)
+        t.scan("a", "z", [("x", 1), ("y", 7)])
+        it = t.iterator("a", "z")
+        it.next("x", 1)
+        it.next("y", 7)
+        it.end()
+        t.failed("put", error="full")
+    with b.transaction("b") as t:
+        t.append("l", 5)
+        t.append("l", 6)
+        t.list("l", [5, 6])
+        t.put(12, 2.5)
+        t.put(True, None)
+        t.put(b"b", -7)
+    return b.build()
+
+
+def changed(column: str, row: int, value: Any) -> Callable[[Trace], Trace]:
+    def change(trace: Trace) -> Trace:
+        new = getattr(trace, column).copy()
+        new[row] = value
+        return replace(trace, **{column: new})
+
+    return change
+
+
+def longer(column: str) -> Callable[[Trace], Trace]:
+    def change(trace: Trace) -> Trace:
+        old = getattr(trace, column)
+        return replace(trace, **{column: np.append(old, old[-1:])})
+
+    return change
+
+
+LIES: dict[str, Callable[[Trace], Trace]] = {
+    **{
+        f"{column} is {value}": changed(column, 0, value)
+        for column, values in {
+            "txn_session": (-2, 2, 2**31 - 1), "txn_outcome": (3, 255), "txn_name": (-1, 99), "txn_file": (-1, 1),
+            "txn_clock": (-1, 1), "txn_ctx": (-2, 99), "txn_ops": (1, -1), "op_kind": (11, 255),
+            "op_flags": (1, 2, 4, 8, 16, 128), "op_key": (-1, -2, 99), "op_value": (-1, -2, 99),
+            "op_range": (0, -2, 99),
+            "op_ctx": (99, -2), "op_error": (0, 99, -2), "range_lo": (99, -2), "range_hi": (99, -2),
+            "range_items": (1, -1), "item_key": (-1, 99), "item_value": (-1, 99), "initial_key": (-1, 99),
+            "initial_value": (-1, 99), "key_rank": (-1, 99, 3), "txn_end": (0,),
+        }.items()
+        for value in values
+    },
+    **{
+        f"{column} is too long": longer(column)
+        for column in (
+            "txn_session", "txn_outcome", "txn_file", "txn_begin_line", "txn_end", "txn_ops", "op_flags", "op_key",
+            "op_line", "op_invoke", "op_error", "range_hi", "range_items", "item_value", "initial_value", "key_rank",
+        )
+    },
+    "operations beyond the end": changed("txn_ops", 2, 99),
+    "operations that decrease": changed("txn_ops", 1, 99),
+    "items that decrease": changed("range_items", 1, 99),
+    "a scan without its range": changed("op_range", 3, -1),
+    "two that open one range": changed("op_range", 4, 0),
+    "a scan's bounds the wrong way round": lambda t: replace(t, range_lo=t.range_hi, range_hi=t.range_lo),
+    "a scan that returns a key twice": changed("item_key", 1, 0),
+    "a next of a scan": changed("op_range", 5, 0),
+    "a next of no iterator": changed("op_range", 5, -1),
+    "an iterator that goes backwards": lambda t: changed("op_key", 5, 1)(changed("op_key", 6, 0)(t)),
+    "a next after the end": lambda t: changed("op_flags", 5, Flag.END)(changed("op_key", 5, -1)(t)),
+    "an element of another key": changed("item_key", 2, 0),
+    "an element appended twice": changed("op_value", 10, int(good().op_value[9])),
+    "a list key that is put": changed("op_kind", 9, Kind.PUT),
+    "a begin that succeeded": changed("op_kind", 12, Kind.BEGIN),
+    "lists and an unknown initial state": lambda t: replace(
+        t, initial_mode=Initial.UNKNOWN, initial_key=t.initial_key[:0], initial_value=t.initial_value[:0]
+    ),
+    "initial values of an empty database": lambda t: replace(t, initial_mode=Initial.EMPTY),
+    "two initial values of a key": lambda t: replace(
+        t, initial_key=np.repeat(t.initial_key, 2), initial_value=np.repeat(t.initial_value, 2)
+    ),
+    "two transactions of one name": lambda t: changed("txn_session", 1, 0)(
+        changed("txn_name", 1, int(t.txn_name[0]))(t)
+    ),
+    "neither session nor name": lambda t: changed("txn_session", 0, -1)(
+        replace(t, names=Scalars.of([None, *list(t.names)[1:]]), txn_name=np.zeros(2, np.int32))
+    ),
+    "no sessions": lambda t: replace(t, sessions=[]),
+    "one session twice": lambda t: replace(t, sessions=["a", "a"]),
+    "a key twice": lambda t: replace(t, keys=Scalars.of(["x", "x", *list(t.keys)[2:]])),
+    "a value twice": lambda t: replace(t, values=Scalars.of([0, 0, *list(t.values)[2:]])),
+    "a name that is a float": lambda t: replace(t, names=Scalars.of([1.5, 2.5])),
+    "a hint that is no object": lambda t: replace(t, texts=Scalars.of(['["n"]', *list(t.texts)[1:]])),
+    "a hint that is no JSON": lambda t: replace(t, texts=Scalars.of(["{", *list(t.texts)[1:]])),
+    "a hint with a field twice": lambda t: replace(t, texts=Scalars.of(['{"a":1,"a":2}', *list(t.texts)[1:]])),
+    "a deep hint": lambda t: replace(t, texts=Scalars.of(['{"a":' * 9999 + "1" + "}" * 9999, *list(t.texts)[1:]])),
+}  # fmt: skip
+
+
+def test_the_good_trace_is_good(tmp_path: Path) -> None:
+    check_rules(good(), "")
+    same_columns(read_trace(written(good(), tmp_path / "t", "arrow")), good())
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_columns_that_lie_are_refused(name: str, tmp_path: Path) -> None:
+    try:
+        path = written(LIES[name](good()), tmp_path / "t.arrow", "arrow")
+    except ValueError:
+        pytest.skip("cannot even be written")
+    with pytest.raises(TraceError) as caught:
+        read_trace(path)
+    assert "; expected " in caught.value.message and "; fix: " in caught.value.message
+
+
+def one(type: int, *contents: bytes) -> Scalars:
+    offset = np.concatenate(([0], np.cumsum([len(c) for c in contents]))).astype(np.int64)
+    data = np.frombuffer(b"".join(contents), np.uint8)
+    return Scalars(np.full(len(contents), type, np.uint8), offset, data)
+
+
+@pytest.mark.parametrize(
+    ("type", "content"),
+    [
+        (6, b""), (255, b""), (0, b"x"), (BOOL, b""), (BOOL, b"\2"), (BOOL, b"\0\0"), (STR, b"\xff"),
+        (STR, b"\xed\xa0\x80"), (INT, b""), (INT, b"-"), (INT, b"-0"), (INT, b"01"), (INT, b"+1"), (INT, b" 1"),
+        (INT, b"1 "), (INT, b"1.0"), (INT, b"1e3"), (INT, b"0x1"), (INT, b"0" * 30), (INT, b"-0" + b"1" * 30),
+        (INT, b"1" * 30 + b"\n"), (INT, b"1" * 20 + b"x"), (INT, "１".encode()), (FLOAT, b"1234567"),
+        (FLOAT, np.array([np.nan]).tobytes()), (FLOAT, np.array([np.inf]).tobytes()),
+        (FLOAT, np.array([-0.0]).tobytes()),
+    ],
+)  # fmt: skip
+def test_scalars_that_are_none_are_refused(type: int, content: bytes, tmp_path: Path) -> None:
+    b = TraceBuilder()
+    with b.transaction("a") as t:
+        t.put("x", 1)
+    for table in ("keys", "values"):
+        path = written(replace(b.build(), **{table: one(type, content)}), tmp_path / table, "arrow")
+        with pytest.raises(TraceError):
+            read_trace(path)
+
+
+def test_the_order_of_keys_must_be_theirs(tmp_path: Path) -> None:
+    keys: list[Any] = [
+        True, False, -(10**30), -(10**29), -5, 0, 3, 10, 10**29, 10**30, -1.5, 0.0, 2.5, "", "a", "aa", "b", "é",
+        b"", b"\0", b"\xff", None,
+    ]  # fmt: skip
+    random.Random(3).shuffle(keys)
+    b = TraceBuilder()
+    with b.transaction("a") as t:
+        for key in keys:
+            t.put(key, 1)
+    trace = b.build()
+    same_columns(read_trace(written(trace, tmp_path / "t", "arrow")), trace)
+    by_rank = np.argsort(trace.key_rank)
+    for i in range(len(keys) - 1):
+        rank = trace.key_rank.copy()
+        rank[by_rank[i]], rank[by_rank[i + 1]] = i + 1, i
+        with pytest.raises(TraceError, match="key_rank"):
+            read_trace(written(replace(trace, key_rank=rank), tmp_path / f"t{i}", "arrow"))
+
+
+def test_values_that_differ_in_the_middle_only(tmp_path: Path) -> None:
+    """They look alike at first sight, and must not be taken for one."""
+    b = TraceBuilder()
+    with b.transaction("a") as t:
+        for n in range(50):
+            t.put("x", f"the same start{n:05}the same end")
+    trace = b.build()
+    same_columns(read_trace(written(trace, tmp_path / "t", "arrow")), trace)
+    values = [*list(trace.values)[:-1], trace.values[0]]
+    with pytest.raises(TraceError, match="twice among the values"):
+        read_trace(written(replace(trace, values=Scalars.of(values)), tmp_path / "u", "arrow"))
