@@ -85,7 +85,7 @@ def measure(path: Path, way: Way) -> dict[str, Any]:
     from boomslang import read_trace
     from boomslang.asg import build_asg
     from boomslang.encodings import find_encoding
-    from boomslang.explain.core import first_broken
+    from boomslang.explain.parts import first_broken
     from boomslang.ir import lower
     from boomslang.levels import find_level
     from boomslang.passes import chosen, expand, optimise

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol
 
-from boomslang.check import Asked, check
+from boomslang.checker import Asked, check
 from boomslang.levels import Level, find_level
 from boomslang.trace import Trace, read_trace
 from boomslang.verdict import Verdict

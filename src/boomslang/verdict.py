@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from boomslang.certify.certificate import Witness, to_json
-from boomslang.explain.counterexample import Counterexample
 from boomslang.levels.level import Level
 from boomslang.trace.model import Trace
+
+if TYPE_CHECKING:
+    from boomslang.explain.counterexample import Counterexample
 
 VALID, INVALID, UNKNOWN = "valid", "invalid", "unknown"
 

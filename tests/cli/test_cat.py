@@ -12,8 +12,8 @@ from support import strategies
 from support.commands import EVIL, command, evil_trace, printable, program
 from support.whole_traces import story
 
-from boomslang.cli import exits
-from boomslang.cli.cat import describe
+from boomslang.cli import exit_codes
+from boomslang.cli.commands.cat import describe
 from boomslang.trace import Absent, Trace, TraceBuilder, read_trace, write_trace
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,7 +53,7 @@ def trace(tmp_path: Path) -> Path:
 
 def test_all_in_words(trace: Path) -> None:
     ran = command("cat", trace)
-    assert ran.code == exits.VALID and ran.err == ""
+    assert ran.code == exit_codes.VALID and ran.err == ""
     assert ran.out.splitlines() == [
         f"T0  session 'a'  transaction 'first'  committed  1..9  {trace}:2",
         '    ctx {"note": "hé"}',
@@ -107,7 +107,7 @@ def test_all_in_words(trace: Path) -> None:
 )
 def test_choices(trace: Path, words: list[str], expected: list[int]) -> None:
     ran = command("cat", trace, *words)
-    assert ran.code == exits.VALID and numbers(ran.out) == expected
+    assert ran.code == exit_codes.VALID and numbers(ran.out) == expected
 
 
 def test_what_is_left_out_is_said(trace: Path) -> None:
@@ -161,8 +161,8 @@ def test_several_clocks_are_no_one_file(tmp_path: Path) -> None:
             f'{{"boomslang": 1, "clock": "h{n}"}}\n{{"op": "begin", "invoke": 1}}\n{{"op": "commit"}}\n'
         )
     ran = command("cat", tmp_path, "--json")
-    assert ran.code == exits.USAGE and "2 clocks ('h1', 'h2')" in ran.err
-    assert command("cat", tmp_path, "--json", "--session", "c1").code == exits.VALID
+    assert ran.code == exit_codes.USAGE and "2 clocks ('h1', 'h2')" in ran.err
+    assert command("cat", tmp_path, "--json", "--session", "c1").code == exit_codes.VALID
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_several_clocks_are_no_one_file(tmp_path: Path) -> None:
 )
 def test_wrong_use(trace: Path, words: list[str], message: str) -> None:
     ran = command("cat", trace, *words)
-    assert ran.code == exits.USAGE and message in ran.err and ran.out == ""
+    assert ran.code == exit_codes.USAGE and message in ran.err and ran.out == ""
 
 
 def test_hostile_values_are_spelled_out(tmp_path: Path) -> None:
@@ -198,4 +198,4 @@ def test_hostile_values_are_spelled_out(tmp_path: Path) -> None:
 
 def test_the_program_itself() -> None:
     ran = program("cat", SKEW, "--txn", "2")
-    assert ran.code == exits.VALID and ran.err == "" and numbers(ran.out) == [2]
+    assert ran.code == exit_codes.VALID and ran.err == "" and numbers(ran.out) == [2]

@@ -30,7 +30,7 @@ import pytest
 from support.commands import EVIL, PROGRAM, Ran, environment, evil_trace, printable, program, write
 
 import boomslang
-from boomslang.cli import exits
+from boomslang.cli import exit_codes
 from boomslang.cli.main import main
 from boomslang.cli.screen import escape
 from boomslang.levels import LEVELS
@@ -121,10 +121,10 @@ def test_several_levels_by_repeating_the_option(cli: Any) -> None:
 
 def test_a_level_that_needs_times_is_unknown_without_them(cli: Any, timeless: Path) -> None:
     ran = cli("check", timeless, "--level", "sser")
-    assert ran.code == exits.UNKNOWN and "no times in the trace" in ran.out
-    assert cli("check", timeless, "--level", "ser,sser").code == exits.UNKNOWN
+    assert ran.code == exit_codes.UNKNOWN and "no times in the trace" in ran.out
+    assert cli("check", timeless, "--level", "ser,sser").code == exit_codes.UNKNOWN
     ran = cli("check", timeless, "--level", "strongest")
-    assert ran.code == exits.VALID
+    assert ran.code == exit_codes.VALID
     assert "strongest that hold   serializable\n" in ran.out
     assert "strong snapshot isolation: the trace has no times\n" in ran.out
     assert "strong session strict serializable: the trace has no times and no sessions\n" in ran.out
@@ -142,7 +142,7 @@ def test_invalid_wins_over_unknown(cli: Any, tmp_path: Path) -> None:
         {"txn": 2, "op": "commit"},
     )
     ran = cli("check", trace, "--level", "strong-session-rc,ser")
-    assert ran.code == exits.INVALID
+    assert ran.code == exit_codes.INVALID
     assert "unknown" in ran.out and "INVALID" in ran.out
 
 
@@ -200,15 +200,15 @@ def test_stats(cli: Any) -> None:
 
 
 def test_the_second_solver(cli: Any) -> None:
-    assert cli("check", SKEW, "--level", "ser", "--solver", "z3").code == exits.INVALID
-    assert cli("check", SKEW, "--level", "si", "--solver", "z3").code == exits.VALID
+    assert cli("check", SKEW, "--level", "ser", "--solver", "z3").code == exit_codes.INVALID
+    assert cli("check", SKEW, "--level", "si", "--solver", "z3").code == exit_codes.VALID
 
 
 def test_warnings_go_to_standard_error(cli: Any, tmp_path: Path) -> None:
     torn = tmp_path / "torn.jsonl"
     torn.write_text(Path(VALID).read_text() + '{"session": "alice", "op": "beg')
     ran = cli("check", torn, "--level", "ser")
-    assert ran.code == exits.VALID
+    assert ran.code == exit_codes.VALID
     assert ran.err.startswith(f"warning: {torn}:12: ") and "torn and" not in ran.out
 
 
@@ -217,16 +217,16 @@ def test_warnings_go_to_standard_error(cli: Any, tmp_path: Path) -> None:
 
 def test_a_time_limit_covers_reading(cli: Any) -> None:
     ran = cli("check", VALID, "--level", "ser,si", "--timeout", "1e-9")
-    assert ran.code == exits.UNKNOWN
+    assert ran.code == exit_codes.UNKNOWN
     assert "not read" in ran.out and ran.out.count("time limit reached while reading the trace") == 2
     data = json.loads(cli("check", VALID, "--level", "strongest", "--timeout", "1e-9", "--json").out)
     jsonschema.validate(data, SCHEMA)
-    assert data["trace"] is None and data["exit"] == exits.UNKNOWN and len(data["levels"]) == len(LEVELS)
+    assert data["trace"] is None and data["exit"] == exit_codes.UNKNOWN and len(data["levels"]) == len(LEVELS)
 
 
 def test_a_memory_limit_covers_reading(cli: Any) -> None:
     ran = cli("check", VALID, "--level", "ser", "--memory", "1")
-    assert ran.code == exits.UNKNOWN and "memory limit of 1 MB reached while reading" in ran.out
+    assert ran.code == exit_codes.UNKNOWN and "memory limit of 1 MB reached while reading" in ran.out
 
 
 def test_a_time_limit_covers_all_levels_together(tmp_path: Path) -> None:
@@ -236,7 +236,7 @@ def test_a_time_limit_covers_all_levels_together(tmp_path: Path) -> None:
         "check", trace, "--level", "ser,si,rr", "--timeout", "2", "--certificate", tmp_path / "c.json"
     )
     assert time.monotonic() - start < 6
-    if ran.code == exits.UNKNOWN:  # else the engine has become very good at this
+    if ran.code == exit_codes.UNKNOWN:  # else the engine has become very good at this
         assert "the time limit was reached" in ran.out
         assert "no certificate of" in ran.err and not list(tmp_path.glob("*.json"))
 
@@ -245,9 +245,9 @@ def test_no_memory_left_is_unknown(cli: Any, monkeypatch: pytest.MonkeyPatch) ->
     def full(*_: object, **__: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("boomslang.cli.check.load_to_check", full)
+    monkeypatch.setattr("boomslang.cli.commands.check.load_to_check", full)
     ran = cli("check", VALID, "--level", "ser")
-    assert ran.code == exits.UNKNOWN and "the memory of the machine ran out" in ran.out
+    assert ran.code == exit_codes.UNKNOWN and "the memory of the machine ran out" in ran.out
 
 
 # --- wrong use and bad input
@@ -257,7 +257,7 @@ def test_no_memory_left_is_unknown(cli: Any, monkeypatch: pytest.MonkeyPatch) ->
     ("words", "message"),
     [
         ([], "which command?"),
-        (["chekc"], "invalid choice: 'chekc'"),
+        (["chekc"], "unknown command 'chekc' (did you mean check?)"),
         (["check"], "the following arguments are required: TRACE, --level"),
         (["check", VALID], "the following arguments are required: --level"),
         (["check", VALID, "--level"], "argument --level: expected one argument"),
@@ -291,7 +291,7 @@ def test_no_memory_left_is_unknown(cli: Any, monkeypatch: pytest.MonkeyPatch) ->
 )  # fmt: skip
 def test_wrong_use(cli: Any, words: list[str], message: str) -> None:
     ran = cli(*words)
-    assert ran.code == exits.USAGE and ran.out == ""
+    assert ran.code == exit_codes.USAGE and ran.out == ""
     assert ran.err.startswith("boomslang: ") and message in ran.err
     assert "Traceback" not in ran.err
 
@@ -299,13 +299,13 @@ def test_wrong_use(cli: Any, words: list[str], message: str) -> None:
 def test_bad_input_names_file_and_line(cli: Any, tmp_path: Path) -> None:
     trace = write(tmp_path / "t.jsonl", {"txn": 1, "op": "begin"}, {"txn": 1, "op": "comit"})
     ran = cli("check", trace, "--level", "ser")
-    assert ran.code == exits.USAGE
+    assert ran.code == exit_codes.USAGE
     assert ran.err.startswith(f'boomslang: {trace}:2: found the unknown op "comit"; expected one of ')
 
 
 def test_a_folder_without_traces(cli: Any, tmp_path: Path) -> None:
     ran = cli("check", tmp_path, "--level", "ser")
-    assert ran.code == exits.USAGE and f"{tmp_path}: found a folder without traces" in ran.err
+    assert ran.code == exit_codes.USAGE and f"{tmp_path}: found a folder without traces" in ran.err
 
 
 def test_a_folder_of_sessions(cli: Any, tmp_path: Path) -> None:
@@ -317,7 +317,7 @@ def test_a_folder_of_sessions(cli: Any, tmp_path: Path) -> None:
             {"op": "commit"},
         )
     ran = cli("check", tmp_path, "--level", "strong-session-ser")
-    assert ran.code == exits.VALID and "2 sessions" in ran.out
+    assert ran.code == exit_codes.VALID and "2 sessions" in ran.out
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
@@ -325,12 +325,12 @@ def test_a_folder_that_may_not_be_read(cli: Any, tmp_path: Path) -> None:
     folder = tmp_path / "secret"
     folder.mkdir(mode=0)
     ran = cli("check", folder, "--level", "ser")
-    assert ran.code == exits.USAGE and f"{folder}: Permission denied" in ran.err
+    assert ran.code == exit_codes.USAGE and f"{folder}: Permission denied" in ran.err
 
 
 def test_an_impossible_path(cli: Any) -> None:
     ran = cli("check", "x" * 5_000, "--level", "ser")
-    assert ran.code == exits.USAGE and "name too long" in ran.err
+    assert ran.code == exit_codes.USAGE and "name too long" in ran.err
 
 
 def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
@@ -352,15 +352,15 @@ def test_an_internal_error(cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("the sky \x1b[31m fell")
 
-    monkeypatch.setattr("boomslang.cli.check.load_to_check", broken)
+    monkeypatch.setattr("boomslang.cli.commands.check.load_to_check", broken)
     monkeypatch.delenv("BOOMSLANG_DEBUG", raising=False)
     ran = cli("check", VALID, "--level", "ser")
-    assert ran.code == exits.INTERNAL and ran.out == ""
+    assert ran.code == exit_codes.INTERNAL and ran.out == ""
     assert ran.err.startswith("boomslang: internal error: RuntimeError: the sky \\x1b[31m fell\n")
     assert "Please report it" in ran.err and "Traceback" not in ran.err
     monkeypatch.setenv("BOOMSLANG_DEBUG", "1")
     ran = cli("check", VALID, "--level", "ser")
-    assert ran.code == exits.INTERNAL and "Traceback" in ran.err and "in broken" in ran.err
+    assert ran.code == exit_codes.INTERNAL and "Traceback" in ran.err and "in broken" in ran.err
 
 
 # --- JSON
@@ -504,14 +504,14 @@ def test_a_core_that_never_claimed_to_be_minimal(cli: Any, tmp_path: Path) -> No
 )  # fmt: skip
 def test_a_certificate_that_cannot_be_read(cli: Any, tmp_path: Path, change: Any, message: str) -> None:
     ran = tampered(cli, tmp_path, VALID, "ser", change)
-    assert ran.code == exits.USAGE and ran.out == "" and message in ran.err
+    assert ran.code == exit_codes.USAGE and ran.out == "" and message in ran.err
 
 
 def test_a_certificate_for_another_trace(cli: Any, tmp_path: Path) -> None:
     proof = tmp_path / "proof.json"
     cli("check", VALID, "--level", "ser", "--certificate", proof)
     ran = cli("verify", SKEW, proof)
-    assert ran.code == exits.USAGE and "made for another trace" in ran.err
+    assert ran.code == exit_codes.USAGE and "made for another trace" in ran.err
 
 
 def test_places_where_no_certificate_can_be_written(cli: Any, tmp_path: Path) -> None:
@@ -525,7 +525,7 @@ def test_places_where_no_certificate_can_be_written(cli: Any, tmp_path: Path) ->
         (folder / "proof.json", folder, "the folder of the trace holds its sessions"),
     ):
         ran = cli("check", checked, "--level", "ser", "--certificate", path)
-        assert ran.code == exits.USAGE and ran.out == ""
+        assert ran.code == exit_codes.USAGE and ran.out == ""
         assert (
             ran.err == f"boomslang: {path}: cannot write the certificate: {message}\n" or message in ran.err
         )
@@ -538,9 +538,9 @@ def test_the_answer_is_shown_even_if_its_certificate_cannot_be_written(
     def full(_: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("boomslang.cli.places.os.fsync", full)
+    monkeypatch.setattr("boomslang.cli.output_files.os.fsync", full)
     ran = cli("check", SKEW, "--level", "ser", "--certificate", tmp_path / "proof.json")
-    assert ran.code == exits.USAGE and "INVALID" in ran.out and "No space left" in ran.err
+    assert ran.code == exit_codes.USAGE and "INVALID" in ran.out and "No space left" in ran.err
     assert list(tmp_path.iterdir()) == []
 
 
@@ -549,8 +549,8 @@ def test_nothing_that_committed_is_a_warning(cli: Any, tmp_path: Path) -> None:
     trace.write_text('{"boomslang": 1}\n')
     for command in (("check", "--level", "ser"), ("explain",)):
         ran = cli(command[0], trace, *command[1:])
-        assert ran.code == exits.VALID and "no transaction committed, so every level holds" in ran.err
-    assert cli("cat", trace) == (exits.VALID, "the trace has no transactions\n", "")
+        assert ran.code == exit_codes.VALID and "no transaction committed, so every level holds" in ran.err
+    assert cli("cat", trace) == (exit_codes.VALID, "the trace has no transactions\n", "")
 
 
 def test_closed_streams_are_no_error_of_ours() -> None:
@@ -582,11 +582,11 @@ def test_without_z3(cli: Any, tmp_path: Path, without_z3: dict[str, str]) -> Non
     proof = tmp_path / "proof.json"
     cli("check", SKEW, "--level", "ser,si", "--certificate", proof)
     ran = program("verify", SKEW, tmp_path / "proof.ser.json", **without_z3)
-    assert ran.code == exits.USAGE and ran.out == "" and "pip install z3-solver" in ran.err
+    assert ran.code == exit_codes.USAGE and ran.out == "" and "pip install z3-solver" in ran.err
     assert program("verify", SKEW, tmp_path / "proof.si.json", **without_z3).code == 0
     ran = program("check", SKEW, "--level", "ser", "--solver", "z3", **without_z3)
-    assert ran.code == exits.USAGE and "pip install z3-solver" in ran.err
-    assert program("check", SKEW, "--level", "ser", **without_z3).code == exits.INVALID
+    assert ran.code == exit_codes.USAGE and "pip install z3-solver" in ran.err
+    assert program("check", SKEW, "--level", "ser", **without_z3).code == exit_codes.INVALID
 
 
 # --- ir and levels
@@ -640,8 +640,8 @@ def test_levels_as_json(cli: Any) -> None:
 def test_python_dash_m() -> None:
     assert program("--version") == (0, f"boomslang {boomslang.__version__}\n", "")
     assert program("check", SKEW, "--level", "ser", "-q") == (1, "", "")
-    assert program("check", SKEW, "--level", "sre").code == exits.USAGE
-    assert program("--nonsense").code == exits.USAGE
+    assert program("check", SKEW, "--level", "sre").code == exit_codes.USAGE
+    assert program("--nonsense").code == exit_codes.USAGE
 
 
 @pytest.mark.skipif(not Path(sys.executable).with_name("boomslang").exists(), reason="not installed")
@@ -649,7 +649,7 @@ def test_the_installed_command() -> None:
     done = subprocess.run(
         [Path(sys.executable).with_name("boomslang"), "check", SKEW, "--level", "ser", "-q"], check=False
     )
-    assert done.returncode == exits.INVALID
+    assert done.returncode == exit_codes.INVALID
 
 
 def test_piped_output_is_plain_and_does_not_know_the_width(tmp_path: Path) -> None:
@@ -685,14 +685,14 @@ def test_output_that_cannot_be_written() -> None:
             env=environment(),
             check=False,
         )
-    assert done.returncode == exits.USAGE
+    assert done.returncode == exit_codes.USAGE
     assert done.stderr == "boomslang: cannot write the output: No space left on device\n"
 
 
 def test_output_in_ascii() -> None:
     """A terminal or pipe that cannot show a letter gets its escape, not an error."""
     ran = program("check", "größe", "--level", "ser", PYTHONIOENCODING="ascii")
-    assert ran.code == exits.USAGE and ran.err.startswith("boomslang: gr\\xf6\\xdfe: ")
+    assert ran.code == exit_codes.USAGE and ran.err.startswith("boomslang: gr\\xf6\\xdfe: ")
 
 
 # --- what must never reach a terminal
@@ -706,7 +706,7 @@ def test_escape() -> None:
 def test_hostile_values_are_spelled_out(cli: Any, tmp_path: Path) -> None:
     trace = evil_trace(tmp_path / "evil.jsonl")
     ran = cli("check", trace, "--level", "ser,si", "--certificate", tmp_path / "proof.json")
-    assert ran.code == exits.INVALID and printable(ran.out) and "\\x1b[2J" in ran.out
+    assert ran.code == exit_codes.INVALID and printable(ran.out) and "\\x1b[2J" in ran.out
     for words in (
         ["ir", trace, "--level", "ser", "--expand"],
         ["verify", trace, tmp_path / "proof.ser.json"],
@@ -724,17 +724,17 @@ def test_hostile_errors_are_spelled_out(cli: Any, tmp_path: Path) -> None:
         trace = tmp_path / "bad.jsonl"
         write(trace, line, {"op": "begin", "txn": 2})
         ran = cli("check", trace, "--level", "ser")
-        assert ran.code == exits.USAGE and printable(ran.err), ran.err
+        assert ran.code == exit_codes.USAGE and printable(ran.err), ran.err
     for words in (["check", f"x{EVIL[:4]}", "--level", "ser"], ["check", VALID, "--level", EVIL], [EVIL]):
         ran = cli(*(word.replace("\0", "") for word in words))
-        assert ran.code == exits.USAGE and printable(ran.err), ran.err
+        assert ran.code == exit_codes.USAGE and printable(ran.err), ran.err
 
 
 def test_hostile_file_names(cli: Any, tmp_path: Path) -> None:
     trace = tmp_path / "\x1b[31mred\n.jsonl"
     shutil.copy(SKEW, trace)
     ran = cli("check", trace, "--level", "ser")
-    assert ran.code == exits.INVALID and printable(ran.out) and "\\x1b[31mred\\n.jsonl:2" in ran.out
+    assert ran.code == exit_codes.INVALID and printable(ran.out) and "\\x1b[31mred\\n.jsonl:2" in ran.out
 
 
 def test_very_long_values(cli: Any, tmp_path: Path) -> None:
@@ -745,7 +745,7 @@ def test_very_long_values(cli: Any, tmp_path: Path) -> None:
         '{"txn": 1, "op": "commit"}',
     )
     ran = cli("check", trace, "--level", "ser")
-    assert ran.code == exits.INVALID and len(ran.out) < 2_000 and "characters)" in ran.out
+    assert ran.code == exit_codes.INVALID and len(ran.out) < 2_000 and "characters)" in ran.out
     data = json.loads(cli("check", trace, "--level", "ser", "--json").out)
     assert data["levels"][0]["counterexample"]["reads"][0]["key"] == int("7" * 5_000)
 
@@ -802,7 +802,7 @@ class Terminal:
 
 def test_colours_on_a_terminal() -> None:
     terminal = Terminal("check", SKEW, "--level", "ser,si")
-    assert terminal.wait() == exits.INVALID
+    assert terminal.wait() == exit_codes.INVALID
     assert b"\x1b[1;31mINVALID\x1b[0m" in terminal.output and b"\x1b[1;32mvalid\x1b[0m" in terminal.output
     assert printable(terminal.text)
 
@@ -810,13 +810,13 @@ def test_colours_on_a_terminal() -> None:
 @pytest.mark.parametrize("more", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
 def test_no_colours_if_they_are_not_wanted(more: dict[str, str]) -> None:
     terminal = Terminal("check", SKEW, "--level", "ser,si", **more)
-    assert terminal.wait() == exits.INVALID
+    assert terminal.wait() == exit_codes.INVALID
     assert b"\x1b" not in terminal.output and b"INVALID" in terminal.output
 
 
 def test_long_lines_are_wrapped_on_a_terminal() -> None:
     terminal = Terminal("check", SKEW, "--level", "ser,si", columns=50)
-    assert terminal.wait() == exits.INVALID
+    assert terminal.wait() == exit_codes.INVALID
     lines = terminal.text.split("\n")
     assert max(map(len, lines)) <= 50
     plain = program("check", SKEW, "--level", "ser,si").out
@@ -826,10 +826,10 @@ def test_long_lines_are_wrapped_on_a_terminal() -> None:
 
 def test_hostile_values_on_a_terminal(tmp_path: Path) -> None:
     terminal = Terminal("check", evil_trace(tmp_path / "evil.jsonl"), "--level", "ser,si")
-    assert terminal.wait() == exits.INVALID
+    assert terminal.wait() == exit_codes.INVALID
     assert printable(terminal.text)
     terminal = Terminal("check", tmp_path, "--level", EVIL.replace("\0", ""))
-    assert terminal.wait() == exits.USAGE
+    assert terminal.wait() == exit_codes.USAGE
     assert printable(terminal.text)
 
 
@@ -839,7 +839,7 @@ def interrupted(terminal: Terminal) -> None:
     terminal.press(b"\x03")
     code = terminal.wait()
     seconds = time.monotonic() - start
-    assert code == exits.INTERRUPTED
+    assert code == exit_codes.INTERRUPTED
     assert terminal.text.rstrip("\n").endswith("boomslang: interrupted")
     assert "Traceback" not in terminal.text
     assert b"\x1b[?25h" in terminal.output, "the cursor is back"
@@ -880,7 +880,7 @@ def test_ctrl_c_without_a_terminal(tmp_path: Path) -> None:
         time.sleep(0.5)
         child.send_signal(signal.SIGINT)
         out, err = child.communicate(timeout=10)
-    assert child.returncode == exits.INTERRUPTED and out == b"" and err == b"boomslang: interrupted\n"
+    assert child.returncode == exit_codes.INTERRUPTED and out == b"" and err == b"boomslang: interrupted\n"
 
 
 @pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")

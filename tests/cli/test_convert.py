@@ -14,8 +14,8 @@ import pytest
 from support.commands import PROGRAM, command, environment, program
 from support.whole_traces import story
 
-from boomslang.cli import exits
-from boomslang.cli.convert import AMBIGUOUS, SUFFIXES, target_format
+from boomslang.cli import exit_codes
+from boomslang.cli.commands.convert import AMBIGUOUS, SUFFIXES, target_format
 from boomslang.errors import UsageError
 from boomslang.trace import Trace, TraceBuilder, read_trace, write_trace
 from boomslang.trace import formats as registry
@@ -51,7 +51,7 @@ def poor(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 @pytest.mark.parametrize("name", ["t.jsonl", "t.jsonl.gz", "t.arrow", "t.parquet", "t.ARROW"])
 def test_by_the_name_of_the_file(name: str, tmp_path: Path) -> None:
     ran = command("convert", SKEW, tmp_path / name)
-    assert ran.code == exits.VALID and ran.err == ""
+    assert ran.code == exit_codes.VALID and ran.err == ""
     format = SUFFIXES[name.lower().removeprefix("t")]
     assert ran.out == f"{tmp_path / name}: 3 transactions as {format}\n"
     assert leftovers(tmp_path) == [name]
@@ -61,30 +61,31 @@ def test_by_the_name_of_the_file(name: str, tmp_path: Path) -> None:
 
 def test_by_the_name_of_the_format(tmp_path: Path) -> None:
     assert (
-        command("convert", SKEW, tmp_path / "x.data", "--to", "arrow", "--from", "jsonl").code == exits.VALID
+        command("convert", SKEW, tmp_path / "x.data", "--to", "arrow", "--from", "jsonl").code
+        == exit_codes.VALID
     )
-    assert command("convert", tmp_path / "x.data", tmp_path / "y", "--to", "parquet").code == exits.VALID
+    assert command("convert", tmp_path / "x.data", tmp_path / "y", "--to", "parquet").code == exit_codes.VALID
     assert story(read_trace(tmp_path / "y")) == story(read_trace(SKEW))
 
 
 def test_to_a_folder(tmp_path: Path) -> None:
-    assert command("convert", SKEW, tmp_path / "folder", "--to", "jsonl").code == exits.VALID
+    assert command("convert", SKEW, tmp_path / "folder", "--to", "jsonl").code == exit_codes.VALID
     assert (tmp_path / "folder").is_dir() and leftovers(tmp_path) == ["folder"]
     assert story(read_trace(tmp_path / "folder")) == story(read_trace(SKEW))
 
 
 def test_the_program_itself(tmp_path: Path) -> None:
     ran = program("convert", SKEW, tmp_path / "t.parquet")
-    assert ran.code == exits.VALID and ran.err == ""
+    assert ran.code == exit_codes.VALID and ran.err == ""
     ran = program("check", tmp_path / "t.parquet", "--level", "ser")
-    assert ran.code == exits.INVALID and f"({SKEW}:2)" in ran.out
+    assert ran.code == exit_codes.INVALID and f"({SKEW}:2)" in ran.out
 
 
 def test_warnings_are_passed_on(tmp_path: Path) -> None:
     torn = tmp_path / "torn.jsonl"
     torn.write_text(SKEW.read_text() + '{"op": "be')
     ran = command("convert", torn, tmp_path / "t.arrow")
-    assert ran.code == exits.VALID and ran.err.startswith("warning: ")
+    assert ran.code == exit_codes.VALID and ran.err.startswith("warning: ")
     assert command("stats", tmp_path / "t.arrow").err == ran.err, "the file remembers"
 
 
@@ -118,7 +119,7 @@ def test_every_format_that_can_be_written_can_be_named() -> None:
 )
 def test_wrong_use(name: str, words: list[str], message: str, tmp_path: Path) -> None:
     ran = command("convert", SKEW, tmp_path / name, *words)
-    assert ran.code == exits.USAGE and message in ran.err and ran.out == ""
+    assert ran.code == exit_codes.USAGE and message in ran.err and ran.out == ""
     assert leftovers(tmp_path) == []
 
 
@@ -128,22 +129,22 @@ def test_what_can_only_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     )
     monkeypatch.setattr(registry, "FORMATS", (*registry.FORMATS, one_way))
     ran = command("convert", SKEW, tmp_path / "t", "--to", "one-way")
-    assert ran.code == exits.USAGE and "one-way can be read but not written" in ran.err
+    assert ran.code == exit_codes.USAGE and "one-way can be read but not written" in ran.err
 
 
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
     out = tmp_path / "t.arrow"
     out.write_text("mine")
     ran = command("convert", SKEW, out)
-    assert ran.code == exits.USAGE and "nothing is overwritten" in ran.err and out.read_text() == "mine"
+    assert ran.code == exit_codes.USAGE and "nothing is overwritten" in ran.err and out.read_text() == "mine"
     gone = tmp_path / "gone.arrow"
     gone.symlink_to(tmp_path / "nowhere")
-    assert command("convert", SKEW, gone).code == exits.USAGE and gone.is_symlink()
+    assert command("convert", SKEW, gone).code == exit_codes.USAGE and gone.is_symlink()
     source = tmp_path / "source"
     source.mkdir()
     shutil.copy(SKEW, source / "a.jsonl")
     ran = command("convert", source, source / "b.jsonl")
-    assert ran.code == exits.USAGE and "and nothing else" in ran.err and leftovers(source) == ["a.jsonl"]
+    assert ran.code == exit_codes.USAGE and "and nothing else" in ran.err and leftovers(source) == ["a.jsonl"]
 
 
 # --- what would be lost
@@ -152,27 +153,27 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
 def test_losses_are_refused_unless_they_are_wanted(poor: dict[str, Any], tmp_path: Path) -> None:
     poor["losses"] = [Loss("the times of 3 transactions"), Loss("1 clock")]
     ran = command("convert", SKEW, tmp_path / "t", "--to", "poor")
-    assert ran.code == exits.USAGE and ran.out == "" and leftovers(tmp_path) == []
+    assert ran.code == exit_codes.USAGE and ran.out == "" and leftovers(tmp_path) == []
     assert "  the times of 3 transactions\n  1 clock\n" in ran.err and "--lossy" in ran.err
     ran = command("convert", SKEW, tmp_path / "t", "--to", "poor", "--lossy")
-    assert ran.code == exits.VALID and (tmp_path / "t").read_text() == "poor"
+    assert ran.code == exit_codes.VALID and (tmp_path / "t").read_text() == "poor"
     assert "lost: the times of 3 transactions" in ran.err and "lost: 1 clock" in ran.err
 
 
 def test_labels_are_lost_with_a_word(poor: dict[str, Any], tmp_path: Path) -> None:
     poor["losses"] = [Loss("the names of sessions", minor=True)]
     ran = command("convert", SKEW, tmp_path / "t", "--to", "poor")
-    assert ran.code == exits.VALID and ran.err == "warning: lost: the names of sessions\n"
+    assert ran.code == exit_codes.VALID and ran.err == "warning: lost: the names of sessions\n"
     poor["losses"].append(Loss("1 clock"))
     ran = command("convert", SKEW, tmp_path / "u", "--to", "poor")
-    assert ran.code == exits.USAGE and "names" not in ran.err
+    assert ran.code == exit_codes.USAGE and "names" not in ran.err
 
 
 def test_some_losses_are_always_refused(poor: dict[str, Any], tmp_path: Path) -> None:
     poor["losses"] = [Loss("the times of 3 transactions"), Loss("scans (t.jsonl:4)", fatal=True)]
     for words in ([], ["--lossy"]):
         ran = command("convert", SKEW, tmp_path / "t", "--to", "poor", *words)
-        assert ran.code == exits.USAGE and leftovers(tmp_path) == []
+        assert ran.code == exit_codes.USAGE and leftovers(tmp_path) == []
         assert "  scans (t.jsonl:4)\n" in ran.err and "another history" in ran.err
         assert "--lossy" not in ran.err
 
@@ -186,9 +187,9 @@ def test_several_clocks_do_not_fit_into_a_file(tmp_path: Path) -> None:
         )
     for words in ([], ["--lossy"]):
         ran = command("convert", source, tmp_path / "t.jsonl", *words)
-        assert ran.code == exits.USAGE and "2 clocks" in ran.err
-    assert command("convert", source, tmp_path / "t.arrow").code == exits.VALID
-    assert command("convert", tmp_path / "t.arrow", tmp_path / "t", "--to", "jsonl").code == exits.VALID
+        assert ran.code == exit_codes.USAGE and "2 clocks" in ran.err
+    assert command("convert", source, tmp_path / "t.arrow").code == exit_codes.VALID
+    assert command("convert", tmp_path / "t.arrow", tmp_path / "t", "--to", "jsonl").code == exit_codes.VALID
     assert story(read_trace(tmp_path / "t")) == story(read_trace(source))
 
 
@@ -205,7 +206,7 @@ def test_times_that_run_backwards_are_no_recorders(tmp_path: Path) -> None:
     write(back, tmp_path / "t.arrow")
     assert read_trace(tmp_path / "t.arrow").transaction(1).end == 3
     ran = command("convert", tmp_path / "t.arrow", tmp_path / "t.jsonl", "--lossy")
-    assert ran.code == exits.USAGE and "the times of 1 transaction, which run backwards" in ran.err
+    assert ran.code == exit_codes.USAGE and "the times of 1 transaction, which run backwards" in ran.err
     assert "(first at operation 4)" in ran.err and leftovers(tmp_path) == ["t.arrow"]
 
 
@@ -223,7 +224,7 @@ def test_a_writer_that_fails_leaves_nothing(poor: dict[str, Any], tmp_path: Path
 
     poor["write"] = write
     ran = command("convert", SKEW, tmp_path / "t", "--to", "poor")
-    assert ran.code == exits.USAGE and "No space left on device" in ran.err and leftovers(tmp_path) == []
+    assert ran.code == exit_codes.USAGE and "No space left on device" in ran.err and leftovers(tmp_path) == []
 
 
 def test_somebody_else_was_faster(poor: dict[str, Any], tmp_path: Path) -> None:
@@ -233,7 +234,7 @@ def test_somebody_else_was_faster(poor: dict[str, Any], tmp_path: Path) -> None:
 
     poor["write"] = write
     ran = command("convert", SKEW, tmp_path / "t", "--to", "poor")
-    assert ran.code == exits.USAGE and (tmp_path / "t").read_text() == "theirs"
+    assert ran.code == exit_codes.USAGE and (tmp_path / "t").read_text() == "theirs"
     assert leftovers(tmp_path) == ["t"]
 
 
@@ -255,5 +256,5 @@ def test_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
         time.sleep(0.01)
     os.kill(child.pid, signal.SIGINT)
     _, err = child.communicate(timeout=20)
-    assert child.returncode == exits.INTERRUPTED and err == b"boomslang: interrupted\n"
+    assert child.returncode == exit_codes.INTERRUPTED and err == b"boomslang: interrupted\n"
     assert leftovers(out) == []

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from support.commands import command
 
-from boomslang.cli.db import STARTED
+from boomslang.cli.commands.db import STARTED
 from boomslang.databases import ADAPTERS
 from boomslang.databases.servers import SERVERS, ServerMissing, find_server
 from boomslang.levels import find_level

@@ -14,7 +14,7 @@ from support.commands import EVIL, command, evil_trace, printable
 
 import boomslang
 from boomslang.asg import build_asg
-from boomslang.cli import exits
+from boomslang.cli import exit_codes
 from boomslang.ir import lower
 from boomslang.ir.expression import Edge, Implies, Superposition
 from boomslang.levels import LEVELS
@@ -81,7 +81,7 @@ def test_a_small_trace_by_hand(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     write_trace(busy().build(), path)
     ran = command("stats", path, "--json")
-    assert ran.code == exits.VALID and ran.err == ""
+    assert ran.code == exit_codes.VALID and ran.err == ""
     data = json.loads(ran.out)
     jsonschema.validate(data, SCHEMA)
     assert data["transactions"] == {
@@ -108,7 +108,7 @@ def test_the_table(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     write_trace(busy().build(), path)
     ran = command("stats", path)
-    assert ran.code == exits.VALID
+    assert ran.code == exit_codes.VALID
     lines = [" ".join(line.split()) for line in ran.out.splitlines()]
     assert lines[0] == str(path)
     for line in (
@@ -144,7 +144,7 @@ def test_lists_are_counted(tmp_path: Path) -> None:
 def test_a_trace_of_nothing_much(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_text('{"boomslang": 1}\n')
-    assert command("stats", path).code == exits.VALID
+    assert command("stats", path).code == exit_codes.VALID
     data = json.loads(command("stats", path, "--json").out)
     jsonschema.validate(data, SCHEMA)
     assert data["longest"] == {"operations": None, "time": None} and data["clocks"] == []
@@ -182,7 +182,7 @@ def test_the_schema_is_a_schema() -> None:
 )
 def test_wrong_use(words: list[str]) -> None:
     ran = command(*words)
-    assert ran.code == exits.USAGE and ran.out == "" and "Traceback" not in ran.err
+    assert ran.code == exit_codes.USAGE and ran.out == "" and "Traceback" not in ran.err
 
 
 def test_a_bound_of_a_range_is_no_key_that_was_absent() -> None:

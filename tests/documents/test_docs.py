@@ -282,10 +282,10 @@ def test_every_level_is_documented() -> None:
 
 
 def test_exit_codes_are_documented() -> None:
-    from boomslang.cli import exits
+    from boomslang.cli import exit_codes
 
     page = (ROOT / "docs" / "how-it-works.md").read_text()
-    codes = {value for name, value in vars(exits).items() if name.isupper()}
+    codes = {value for name, value in vars(exit_codes).items() if name.isupper()}
     for code in codes:
         assert f"| {code} |" in page
 

@@ -19,9 +19,10 @@ from support.strategies import traces
 
 from boomslang import LEVELS, Checker, Level, Trace, check
 from boomslang.asg import ASG, build_asg
-from boomslang.explain.core import Parts, first_broken, refuted, shrink
+from boomslang.explain.core import refuted, shrink
 from boomslang.explain.counterexample import Counterexample
 from boomslang.explain.names import LONGEST, short
+from boomslang.explain.parts import Parts, first_broken
 from boomslang.ir import lower
 from boomslang.ir.expression import Edge
 from boomslang.levels import Dependency, find_level

@@ -40,7 +40,8 @@ from boomslang.certify.certificate import Core, Witness, read_certificate
 from boomslang.certify.refute import minimal, refute
 from boomslang.certify.replay import replay
 from boomslang.certify.with_modules import minimal_with_modules, refute_with_modules, replay_with_modules
-from boomslang.explain.core import Parts, first_broken, refuted
+from boomslang.explain.core import refuted
+from boomslang.explain.parts import Parts, first_broken
 from boomslang.ir import lower, verify_ir
 from boomslang.levels import LEVELS, Level, find_level, implies
 from boomslang.passes import expand

@@ -19,7 +19,7 @@ from boomslang import Checker, Trace, check
 from boomslang.asg import build_asg
 from boomslang.certify.replay import replay
 from boomslang.errors import UsageError
-from boomslang.explain.core import first_broken
+from boomslang.explain.parts import first_broken
 from boomslang.ir import lower
 from boomslang.ir.expression import FALSE, Committed, Edge, Not, Or
 from boomslang.levels import LEVELS, find_level

@@ -25,7 +25,7 @@ from support.strategies import DEFAULT, Mix, generate, traces
 from boomslang import Checker, Verdict
 from boomslang.asg import build_asg
 from boomslang.certify.certificate import Witness
-from boomslang.explain.core import first_broken
+from boomslang.explain.parts import first_broken
 from boomslang.ir import lower
 from boomslang.levels import LEVELS, Level, find_level, implies, maximal, minimal
 from boomslang.solve.strategy import solve

@@ -32,7 +32,7 @@ from boomslang.asg import build_asg
 from boomslang.certify.refute import refute
 from boomslang.certify.replay import replay
 from boomslang.cli.main import main
-from boomslang.explain.core import first_broken
+from boomslang.explain.parts import first_broken
 from boomslang.ir import lower, print_ir, verify_ir
 from boomslang.ir.expression import START, Committed, Edge, Implies, InitialIs, Not, Or
 from boomslang.levels import find_level

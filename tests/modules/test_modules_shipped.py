@@ -1,7 +1,7 @@
 """The shipped modules: what each means, compared with an enumeration of all worlds, and small stories.
 
-Where a module's meaning is a predicate on worlds (tests/support/worlds.py), hundreds of small random traces are put to it, to
-the native engine and, now and then, to Z3.
+Where a module's meaning is a predicate on worlds (tests/support/worlds.py), hundreds of small random traces are put to
+it, to the native engine and, now and then, to Z3.
 """
 
 from __future__ import annotations

@@ -32,8 +32,8 @@ INTRO = """\
 
 Other checkers have test suites with documented verdicts. Every case of theirs that we have is run at every level
 that Boomslang has; each `valid` is replayed, each `invalid` refuted by a second solver and shown to be minimal, and
-where a case is small enough the enumerator and Z3 have to agree too (`tests/conformance/test_conformance.py`). This page is
-written by `PYTHONPATH=tests python -m pages.conformance`.
+where a case is small enough the enumerator and Z3 have to agree too (`tests/conformance/test_conformance.py`). This
+page is written by `PYTHONPATH=tests python -m pages.conformance`.
 
 ## Agreement
 
@@ -73,8 +73,8 @@ DIFFERENCES = """\
 OUR_OWN = """\
 ## Lists: cases of our own
 
-The definitions say more than anybody's test suite. These were worked out by hand (`tests/support/list_cases.py`); the same
-tests run over them. Transactions are called A, B, C, ... in the order of the listing there.
+The definitions say more than anybody's test suite. These were worked out by hand (`tests/support/list_cases.py`); the
+same tests run over them. Transactions are called A, B, C, ... in the order of the listing there.
 """
 
 

@@ -233,7 +233,8 @@ def of_case(case: Case) -> Row:
 INTRO = """\
 # What public violations are called
 
-Written by `PYTHONPATH=tests:benchmarks python -m pages.violations` from the corpus of public histories and test cases. *Documented* is the
+Written by `PYTHONPATH=tests:benchmarks python -m pages.violations` from the corpus of public histories and test
+cases. *Documented* is the
 name that its source gives a violation, if it gives one; *found* is what Boomslang calls it at the weakest levels that
 the source says are broken. *Transactions* are those of the core found: which cannot be left out, and with those
 whose writes they read. Where the names differ, the last column says why ours is right.

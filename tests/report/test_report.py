@@ -25,8 +25,8 @@ from support.report_samples import JOKES, cases, jokes, ring, transfers
 import boomslang
 from boomslang import Checker
 from boomslang.errors import UsageError
-from boomslang.explain.core import Parts
 from boomslang.explain.counterexample import explain
+from boomslang.explain.parts import Parts
 from boomslang.report import render_report, write_report
 from boomslang.report.contents import contents, headline
 from boomslang.report.neighbours import MOST as MOST_NEIGHBOURS

@@ -19,16 +19,17 @@ from boomslang import Checker, Trace, check
 from boomslang.asg import build_asg
 from boomslang.certify.replay import replay
 from boomslang.errors import UsageError
-from boomslang.explain.core import first_broken
+from boomslang.explain.parts import first_broken
 from boomslang.ir import lower
 from boomslang.ir.expression import Committed, Implies, Not, Or, Superposition, all_of
 from boomslang.levels import LEVELS, find_level
 from boomslang.passes import Problem, expand
-from boomslang.solve.backends import EAGER, SOLVERS, any_eager, eager, solve_eagerly
+from boomslang.solve.backends import EAGER, any_eager, eager, solve_eagerly
 from boomslang.solve.clingo_solver import solve_clingo
 from boomslang.solve.clock import Clock
 from boomslang.solve.cnf import Clauses, to_clauses
 from boomslang.solve.monosat_solver import solve_monosat
+from boomslang.solve.names import SOLVERS
 from boomslang.solve.native import solve_native
 from boomslang.solve.solution import Limits, witness
 from boomslang.trace import LimitReached

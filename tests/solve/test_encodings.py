@@ -23,7 +23,7 @@ from boomslang.asg.graph import ASG, MAYBE
 from boomslang.certify.replay import replay
 from boomslang.encodings import ENCODINGS, OutsideAssumptions, find_encoding
 from boomslang.errors import UsageError
-from boomslang.explain.core import first_broken
+from boomslang.explain.parts import first_broken
 from boomslang.ir import lower
 from boomslang.levels import LEVELS, find_level
 from boomslang.passes import print_problem

@@ -14,7 +14,7 @@ from support.commands import command
 from support.histories import get, history, put, txn
 
 from boomslang.asg import build_asg
-from boomslang.explain.core import first_broken
+from boomslang.explain.parts import first_broken
 from boomslang.ir import lower
 from boomslang.levels import LEVELS, find_level
 from boomslang.passes import Problem, expand, merge, prune

@@ -26,7 +26,7 @@ from boomslang.databases import (
     Lost,
     find_database,
 )
-from boomslang.databases.served import Served
+from boomslang.databases.server_database import Served
 from boomslang.databases.servers import ServerMissing
 from boomslang.record import Recorded, Tracer
 from support.interleavings import SCRIPTS, Played, play

@@ -23,7 +23,7 @@ from support.whole_traces import traces as all_traces
 
 import boomslang
 from boomslang.asg import build_asg
-from boomslang.cli import exits
+from boomslang.cli import exit_codes
 from boomslang.trace import Absent, Flag, Initial, Kind, Trace, TraceBuilder, TraceError, read_trace
 from boomslang.trace.formats import find, recognise
 from boomslang.trace.formats.columnar import to_table
@@ -191,7 +191,7 @@ def test_without_the_library_it_is_told_how_to_get_it(
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     for words in (["check", path, "--level", "ser"], ["convert", SKEW, tmp_path / f"new.{name}"]):
         ran = command(*words)
-        assert ran.code == exits.USAGE and "pip install pyarrow" in ran.err
+        assert ran.code == exit_codes.USAGE and "pip install pyarrow" in ran.err
         assert len(ran.err.splitlines()) == 1
     assert not (tmp_path / f"new.{name}").exists()
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from boomslang.cli import exits
+from boomslang.cli import exit_codes
 from boomslang.cli.main import main
 from boomslang.errors import UsageError
 from boomslang.trace import TraceBuilder, TraceError, read_trace, write_trace
@@ -212,15 +212,15 @@ def test_the_option(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "history"
     path.write_bytes(FILES["text"])
     for words in (["check", str(path), "--level", "ser"], ["ir", str(path), "--level", "ser"]):
-        assert main([*words]) == exits.VALID
-        assert main([*words, "--format", "text"]) == exits.VALID
-        assert main([*words, "--format", "awdit"]) == exits.USAGE
+        assert main([*words]) == exit_codes.VALID
+        assert main([*words, "--format", "text"]) == exit_codes.VALID
+        assert main([*words, "--format", "awdit"]) == exit_codes.USAGE
         assert "expected a space" in capsys.readouterr().err
-        assert main([*words, "--format", "nonsense"]) == exits.USAGE
+        assert main([*words, "--format", "nonsense"]) == exit_codes.USAGE
         assert "unknown format 'nonsense'; known formats: jsonl, " in capsys.readouterr().err
-        assert main([*words, "--format", "cobra"]) == exits.USAGE
+        assert main([*words, "--format", "cobra"]) == exit_codes.USAGE
         assert "found a file; expected Cobra's logs: a folder" in capsys.readouterr().err
     proof = str(tmp_path / "proof.json")
-    assert main(["check", str(path), "--level", "ser", "--certificate", proof]) == exits.VALID
-    assert main(["verify", str(path), proof, "--format", "text"]) == exits.VALID
-    assert main(["verify", str(path), proof, "--format", "awdit"]) == exits.USAGE
+    assert main(["check", str(path), "--level", "ser", "--certificate", proof]) == exit_codes.VALID
+    assert main(["verify", str(path), proof, "--format", "text"]) == exit_codes.VALID
+    assert main(["verify", str(path), proof, "--format", "awdit"]) == exit_codes.USAGE

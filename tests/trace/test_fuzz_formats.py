@@ -1,4 +1,4 @@
-"""A few seconds of damaged files of each format in every run; `make fuzz` takes a minute each (fuzz/damaged_files.py)."""
+"""A few seconds of damaged files of each format; `make fuzz` takes a minute each (fuzz/damaged_files.py)."""
 
 from __future__ import annotations
 

@@ -1,17 +1,16 @@
-"""The command line: one small file a command, and what they share.
+"""The command line.
 
-main.py      the parser, and what becomes of errors
-check.py     boomslang check, with report.py (what it says) and certificates.py (what it writes)
-explain.py   boomslang explain, with story.py (the argument in colours)
-verify.py    boomslang verify
-stats.py     boomslang stats
-cat.py       boomslang cat
-convert.py   boomslang convert
-ir.py        boomslang ir
-levels.py    boomslang levels
+main.py             from words to a command, and what becomes of errors
+commands/           one file a command, named as the command
+options/            options that several commands share
+answer.py           what `check` found, for people and for programs
+watched_checker.py  a checker that tells what it is doing
+load_plan.py        from options to a load on a database: what `run` and `hunt` share
 
-screen.py    the only place that prints
-watch.py     work in the background, with a progress bar
-loading.py   from a path to a trace
-exits.py     exit codes: a script must be able to tell "your database broke its promise" from "you mistyped"
+screen.py           the only place that prints
+coloured_story.py   an argument in colours
+progress.py         work in the background, with a progress bar
+output_files.py     where files may be written, and that they are never half there
+certificate_files.py
+exit_codes.py       a script must be able to tell "your database broke its promise" from "you mistyped"
 """

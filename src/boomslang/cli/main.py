@@ -9,34 +9,32 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import traceback
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from importlib import import_module
+from typing import Any, NoReturn
 
-import boomslang
-from boomslang.cli import (
-    cat,
-    check,
-    convert,
-    db,
-    exits,
-    explain,
-    export,
-    hunt,
-    ir,
-    levels,
-    modules,
-    stats,
-    verify,
-    workloads,
-)
-from boomslang.cli import run as run_command
+from boomslang import __version__
+from boomslang.cli import exit_codes
 from boomslang.cli.screen import Screen
-from boomslang.errors import UsageError
-from boomslang.trace import TraceError
+from boomslang.errors import UsageError, did_you_mean
 
-if TYPE_CHECKING:
-    Commands = argparse._SubParsersAction["Parser"]
+COMMANDS = {
+    "check": "check a trace against isolation levels",
+    "explain": "say why a trace breaks a level",
+    "verify": "check a certificate",
+    "run": "put load on a database, record it, and check it",
+    "hunt": "run and check again and again, until a level is broken",
+    "workloads": "list the workloads",
+    "db": "list the databases that can be recorded, or start one",
+    "stats": "count what a trace is made of",
+    "cat": "show transactions of a trace",
+    "convert": "write a trace in another format",
+    "ir": "show what the solver is given",
+    "export": "write the question for another solver",
+    "levels": "list the isolation levels",
+    "modules": "list the modules",
+}
+"""Each is a file in cli/commands. Only the one that is asked for is loaded: most of the start-up would be theirs."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -49,40 +47,40 @@ class Parser(argparse.ArgumentParser):
         """Each command says itself which words it does not know, with its own usage."""
         known, others = super().parse_known_args(args, namespace)
         if others:
-            self.error(f"unrecognized arguments: {' '.join(others)}")
+            meant = (self._meant(word.split("=")[0]) for word in others if word.startswith("-"))
+            self.error(f"unrecognized arguments: {' '.join(others)}{''.join(meant)}")
         return known, others
+
+    def _meant(self, option: str) -> str:
+        return did_you_mean(option, (name for name in self._option_string_actions if len(name) > 2))
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message}\n{self.format_usage().strip()}\nTry: {self.prog} --help")
 
 
-def make_parser() -> Parser:
+def parse(words: Sequence[str]) -> argparse.Namespace:
+    """The words of a command line as its command wants them."""
     parser = Parser(
         prog="boomslang",
         description="Did your database keep its isolation promise? Checks a trace of what clients saw, "
         "and proves its answer.",
-        epilog="Exit codes: 0 valid, 1 invalid, 2 unknown, 254 wrong use or bad input, 255 internal error.",
+        epilog="Exit codes: 0 valid, 1 invalid, 2 unknown, 130 interrupted, 254 wrong use or bad input, "
+        "255 internal error.",
     )
-    parser.add_argument("--version", action="version", version=f"boomslang {boomslang.__version__}")
-    commands: Commands = parser.add_subparsers(metavar="COMMAND", dest="command")
-    for command in (
-        check,
-        explain,
-        verify,
-        run_command,
-        hunt,
-        workloads,
-        db,
-        stats,
-        cat,
-        convert,
-        ir,
-        export,
-        levels,
-        modules,
-    ):
-        command.add(commands)
-    return parser
+    parser.add_argument("--version", action="version", version=f"boomslang {__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", dest="command")
+    for name, summary in COMMANDS.items():
+        commands.add_parser(name, help=summary)
+    asked = words[0] if words else ""
+    if asked in COMMANDS:
+        import_module(f"boomslang.cli.commands.{asked}").add(commands.choices[asked])
+    elif asked and not asked.startswith("-"):
+        known = ", ".join(COMMANDS)
+        parser.error(f"unknown command {asked!r}{did_you_mean(asked, COMMANDS)}; the commands are {known}")
+    arguments = parser.parse_args(words)
+    if arguments.command is None:
+        parser.error("which command?")
+    return arguments
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -91,34 +89,38 @@ def main(words: Sequence[str] | None = None) -> int:
         sys.set_int_max_str_digits(0)  # a trace may hold integers of any length
     screen = Screen()
     try:
-        parser = make_parser()
-        arguments = parser.parse_args(words)
-        if arguments.command is None:
-            parser.error("which command?")
+        arguments = parse(sys.argv[1:] if words is None else words)
         screen.quiet = getattr(arguments, "quiet", False)
         code: int = arguments.run(arguments, screen)
         screen.flush()
         return code
-    except (UsageError, TraceError) as problem:
+    except UsageError as problem:
         screen.error(str(problem))
-        return exits.USAGE
+        return exit_codes.USAGE
     except Exception as bug:
+        from boomslang.trace.errors import TraceError
+
+        if isinstance(bug, TraceError):
+            screen.error(str(bug))
+            return exit_codes.USAGE
         if isinstance(bug, OSError) and bug.filename is not None:
             screen.error(f"{bug.filename}: {bug.strerror}")
-            return exits.USAGE
+            return exit_codes.USAGE
         return _internal(bug, screen)
 
 
 def _internal(bug: Exception, screen: Screen) -> int:
     if os.environ.get("BOOMSLANG_DEBUG"):
+        import traceback
+
         for line in "".join(traceback.format_exception(bug)).splitlines():
             screen.error(line)
     screen.error(
         f"internal error: {type(bug).__name__}: {bug}\n"
-        f"This is a bug in Boomslang {boomslang.__version__}, not in your trace. Please report it, with the "
+        f"This is a bug in Boomslang {__version__}, not in your trace. Please report it, with the "
         "command, its output under BOOMSLANG_DEBUG=1 and, if you may share it, the trace."
     )
-    return exits.INTERNAL
+    return exit_codes.INTERNAL
 
 
 def run() -> NoReturn:
@@ -131,5 +133,5 @@ def run() -> NoReturn:
     except KeyboardInterrupt:
         # Not sys.exit: the worker may be deep in native code, and Ctrl-C means now.
         print("boomslang: interrupted", file=sys.stderr, flush=True)
-        os._exit(exits.INTERRUPTED)
+        os._exit(exit_codes.INTERRUPTED)
     sys.exit(code)

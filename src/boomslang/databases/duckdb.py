@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from boomslang.databases.database import Aborted, Connection, Database, Lost, Offered
-from boomslang.databases.place import missing, split_argument
+from boomslang.databases.embedded_files import missing, split_argument
 from boomslang.databases.sql import DROP, LOAD, TABLE, SqlConnection
 
 try:

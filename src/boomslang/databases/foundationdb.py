@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from boomslang.databases.database import Aborted, Connection, Database, DriverMissing, Lost, Offered
-from boomslang.databases.served import import_driver
+from boomslang.databases.server_database import import_driver
 
 API = 710
 PREFIX = b"boomslang/"

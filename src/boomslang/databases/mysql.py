@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from urllib.parse import unquote, urlsplit
 
 from boomslang.databases.database import Aborted, Connection, DatabaseError, Failed, Lost, Offered
-from boomslang.databases.served import BATCH, TABLE, Served, import_driver
+from boomslang.databases.server_database import BATCH, TABLE, Served, import_driver
 from boomslang.errors import UsageError
 
 GONE = frozenset(

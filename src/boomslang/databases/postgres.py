@@ -26,7 +26,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from boomslang.databases.database import Aborted, Connection, DatabaseError, Failed, Lost, Offered
-from boomslang.databases.served import BATCH, TABLE, Served, import_driver
+from boomslang.databases.server_database import BATCH, TABLE, Served, import_driver
 from boomslang.errors import UsageError
 
 _SCANS = ("enable_seqscan", "enable_indexscan", "enable_indexonlyscan", "enable_bitmapscan")

@@ -17,7 +17,7 @@ from contextlib import suppress
 from typing import ClassVar, TypeVar
 
 from boomslang.databases.database import Connection, Database, DatabaseError, Failed, Lost, Offered
-from boomslang.databases.place import Place, missing, seconds, split_argument
+from boomslang.databases.embedded_files import Place, missing, seconds, split_argument
 
 try:
     import pyrex

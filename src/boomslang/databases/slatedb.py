@@ -17,7 +17,7 @@ from importlib.metadata import version
 from typing import Any, ClassVar, TypeVar
 
 from boomslang.databases.database import Aborted, Connection, Database, Failed, Lost, Offered
-from boomslang.databases.place import Place, missing, split_argument
+from boomslang.databases.embedded_files import Place, missing, split_argument
 
 try:
     from slatedb import uniffi

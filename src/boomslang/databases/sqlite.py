@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from boomslang.databases.database import Aborted, Connection, Database, DatabaseError, Failed, Lost, Offered
-from boomslang.databases.place import Place, one_of, seconds, split_argument
+from boomslang.databases.embedded_files import Place, one_of, seconds, split_argument
 from boomslang.databases.sql import DROP, LOAD, TABLE, SqlConnection, select
 from boomslang.errors import UsageError
 

@@ -14,7 +14,7 @@ from collections.abc import Coroutine, Iterator, Mapping
 from typing import Any, ClassVar
 
 from boomslang.databases.database import Aborted, Connection, Database, Lost, Offered
-from boomslang.databases.served import BATCH, import_driver
+from boomslang.databases.server_database import BATCH, import_driver
 from boomslang.errors import UsageError
 
 PREFIX = b"boomslang/"

@@ -15,7 +15,7 @@ from importlib.metadata import version
 from typing import Any, ClassVar
 
 from boomslang.databases.database import Aborted, Connection, Database, DatabaseError, Failed, Lost, Offered
-from boomslang.databases.place import Place, missing, seconds, split_argument
+from boomslang.databases.embedded_files import Place, missing, seconds, split_argument
 from boomslang.databases.sql import LOAD, TABLE, SqlConnection
 
 try:

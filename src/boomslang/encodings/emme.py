@@ -3,7 +3,7 @@
 Clark, Donaldson, Wickerson and Rigger, "Validating database system isolation level implementations with version
 certificate recovery", EuroSys 2024. The database (or its change log) says in which order versions of a key came to
 be, and which version a read saw; then each level is one search for a cycle. Here that is told by hints, the same that
-the modules `version-order` and `version-sets` read (modules/told.py):
+the modules `version-order` and `version-sets` read (modules/version_hints.py):
 
     put or delete   "ctx": {"version": 7}               its place in the order of the key's versions
     begin           "ctx": {"commit": 7}                ... or, for all that a transaction wrote, when it committed
@@ -35,7 +35,7 @@ from boomslang.ir.lower import lower
 from boomslang.ir.model import IR, ReadFrom
 from boomslang.levels.level import Level
 from boomslang.modules.module import Hints
-from boomslang.modules.told import FIRST, SCALES, Place, places, seen
+from boomslang.modules.version_hints import FIRST, SCALES, Place, places, seen
 from boomslang.passes.problem import Problem
 from boomslang.solve.clock import Clock
 

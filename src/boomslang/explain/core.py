@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from boomslang.asg.graph import ASG, OUT
 from boomslang.certify.certificate import Core
 from boomslang.errors import UsageError
+from boomslang.explain.parts import Parts, first_broken
 from boomslang.ir.lower import lower
 from boomslang.levels.level import Level
 from boomslang.solve.native import solve_native
@@ -35,30 +36,6 @@ LARGE = 2_000
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
-    """A part of an ASG: its transactions, reads and internal reads, in the ASG's numbers."""
-
-    transactions: Int64
-    reads: Int64
-    internal: Int64
-
-    @staticmethod
-    def all_of(asg: ASG, transactions: Int64) -> Parts:
-        """These transactions, with all that they read."""
-        inside = np.zeros(asg.transactions, bool)
-        inside[transactions] = True
-        return Parts(
-            np.flatnonzero(inside),
-            np.flatnonzero(inside[asg.read_txn]),
-            np.flatnonzero(inside[asg.internal[0]]),
-        )
-
-    @staticmethod
-    def of(transactions: list[int], reads: list[int], internal: list[int]) -> Parts:
-        return Parts(*(np.array(sorted(set(x)), np.int64) for x in (transactions, reads, internal)))
-
-
-@dataclass(frozen=True, eq=False)
 class MinimalCore:
     """A core, and the small ASG that holds it and all candidates of its reads."""
 
@@ -66,17 +43,6 @@ class MinimalCore:
     asg: ASG
     minimal: bool
     """False: time ran out before every part had been tried."""
-
-
-def first_broken(asg: ASG) -> Parts | None:
-    """A read that no order can explain, if there is one: it contradicts its own transaction, or nobody wrote it."""
-    if len(asg.broken):
-        i = int(asg.broken[0])
-        return Parts.of([int(asg.internal[0][i])], [], [i])
-    if len(asg.orphans):
-        r = int(asg.orphans[0])
-        return Parts.of([int(np.searchsorted(asg.read_start, r, side="right")) - 1], [r], [])
-    return None
 
 
 def complete(asg: ASG, parts: Parts) -> Parts:

@@ -16,10 +16,11 @@ from boomslang.asg.graph import ASG, IMPOSSIBLE, OUT
 from boomslang.certify.certificate import Core
 from boomslang.explain.anomalies import FUTURE, G1A, G1B, INTERNAL, THIN_AIR, Anomaly, name_anomaly
 from boomslang.explain.argument import Argument, Contradiction, Step
-from boomslang.explain.core import MinimalCore, Parts, shrink
+from boomslang.explain.core import MinimalCore, shrink
 from boomslang.explain.lists import impossible
 from boomslang.explain.modules import what_modules_said
 from boomslang.explain.names import Names, listed, short
+from boomslang.explain.parts import Parts
 from boomslang.explain.prover import argue
 from boomslang.explain.smallest import smallest
 from boomslang.levels import Level, minimal

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from boomslang.explain.argument import Argument, Contradiction, Step
 from boomslang.explain.counterexample import Counterexample
-from boomslang.explain.deeds import deed
 from boomslang.explain.names import short
+from boomslang.explain.operation_words import deed
 from boomslang.ir.expression import START, Edge
 from boomslang.levels.level import Level
 from boomslang.trace.model import Operation, Trace

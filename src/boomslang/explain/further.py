@@ -14,8 +14,8 @@ import numpy as np
 
 from boomslang.asg.graph import ASG, UNKNOWN_INITIAL, Int64, linked
 from boomslang.errors import UsageError
-from boomslang.explain.core import Parts, first_broken
 from boomslang.explain.counterexample import Counterexample, explain
+from boomslang.explain.parts import Parts, first_broken
 from boomslang.ir.lower import lower
 from boomslang.levels.level import Level
 from boomslang.solve.solution import Limits

@@ -15,8 +15,9 @@ from itertools import islice
 import numpy as np
 
 from boomslang.asg.graph import ASG
-from boomslang.explain.core import MinimalCore, Parts, neighbours, shrink_if_refuted
+from boomslang.explain.core import MinimalCore, neighbours, shrink_if_refuted
 from boomslang.explain.cycles import Graph, Known, of_two
+from boomslang.explain.parts import Parts
 from boomslang.levels.level import Level
 
 SMALL = 3

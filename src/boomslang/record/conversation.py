@@ -18,10 +18,10 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from boomslang.errors import UsageError
+from boomslang.record.autocommit import Single
 from boomslang.record.drivers import Driver
 from boomslang.record.outcomes import Effect, refused_commit
 from boomslang.record.session import RecordingFailed, Session
-from boomslang.record.single import Single
 from boomslang.record.statements import (
     Change,
     Ignored,

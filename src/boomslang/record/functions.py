@@ -31,9 +31,9 @@ from typing import Any, TypeVar, cast
 
 from boomslang.errors import UsageError
 from boomslang.record import session as sessions
+from boomslang.record.autocommit import Single
 from boomslang.record.outcomes import certainly_aborted, refused_commit
 from boomslang.record.session import RecordingFailed, Session
-from boomslang.record.single import Single
 from boomslang.trace.scalars import Absent
 
 Function = TypeVar("Function", bound=Callable[..., Any])

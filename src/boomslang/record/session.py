@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from boomslang.errors import UsageError
-from boomslang.record.text import encoded, hints_of, pairs_of, quoted, text_of
+from boomslang.record.json_text import encoded, hints_of, pairs_of, quoted, text_of
 from boomslang.trace.scalars import Absent, Unbounded
 
 ARGUMENTS: Mapping[str, int] = {

@@ -22,8 +22,8 @@ from typing import Any, Literal
 
 from boomslang.errors import UsageError
 from boomslang.record.functions import Current, Function, Scope, traced
+from boomslang.record.json_text import encoded, pairs_of, quoted
 from boomslang.record.session import RecordingFailed, Session
-from boomslang.record.text import encoded, pairs_of, quoted
 from boomslang.trace.files import shown
 
 STATE = "initial.jsonl"

@@ -11,9 +11,9 @@ from typing import Any
 
 from boomslang.explain.document import document
 from boomslang.levels import LEVELS, implies, minimal
-from boomslang.report.glance import glance
 from boomslang.report.neighbours import neighbours
 from boomslang.report.times import Axis
+from boomslang.report.transaction_summary import glance
 from boomslang.report.values import Values
 from boomslang.verdict import Verdict
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from boomslang.report.glance import Glance
+from boomslang.report.transaction_summary import Glance
 from boomslang.report.values import clipped
 from boomslang.trace.model import NO_TIME, Trace
 

@@ -6,9 +6,9 @@ from itertools import islice
 from typing import Any
 
 from boomslang.cli.screen import escape
-from boomslang.explain.deeds import ITEMS, deed
 from boomslang.explain.names import LONGEST, short
-from boomslang.report.glance import Glance
+from boomslang.explain.operation_words import ITEMS, deed
+from boomslang.report.transaction_summary import Glance
 from boomslang.trace.model import Kind, Operation, Trace
 from boomslang.trace.scalars import Absent, Scalar, Unbounded, int_to_text, same
 

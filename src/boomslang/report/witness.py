@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from boomslang.certify.certificate import Witness
-from boomslang.explain.deeds import deed
+from boomslang.explain.operation_words import deed
 from boomslang.levels import maximal
-from boomslang.report.glance import glance
+from boomslang.report.transaction_summary import glance
 from boomslang.report.values import NAME, Values, clipped
 from boomslang.trace.model import Kind, Trace
 from boomslang.verdict import Verdict

@@ -21,7 +21,7 @@ from typing import Any
 from boomslang.databases.database import Aborted, Connection, Database, DatabaseError, Failed, Lost
 from boomslang.errors import UsageError
 from boomslang.record import Recorded, RecordingFailed, Tracer
-from boomslang.run.board import CUT, DIE, DONE, KILLED, NOTHING, READY, RUNNING, Board, Row
+from boomslang.run.client_board import CUT, DIE, DONE, KILLED, NOTHING, READY, RUNNING, Board, Row
 from boomslang.run.faults import wire
 from boomslang.workloads import GiveUp, Transaction, Workload
 

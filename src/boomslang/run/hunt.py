@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from boomslang.check import check
+from boomslang.checker import check
 from boomslang.errors import UsageError
 from boomslang.levels import Level, find_level
 from boomslang.run.forked import processes

@@ -23,8 +23,8 @@ import boomslang
 from boomslang.databases.database import Database, DatabaseError, Offered
 from boomslang.errors import UsageError
 from boomslang.record import RecordingFailed, Tracer
-from boomslang.run.board import CUT, DIE, DONE, KILLED, RUNNING, STARTING, Board
 from boomslang.run.client import Client, Job, in_process
+from boomslang.run.client_board import CUT, DIE, DONE, KILLED, RUNNING, STARTING, Board
 from boomslang.run.faults import CUT_CONNECTION, KILL_CLIENT, Fault, check_faults, schedule
 from boomslang.run.forked import processes
 from boomslang.workloads import Workload

@@ -56,7 +56,6 @@ class BackEnd:
             return Solution("unknown", reason=limit.reason)
 
 
-NATIVE = "native"
 EAGER = {
     back.name: back
     for back in (
@@ -81,7 +80,6 @@ EAGER = {
         ),
     )
 }
-SOLVERS = (NATIVE, *EAGER)
 
 
 def eager(name: str) -> BackEnd:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,9 @@ from boomslang.asg.graph import OUT, PRESENT, UNKNOWN_INITIAL
 from boomslang.certify.certificate import Witness
 from boomslang.ir.model import IR
 from boomslang.trace.model import ABSENT
+
+if TYPE_CHECKING:
+    from boomslang.explain.counterexample import Counterexample
 
 Int64 = NDArray[np.int64]
 
@@ -46,6 +49,8 @@ class Solution:
     stats: dict[str, Any] = field(default_factory=dict)
     decided_by: str = ""
     """Which step of the strategy answered."""
+    hinted: Counterexample | None = None
+    """Of a refutation that rests on hints beside the trace: its own story, with `reason`."""
 
 
 def witness(ir: IR, solution: Solution) -> Witness:

@@ -4,7 +4,7 @@ from boomslang.asg.graph import ASG
 from boomslang.errors import UsageError
 from boomslang.ir.model import IR
 from boomslang.modules.module import Hints, module
-from boomslang.modules.versions import not_before, own_begin, returned_writers
+from boomslang.modules.version_relations import not_before, own_begin, returned_writers
 
 
 @module

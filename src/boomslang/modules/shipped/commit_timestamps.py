@@ -13,7 +13,7 @@ from boomslang.ir.expression import Edge, Implies, Not, all_of
 from boomslang.ir.model import IR
 from boomslang.levels.level import Dependency, Point
 from boomslang.modules.module import Hints, module
-from boomslang.modules.told import Place, moment
+from boomslang.modules.version_hints import Place, moment
 
 
 @module

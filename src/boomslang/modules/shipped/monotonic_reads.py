@@ -3,7 +3,7 @@
 from boomslang.asg.graph import ASG
 from boomslang.ir.model import IR, ReadFrom
 from boomslang.modules.module import Hints, module
-from boomslang.modules.versions import not_older, session_of
+from boomslang.modules.version_relations import not_older, session_of
 from boomslang.trace.model import Outcome
 
 

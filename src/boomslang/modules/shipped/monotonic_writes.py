@@ -9,7 +9,7 @@ import numpy as np
 from boomslang.asg.graph import ASG
 from boomslang.ir.model import IR
 from boomslang.modules.module import Hints, module
-from boomslang.modules.versions import session_of
+from boomslang.modules.version_relations import session_of
 from boomslang.trace.model import Outcome
 
 

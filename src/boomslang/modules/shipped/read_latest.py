@@ -6,7 +6,7 @@ Some stores offer such reads beside cheaper ones. What had been committed before
 from boomslang.asg.graph import ASG
 from boomslang.ir.model import IR
 from boomslang.modules.module import Hints, module
-from boomslang.modules.versions import not_before, own_begin, returned_writers
+from boomslang.modules.version_relations import not_before, own_begin, returned_writers
 from boomslang.trace.model import NO_TIME
 
 

@@ -1,8 +1,8 @@
 """A known version order, as a white box knows it: from the log, change-data capture, or version numbers.
 
 In `ctx`, on a put or delete: `version`, its place among the versions of that key; on a transaction, for all it wrote:
-`cdc`, its position in the change log, or `commit`, its commit timestamp (see modules/told.py). On either: `overwrites`,
-the name of a transaction (or a list) whose versions are older. What has no such hint stays open: the order may be
+`cdc`, its position in the change log, or `commit`, its commit timestamp (modules/version_hints.py). On either: `overwrites`, the
+name of a transaction (or a list) whose versions are older. What has no such hint stays open: the order may be
 partial. (The order of lists is known without any hint.)
 """
 
@@ -11,8 +11,8 @@ import numpy as np
 from boomslang.asg.graph import ASG
 from boomslang.ir.model import IR
 from boomslang.modules.module import Hints, module
-from boomslang.modules.told import SCALES, Place, places
-from boomslang.modules.versions import in_order, put_before
+from boomslang.modules.version_hints import SCALES, Place, places
+from boomslang.modules.version_relations import in_order, put_before
 
 
 @module

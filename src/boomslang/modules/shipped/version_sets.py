@@ -2,14 +2,14 @@
 
 In `ctx` of a read: `versions`, pairs of a key and the name of the transaction that wrote the version (null for the
 initial one), or an object of keys and the places of their versions; of a read of one key also `version`, the place (see
-modules/told.py). For a range read that includes keys that it did not return: who deleted them.
+modules/version_hints.py). For a range read that includes keys that it did not return: who deleted them.
 """
 
 from boomslang.asg.graph import ASG
 from boomslang.ir.expression import START
 from boomslang.ir.model import IR
 from boomslang.modules.module import Hints, module
-from boomslang.modules.told import FIRST, SCALES, Place, places, seen
+from boomslang.modules.version_hints import FIRST, SCALES, Place, places, seen
 
 
 @module

@@ -12,18 +12,20 @@ import re
 import time
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import boomslang
-from boomslang.cli import exits
-from boomslang.cli.check import WatchedChecker, add_module, add_output, asked_levels
-from boomslang.cli.limits import add_limits
-from boomslang.cli.loading import TRACE, add_format, load_to_check
-from boomslang.cli.report import FORMAT, size
-from boomslang.cli.reporting import prepare_report, report_option, write_report
+from boomslang.cli import exit_codes
+from boomslang.cli.answer import FORMAT, size
+from boomslang.cli.coloured_story import show_story, styled
+from boomslang.cli.options.limits import add_limits
+from boomslang.cli.options.output import add_output
+from boomslang.cli.options.question import add_module, asked_levels
+from boomslang.cli.options.report import prepare_report, report_option, write_report
+from boomslang.cli.options.trace_input import TRACE, add_format, load_to_check
+from boomslang.cli.progress import Watch, watched
 from boomslang.cli.screen import Screen
-from boomslang.cli.story import show_story, styled
-from boomslang.cli.watch import Watch, watched
+from boomslang.cli.watched_checker import WatchedChecker
 from boomslang.errors import UsageError
 from boomslang.explain.counterexample import Counterexample
 from boomslang.explain.document import document
@@ -34,20 +36,15 @@ from boomslang.modules import find_modules
 from boomslang.trace import LimitReached, Trace
 from boomslang.verdict import INVALID, UNKNOWN, Verdict
 
-if TYPE_CHECKING:
-    from boomslang.cli.main import Commands
-
 MOST_FURTHER = 10
 """Further violations that are looked for if the user does not say how many."""
 
 
-def add(commands: Commands) -> None:
-    parser = commands.add_parser(
-        "explain",
-        help="say why a trace breaks a level",
-        description="Why does a trace break an isolation level? Names the anomaly and tells its story: the fewest "
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Why does a trace break an isolation level? Names the anomaly and tells its story: the fewest "
         "transactions that show it, and step by step why no order explains them. Exit code 0: no level asked for is "
-        "broken; 1: one is; 2: unknown.",
+        "broken; 1: one is; 2: unknown."
     )
     add_argument = parser.add_argument
     add_argument("trace", metavar="TRACE", help=TRACE)
@@ -98,8 +95,8 @@ class Told:
     def exit_code(self) -> int:
         statuses = {verdict.status for verdict in self.verdicts}
         if INVALID in statuses:
-            return exits.INVALID
-        return exits.UNKNOWN if UNKNOWN in statuses or not self.verdicts else exits.VALID
+            return exit_codes.INVALID
+        return exit_codes.UNKNOWN if UNKNOWN in statuses or not self.verdicts else exit_codes.VALID
 
 
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
@@ -112,7 +109,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         told = watched(lambda watch: _told(arguments, asked, watch), quiet=arguments.quiet)
     except LimitReached as limit:
         screen.error(f"{arguments.trace}: {limit.reason}")
-        return exits.UNKNOWN
+        return exit_codes.UNKNOWN
     assert told.trace is not None
     for warning in told.trace.warnings:
         screen.warning(warning)

@@ -1,4 +1,4 @@
-"""What `run` does, and what `hunt` shares with it. Apart from their options: other commands start without databases."""
+"""From options to a load on a database and the check of what it recorded: what `run` and `hunt` share."""
 
 from __future__ import annotations
 
@@ -7,83 +7,18 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from boomslang.cli import exits
-from boomslang.cli.check import asked_levels, prepare_files
+from boomslang.cli.commands.check import prepare_files
 from boomslang.cli.screen import Screen
-from boomslang.cli.watch import Watch, watched
-from boomslang.databases import Database, DatabaseError, Offered, find_database
+from boomslang.databases import Database, DatabaseError, Offered
 from boomslang.errors import UsageError
 from boomslang.levels import find_level
-from boomslang.modules import find_modules
-from boomslang.run import Plan, Ran, Speed, parse_faults
-from boomslang.run import run as run_plan
-from boomslang.workloads import Workload, find_workload
+from boomslang.run import Plan, parse_faults
+from boomslang.workloads import Workload
 
 SETTINGS = ("sessions", "keys", "ops", "values", "distribution")
 """Options that become a workload's settings."""
 
 Check = Callable[[Screen], int]
-
-
-def run(arguments: argparse.Namespace, screen: Screen) -> int:
-    asked = arguments.check or None  # --check without a level: what is promised
-    if asked is not None:
-        asked_levels([asked])  # a wrong name should not wait for the run
-    if arguments.check is None and arguments.certificate is not None:
-        raise UsageError("--certificate is for --check: there is nothing to prove without it")
-    if arguments.check is None and arguments.report is not None:
-        raise UsageError("--report is for --check: there is nothing to show without it")
-    if arguments.check is None and arguments.module:
-        raise UsageError("--module is for --check: there is nothing to ask without it")
-    find_modules(arguments.module)
-    workload = find_workload(arguments.workload).with_settings(**given(arguments), seed=arguments.seed)
-    with find_database(arguments.db) as database:
-        plan = planned(arguments, database, workload)
-        level, modules = question(asked, plan.level, arguments.module)
-        # Made before the run, so that a wrong option does not wait for it.
-        about = what(plan, version_of(database), settings(plan))
-        check = check_command(arguments, Path(arguments.out), level, modules, arguments.certificate, about)
-        ran = watched(lambda watch: _run(plan, arguments.out, watch), quiet=arguments.quiet)
-    for problem in ran.problems:
-        screen.warning(problem)
-    if ran.problems and not ran.committed:
-        raise UsageError(f"no transaction committed; {ran.folder} holds what was recorded")
-    if not arguments.json:
-        show(ran, screen)
-    if arguments.check is None:
-        if arguments.json:
-            screen.document(ran.to_json())
-        return exits.VALID
-    if not arguments.json:
-        screen.line()
-    return check(screen)
-
-
-def _run(plan: Plan, out: str, watch: Watch) -> Ran:
-    watch.begin(f"{plan.workload.name} on {plan.database.title}")
-
-    def progress(speed: Speed) -> None:
-        watch.done, watch.total, watch.note = speed.begun, speed.total, str(speed)
-
-    return run_plan(plan, out, progress=progress)
-
-
-def show(ran: Ran, screen: Screen) -> None:
-    """What was run, and how it went."""
-    headline(ran.plan, ran.version, screen)
-    screen.line(settings(ran.plan), indent=2)
-    unknown = f", {ran.unknown:,} of unknown outcome" if ran.unknown else ""
-    screen.line(
-        f"{ran.committed:,} transactions committed, {ran.aborted:,} aborted{unknown} in {ran.seconds:.1f} s: ",
-        str(ran.speed),
-        indent=2,
-    )
-    if ran.faults:
-        screen.line(f"faults: {', '.join(ran.faults)}", indent=2)
-    screen.line(f"recorded in {ran.folder}", indent=2)
-
-
-# --- what a hunt needs too
 
 
 def given(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -149,7 +84,7 @@ def check_command(
     about: Mapping[str, str],
 ) -> Check:
     """`boomslang check` of a trace, with the options that were given."""
-    from boomslang.cli.main import make_parser
+    from boomslang.cli.main import parse
 
     words = ["check", f"--level={level}", *(f"--module={module}" for module in modules)]
     words += [
@@ -161,7 +96,7 @@ def check_command(
     for name, file in (("certificate", certificate), ("report", arguments.report)):
         if file is not None:
             words.append(f"--{name}={file}")
-    parsed = make_parser().parse_args([*words, "--", str(trace)])
+    parsed = parse([*words, "--", str(trace)])
     parsed.about = about
     prepare_files(parsed)
     return lambda screen: int(parsed.run(parsed, screen))

@@ -6,8 +6,8 @@ import argparse
 import re
 from typing import Any
 
-from boomslang.cli.limits import add_limits
-from boomslang.cli.reporting import report_option
+from boomslang.cli.options.limits import add_limits
+from boomslang.cli.options.report import report_option
 
 
 def add(parser: argparse.ArgumentParser, *, txns: int, txns_are: str, sessions: int | None) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from boomslang.asg.graph import ASG, IN, Int64
 from boomslang.ir.expression import START, TRUE, Expression, Implies, Not, all_of
 from boomslang.ir.model import IR, ReadFrom
-from boomslang.modules.told import Place
+from boomslang.modules.version_hints import Place
 from boomslang.trace.model import NO_TIME, Outcome
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from boomslang.cli import exits
+from boomslang.cli import exit_codes
 from boomslang.cli.screen import Screen
 from boomslang.levels import (
     LEVELS,
@@ -19,9 +19,6 @@ from boomslang.levels import (
 )
 from boomslang.levels.names import ELSEWHERE, NOT_SUPPORTED
 
-if TYPE_CHECKING:
-    from boomslang.cli.main import Commands
-
 GROUPS = (
     ("Levels that know neither sessions nor times", (False, False)),
     ("With session order: what a session did earlier comes first", (True, False)),
@@ -31,12 +28,10 @@ GROUPS = (
 """Title, and whether the levels need sessions and times."""
 
 
-def add(commands: Commands) -> None:
-    parser = commands.add_parser(
-        "levels",
-        help="list the isolation levels",
-        description="Lists the isolation levels, the strongest of each group first: their names, what they forbid, "
-        "what they imply.",
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Lists the isolation levels, the strongest of each group first: their names, what they forbid, "
+        "what they imply."
     )
     parser.add_argument("level", nargs="*", metavar="LEVEL", help="only these levels (default: all)")
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -47,7 +42,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     asked = [find_level(name) for name in arguments.level] or list(LEVELS)
     if arguments.json:
         screen.document(to_json(asked))
-        return exits.VALID
+        return exit_codes.VALID
     for title, needs in GROUPS:
         group = [level for level in asked if (level.needs_sessions, level.needs_times) == needs]
         if not group:
@@ -61,7 +56,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
             screen.line()
     screen.line("A level also implies all that is implied by what it implies.")
     screen.line("Names may be written in any case, with spaces, hyphens, underscores or without.")
-    return exits.VALID
+    return exit_codes.VALID
 
 
 def _weaker(level: Level) -> list[Level]:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from boomslang.asg import build_asg
-from boomslang.cli import exits, solving
-from boomslang.cli.loading import TRACE, add_format, load
-from boomslang.cli.places import obstacle, write_whole
+from boomslang.cli import exit_codes
+from boomslang.cli.options import solver as solver_options
+from boomslang.cli.options.trace_input import TRACE, add_format, load
+from boomslang.cli.output_files import obstacle, write_whole
+from boomslang.cli.progress import Watch, watched
 from boomslang.cli.screen import Screen
-from boomslang.cli.watch import Watch, watched
 from boomslang.encodings import ENCODINGS, find_encoding
 from boomslang.errors import UsageError
-from boomslang.explain.core import first_broken
+from boomslang.explain.parts import first_broken
 from boomslang.ir import lower
 from boomslang.ir.expression import FALSE
 from boomslang.levels import find_level
@@ -24,17 +24,12 @@ from boomslang.passes import Problem, chosen, expand, optimise
 from boomslang.solve.export import FORMATS
 from boomslang.solve.solution import Limits, Solution
 
-if TYPE_CHECKING:
-    from boomslang.cli.main import Commands
 
-
-def add(commands: Commands) -> None:
-    parser = commands.add_parser(
-        "export",
-        help="write the question for another solver",
-        description="Writes what an eager solver is asked about a trace at a level, as text: satisfiable if the "
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Writes what an eager solver is asked about a trace at a level, as text: satisfiable if the "
         "trace satisfies the level. smtlib is SMT-LIB 2.6 (QF_IDL); dimacs-graph is DIMACS CNF with a graph, which "
-        "is MonoSAT's GNF (see docs/how-it-works.md).",
+        "is MonoSAT's GNF (see docs/how-it-works.md)."
     )
     parser.add_argument("trace", metavar="TRACE", help=TRACE)
     parser.add_argument("out", metavar="OUT", help="the file to write; - for the screen")
@@ -43,7 +38,7 @@ def add(commands: Commands) -> None:
     )
     parser.add_argument("--to", required=True, choices=FORMATS, help="the form of the text")
     add_format(parser)
-    solving.add_passes(parser)
+    solver_options.add_passes(parser)
     parser.add_argument("--encoding", choices=ENCODINGS, help="as an earlier checker asked")
     parser.add_argument(
         "--module", action="append", default=[], metavar="MODULE", help="as for `check`; its words come last"
@@ -62,7 +57,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     if problem:
         raise UsageError(f"{Path(arguments.out)}: cannot write the question: {problem}")
     # Without being asked for, no pass: what is written should be the question, not half of the answer.
-    wanted = solving.passes(arguments) or ()
+    wanted = solver_options.passes(arguments) or ()
     passes = [
         name for name in wanted if name not in ("segments", "prioritize")
     ]  # these need or tell a solver
@@ -92,7 +87,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
             write_whole(Path(arguments.out), (f"{line}\n" for line in lines))
         except OSError as failure:
             raise UsageError(f"{arguments.out}: cannot write the question: {failure.strerror}") from None
-    return exits.VALID
+    return exit_codes.VALID
 
 
 def _nobody(problem: Problem, limits: Limits) -> Solution:

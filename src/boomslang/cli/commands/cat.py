@@ -10,23 +10,20 @@ import argparse
 import json
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from boomslang.cli import exits
-from boomslang.cli.loading import TRACE, add_format, load
+from boomslang.cli import exit_codes
+from boomslang.cli.options.trace_input import TRACE, add_format, load
+from boomslang.cli.progress import watched
 from boomslang.cli.screen import Part, Screen
-from boomslang.cli.watch import watched
 from boomslang.errors import UsageError
-from boomslang.explain.deeds import deed
 from boomslang.explain.names import short
+from boomslang.explain.operation_words import deed
 from boomslang.trace import Kind, Operation, Outcome, Scalar, Scalars, Trace, Transaction
 from boomslang.trace.writer import lines_of
-
-if TYPE_CHECKING:
-    from boomslang.cli.main import Commands
 
 LIMIT = 50
 """Transactions that are shown to a person who does not say how many."""
@@ -35,12 +32,10 @@ _STYLE = {Outcome.COMMITTED: "green", Outcome.ABORTED: "red", Outcome.UNKNOWN: "
 Mask = NDArray[np.bool_]
 
 
-def add(commands: Commands) -> None:
-    parser = commands.add_parser(
-        "cat",
-        help="show transactions of a trace",
-        description="Shows transactions: their operations, results, times, and where they stand. Without a choice it "
-        f"shows the first {LIMIT}; with several, those for which all hold.",
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Shows transactions: their operations, results, times, and where they stand. Without a choice it "
+        f"shows the first {LIMIT}; with several, those for which all hold."
     )
     add_argument = parser.add_argument
     add_argument("trace", metavar="TRACE", help=TRACE)
@@ -74,7 +69,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     shown = chosen[:limit].tolist()
     if arguments.json:
         _print_json(trace, shown, screen)
-        return exits.VALID
+        return exit_codes.VALID
     for n, t in enumerate(shown):
         if n:
             screen.line()
@@ -89,7 +84,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     elif len(chosen) > len(shown):
         screen.line()
         screen.line((f"... and {len(chosen) - len(shown):,} more (--limit)", "dim"))
-    return exits.VALID
+    return exit_codes.VALID
 
 
 # --- which

@@ -12,17 +12,16 @@ import argparse
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from boomslang.certify.certificate import Core, Witness, read_certificate
 from boomslang.certify.refute import CoreError, MissingSolver, Part, minimal, refute
 from boomslang.certify.replay import ReplayError, replay
 from boomslang.certify.with_hints import refute_with_hints
 from boomslang.certify.with_modules import minimal_with_modules, refute_with_modules, replay_with_modules
-from boomslang.cli import exits
-from boomslang.cli.loading import add_format, free_ctrl_c, load
+from boomslang.cli import exit_codes
+from boomslang.cli.options.trace_input import add_format, free_ctrl_c, load
+from boomslang.cli.progress import Watch, watched
 from boomslang.cli.screen import Screen
-from boomslang.cli.watch import Watch, watched
 from boomslang.encodings import find_encoding
 from boomslang.errors import UsageError
 from boomslang.levels import LEVELS
@@ -30,17 +29,12 @@ from boomslang.modules import Module, find_modules
 from boomslang.modules.registry import find_recorded
 from boomslang.trace import Trace
 
-if TYPE_CHECKING:
-    from boomslang.cli.main import Commands
 
-
-def add(commands: Commands) -> None:
-    parser = commands.add_parser(
-        "verify",
-        help="check a certificate",
-        description="Does a certificate prove what it claims? Exit code 0: yes; 1: no; 254: it cannot be "
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Does a certificate prove what it claims? Exit code 0: yes; 1: no; 254: it cannot be "
         "read, or was made for another trace. A certificate of `invalid` needs the Z3 extra: "
-        "pip install z3-solver.",
+        "pip install z3-solver."
     )
     parser.add_argument("trace", metavar="TRACE", help="the trace that was checked")
     parser.add_argument("certificate", metavar="CERTIFICATE", help="what `check --certificate` wrote")
@@ -99,11 +93,11 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         claim += f" with {' and '.join(certificate.modules)}"
     if found.fault:
         screen.line(("WRONG", "bold red"), f": {path} does not show that {claim}: {found.fault}")
-        return exits.INVALID
+        return exit_codes.INVALID
     screen.line(("right", "bold green"), f": {path} shows that {claim}: {found.how}")
     for text in found.believed:
         screen.line((text, "dim"), indent=2)
-    return exits.VALID
+    return exit_codes.VALID
 
 
 def _replayed(trace: Trace, witness: Witness, given: tuple[Module, ...]) -> Finding:

@@ -1,43 +1,35 @@
-"""`boomslang check`: the main job. Reads the trace, asks each level, and hands the answers to report.py."""
+"""`boomslang check`: the main job. Reads the trace, asks each level, and hands the answers to cli/answer.py."""
 
 from __future__ import annotations
 
 import argparse
 import time
-from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from boomslang.check import Checker, Progress
-from boomslang.cli import solving
-from boomslang.cli.certificates import Certificates
-from boomslang.cli.limits import add_limits
-from boomslang.cli.loading import TRACE, add_format, free_ctrl_c, load_to_check
-from boomslang.cli.report import Answer, Report, explanation, show, to_json
-from boomslang.cli.reporting import prepare_report, report_option, write_report
+from boomslang.cli.answer import Answer, Report, explanation, show, to_json
+from boomslang.cli.certificate_files import Certificates
+from boomslang.cli.options import solver as solver_options
+from boomslang.cli.options.limits import add_limits
+from boomslang.cli.options.output import add_output
+from boomslang.cli.options.question import add_module, asked_levels
+from boomslang.cli.options.report import prepare_report, report_option, write_report
+from boomslang.cli.options.trace_input import TRACE, add_format, free_ctrl_c, load_to_check
+from boomslang.cli.progress import Watch, watched
 from boomslang.cli.screen import Screen
-from boomslang.cli.watch import Watch, watched
-from boomslang.errors import UsageError
+from boomslang.cli.watched_checker import WatchedChecker
 from boomslang.explain.outputs import OUTPUTS
-from boomslang.levels import LEVELS, Level, find_level
+from boomslang.levels import LEVELS, Level
 from boomslang.modules import find_modules
-from boomslang.trace import LimitReached, Trace
+from boomslang.trace import LimitReached
 from boomslang.verdict import UNKNOWN, Verdict
 
-if TYPE_CHECKING:
-    from boomslang.cli.main import Commands
-
-STRONGEST = "strongest"
-OUT_OF_TIME = "the time limit was reached"
 OUT_OF_MEMORY = "the memory of the machine ran out"
 
 
-def add(commands: Commands) -> None:
-    parser = commands.add_parser(
-        "check",
-        help="check a trace against isolation levels",
-        description="Does a trace satisfy an isolation level? Exit code 0: yes; 1: no; 2: unknown. With "
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Does a trace satisfy an isolation level? Exit code 0: yes; 1: no; 2: unknown. With "
         "several levels: 1 if any is invalid, else 2 if any is unknown, else 0. With --level strongest: 0 "
-        "once all are decided.",
+        "once all are decided."
     )
     add_argument = parser.add_argument
     add_argument("trace", metavar="TRACE", help=TRACE)
@@ -58,36 +50,10 @@ def add(commands: Commands) -> None:
     report_option(parser)
     add_format(parser)
     add_limits(parser, included=", reading included")
-    solving.add(parser)
+    solver_options.add(parser)
     add_argument("--stats", action="store_true", help="show where the time went, and the solver's counters")
     add_output(parser)
     parser.set_defaults(run=run)
-
-
-def add_module(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--module",
-        action="append",
-        default=[],
-        metavar="MODULE",
-        help="what else is known or asked for: a module's name (see `boomslang modules`) or a Python file, which "
-        "is run; parameters after a colon: bounded-staleness:time=100; may be given several times",
-    )
-
-
-def add_output(parser: argparse.ArgumentParser) -> None:
-    """The options that say for whom the answer is."""
-    how = parser.add_mutually_exclusive_group()
-    how.add_argument(
-        "--output",
-        choices=("text", "json", *OUTPUTS),
-        default="text",
-        help="for people (text), or for programs: JSON (see docs/how-it-works.md), Graphviz, SARIF 2.1.0, JUnit XML",
-    )
-    how.add_argument(
-        "--json", dest="output", action="store_const", const="json", help="same as --output json"
-    )
-    how.add_argument("--quiet", "-q", action="store_true", help="print nothing but errors and warnings")
 
 
 def prepare_files(arguments: argparse.Namespace) -> Certificates:
@@ -145,20 +111,6 @@ def _verdicts(report: Report) -> list[Verdict]:
     ]
 
 
-def asked_levels(words: list[str]) -> list[Level] | None:
-    """The levels of `--level`, each once, in the order given. None: find the strongest."""
-    names = [name for word in words for name in word.split(",") if name.strip()]
-    if any(name.strip().lower() == STRONGEST for name in names):
-        if len(names) > 1:
-            raise UsageError("--level strongest asks every level; give no other beside it")
-        return None
-    if not names:
-        raise UsageError(
-            "which level? For example: --level serializable, --level ser,si or --level strongest"
-        )
-    return list({level.name: level for level in map(find_level, names)}.values())
-
-
 def answers(arguments: argparse.Namespace, asked: list[Level] | None, watch: Watch) -> Report:
     start = time.monotonic()
     deadline = None if arguments.timeout is None else start + arguments.timeout
@@ -186,31 +138,3 @@ def answers(arguments: argparse.Namespace, asked: list[Level] | None, watch: Wat
         report.answers = [Answer(level, UNKNOWN, reason) for level in (LEVELS if asked is None else asked)]
     report.seconds = time.monotonic() - start
     return report
-
-
-class WatchedChecker(Checker):
-    """A checker whose time is for all its levels together, and that says what it is doing."""
-
-    def __init__(
-        self, trace: Trace, arguments: argparse.Namespace, deadline: float | None, watch: Watch
-    ) -> None:
-        progress: Progress = watch.solving
-        super().__init__(
-            trace,
-            memory=arguments.memory,
-            progress=progress,
-            modules=arguments.module,
-            **solving.options(arguments),
-        )
-        self.deadline = deadline
-        self.watch = watch
-
-    def check(self, level: str | Level) -> Verdict:
-        level = find_level(level)
-        self.watch.begin(f"checking {level.title}")
-        if self.deadline is not None:
-            left = self.deadline - time.monotonic()
-            if left <= 0:
-                return Verdict(self.trace, level, UNKNOWN, OUT_OF_TIME)
-            self.limits = replace(self.limits, seconds=left)
-        return super().check(level)

@@ -6,9 +6,9 @@ import argparse
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from boomslang.cli.places import obstacle
+from boomslang.cli.output_files import obstacle
+from boomslang.cli.progress import Watch, watched
 from boomslang.cli.screen import Screen
-from boomslang.cli.watch import Watch, watched
 from boomslang.errors import UsageError
 from boomslang.verdict import Verdict
 

@@ -6,7 +6,7 @@ import argparse
 import math
 from typing import Any
 
-from boomslang.cli.watch import Watch
+from boomslang.cli.progress import Watch
 from boomslang.errors import UsageError
 from boomslang.trace import Outcome, Trace, read_trace
 from boomslang.trace.formats import FORMATS, find

@@ -8,24 +8,19 @@ import importlib
 import signal
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from boomslang.cli import exits
+from boomslang.cli import exit_codes
 from boomslang.cli.screen import Screen
 from boomslang.databases import ADAPTERS, DriverMissing
-
-if TYPE_CHECKING:
-    from boomslang.cli.main import Commands
 
 STARTED = ("mariadb", "mysql", "postgres")
 """Servers that can be started. What is needed to start them is imported when one is."""
 
 
-def add(commands: Commands) -> None:
-    parser = commands.add_parser(
-        "db",
-        help="list the databases that can be recorded, or start one",
-        description="Lists the databases that can be recorded here, or starts a server for as long as it runs.",
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Lists the databases that can be recorded here, or starts a server for as long as it runs."
     )
     parser.set_defaults(run=lambda *_: parser.error("list or start?"))
     actions: Any = parser.add_subparsers(metavar="ACTION", dest="action")
@@ -78,7 +73,7 @@ def run_start(arguments: argparse.Namespace, screen: Screen) -> int:
             while server.running:
                 time.sleep(0.2)
             raise ServerFailed(f"{server.title} has ended by itself")
-    return exits.VALID
+    return exit_codes.VALID
 
 
 @contextlib.contextmanager
@@ -133,7 +128,7 @@ def run_list(arguments: argparse.Namespace, screen: Screen) -> int:
     told = [describe(name) for name in sorted(ADAPTERS)]
     if arguments.json:
         screen.document({"databases": told})
-        return exits.VALID
+        return exit_codes.VALID
     for each in told:
         screen.line((each["name"], "bold cyan"), f" ({each['title']})")
         facts = [("driver", each["driver"] or "there"), ("server", each["server"] or "")]
@@ -144,4 +139,4 @@ def run_list(arguments: argparse.Namespace, screen: Screen) -> int:
         for fact, text in facts:
             if text:
                 screen.line((f"{fact:28}", "dim"), text, indent=2, hang=28)
-    return exits.VALID
+    return exit_codes.VALID

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 import boomslang
-from boomslang.cli import exits
+from boomslang.cli import exit_codes
+from boomslang.cli.coloured_story import show_story
 from boomslang.cli.screen import Part, Screen
-from boomslang.cli.story import show_story
 from boomslang.explain.counterexample import Counterexample
 from boomslang.explain.document import document, undecided
 from boomslang.levels import Level, maximal, minimal
@@ -74,8 +74,8 @@ class Report:
     @property
     def exit_code(self) -> int:
         if self.of(INVALID) and not self.strongest:
-            return exits.INVALID
-        return exits.UNKNOWN if self.of(UNKNOWN) else exits.VALID
+            return exit_codes.INVALID
+        return exit_codes.UNKNOWN if self.of(UNKNOWN) else exit_codes.VALID
 
 
 # --- for people

@@ -5,30 +5,25 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import boomslang
 from boomslang.asg import build_asg
-from boomslang.cli import exits
-from boomslang.cli.loading import TRACE, add_format, load
+from boomslang.cli import exit_codes
+from boomslang.cli.options.trace_input import TRACE, add_format, load
+from boomslang.cli.progress import Watch, watched
 from boomslang.cli.screen import Screen
-from boomslang.cli.watch import Watch, watched
 from boomslang.explain.names import short
 from boomslang.statistics import Longest, Reads, Statistics
-
-if TYPE_CHECKING:
-    from boomslang.cli.main import Commands
 
 FORMAT = 1
 """Of the JSON output (stats.schema.json); grows when a field changes its meaning or goes."""
 
 
-def add(commands: Commands) -> None:
-    parser = commands.add_parser(
-        "stats",
-        help="count what a trace is made of",
-        description="Counts what a trace is made of: sessions, transactions, operations, keys; how its keys are "
-        "contended; how many reads are ambiguous; how many superpositions a level has.",
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Counts what a trace is made of: sessions, transactions, operations, keys; how its keys are "
+        "contended; how many reads are ambiguous; how many superpositions a level has."
     )
     parser.add_argument("trace", metavar="TRACE", help=TRACE)
     add_format(parser)
@@ -55,7 +50,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         screen.document({**head, **data, "warnings": made.trace.warnings, "seconds": seconds})
     else:
         show(arguments.trace, made, data, screen)
-    return exits.VALID
+    return exit_codes.VALID
 
 
 # --- for programs

@@ -1,17 +1,19 @@
-"""What `hunt` does."""
+"""`boomslang hunt`: runs and checks, run after run, until the database breaks its promise or the time is over."""
 
 from __future__ import annotations
 
 import argparse
 import math
+import re
 import time
 from collections.abc import Callable, Iterator
 
 import boomslang
-from boomslang.cli import exits, running
-from boomslang.cli.reporting import prepare_report
+from boomslang.cli import exit_codes, load_plan
+from boomslang.cli.options import load as load_options
+from boomslang.cli.options.report import prepare_report
+from boomslang.cli.progress import Watch, watched
 from boomslang.cli.screen import Screen
-from boomslang.cli.watch import Watch, watched
 from boomslang.databases import Database, find_database
 from boomslang.levels import Level, find_level
 from boomslang.modules import find_modules
@@ -20,20 +22,58 @@ from boomslang.run import hunt as hunt_plans
 from boomslang.verdict import INVALID, UNKNOWN
 from boomslang.workloads import Workload, find_workload
 
+UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Runs a workload again and again, with other seeds and other contention each time, and checks "
+        "each run while the next one goes. Stops at the first trace that breaks the level, keeps it with its "
+        "certificate, and tells the story. Exit code 1: found; 0: nothing found; 2: nothing found, and no check "
+        "came to an end."
+    )
+    load_options.add(parser, txns=1000, txns_are="in each run", sessions=None)
+    add_argument = parser.add_argument
+    add_argument("--level", metavar="LEVEL", help="the level to break; else what the database promises")
+    add_argument(
+        "--for",
+        dest="seconds",
+        type=_duration,
+        default=60.0,
+        metavar="TIME",
+        help="how long: 90s, 10m, 2h; else 60s",
+    )
+    add_argument("--collect", action="store_true", help="do not stop at the first")
+    add_argument(
+        "--out",
+        default="hunt",
+        metavar="DIR",
+        help="what is found is kept here; must be new or empty; else hunt",
+    )
+    load_options.add_answer(parser)
+    parser.set_defaults(run=run)
+
+
+def _duration(text: str) -> float:
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)([smh]?)", text)
+    if match is None or float(match[1]) <= 0:
+        raise argparse.ArgumentTypeError(f"found {text!r}; expected a time such as 90s, 10m or 2h")
+    return float(match[1]) * UNITS[match[2]]
+
 
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
     workload = find_workload(arguments.workload)
-    first = next(variations(workload, running.given(arguments), arguments.seed))
+    first = next(variations(workload, load_plan.given(arguments), arguments.seed))
     if arguments.level is not None:
         find_level(arguments.level)
     find_modules(arguments.module)
     prepare_report(arguments.report, arguments.out)
     with find_database(arguments.db) as database:
-        plan = running.planned(arguments, database, first)
-        asked, modules = running.question(arguments.level, plan.level, arguments.module)
+        plan = load_plan.planned(arguments, database, first)
+        asked, modules = load_plan.question(arguments.level, plan.level, arguments.module)
         level = find_level(asked)
         about = {name: plan.to_json()[name] for name in ("database", "level", "promises", "workload")}
-        about["version"] = running.version_of(database)  # before: at the end it may be gone
+        about["version"] = load_plan.version_of(database)  # before: at the end it may be gone
         hunted = watched(
             lambda watch: hunt_plans(
                 _plans(arguments, database, workload),
@@ -49,7 +89,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
             quiet=arguments.quiet,
         )
         if not arguments.json:
-            running.headline(plan, about["version"], screen)
+            load_plan.headline(plan, about["version"], screen)
     for problem in hunted.problems:
         screen.warning(problem)
     for quarry in hunted.of(UNKNOWN):
@@ -73,8 +113,8 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         screen.line()
         certificate = None if first_broken.certificate is None else str(first_broken.certificate)
         load = f"{plan.workload.name}, {_how(first_broken, plan)}"
-        told = running.what(plan, about["version"], load)
-        running.check_command(arguments, first_broken.trace, asked, modules, certificate, told)(screen)
+        told = load_plan.what(plan, about["version"], load)
+        load_plan.check_command(arguments, first_broken.trace, asked, modules, certificate, told)(screen)
     return code
 
 
@@ -111,11 +151,11 @@ def _status(watch: Watch, seconds: float) -> Callable[[Hunted, Speed | None], No
 
 
 def _plans(arguments: argparse.Namespace, database: Database, workload: type[Workload]) -> Iterator[Plan]:
-    for made in variations(workload, running.given(arguments), arguments.seed):
-        yield running.planned(arguments, database, made)
+    for made in variations(workload, load_plan.given(arguments), arguments.seed):
+        yield load_plan.planned(arguments, database, made)
 
 
 def _exit_code(hunted: Hunted) -> int:
     if hunted.of(INVALID):
-        return exits.INVALID
-    return exits.UNKNOWN if hunted.found and not hunted.valid else exits.VALID
+        return exit_codes.INVALID
+    return exit_codes.UNKNOWN if hunted.found and not hunted.valid else exit_codes.VALID

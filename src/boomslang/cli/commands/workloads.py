@@ -5,20 +5,17 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from boomslang.cli import exits
+from boomslang.cli import exit_codes
 from boomslang.cli.screen import Screen
 
 if TYPE_CHECKING:
-    from boomslang.cli.main import Commands
     from boomslang.workloads import Workload
 
 
-def add(commands: Commands) -> None:
-    parser = commands.add_parser(
-        "workloads",
-        help="list the workloads",
-        description="Lists the workloads for `run` and `hunt`, with the settings that make a difference and what "
-        "they are if nothing else is said. docs/run-and-hunt.md tells where each comes from.",
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Lists the workloads for `run` and `hunt`, with the settings that make a difference and what "
+        "they are if nothing else is said. docs/run-and-hunt.md tells where each comes from."
     )
     parser.set_defaults(run=run)
 
@@ -34,7 +31,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
             screen.line(
                 ("needs: ", "dim"), f"a database with {' and '.join(sorted(workload.needs))}", indent=2
             )
-    return exits.VALID
+    return exit_codes.VALID
 
 
 def settings(workload: type[Workload]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from boomslang.encodings import ENCODINGS
 from boomslang.errors import UsageError
 from boomslang.passes import PASSES, chosen
-from boomslang.solve.backends import NATIVE, SOLVERS
+from boomslang.solve.names import NATIVE, SOLVERS
 
 
 def add(parser: argparse.ArgumentParser) -> None:

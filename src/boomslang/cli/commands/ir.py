@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from boomslang.asg import build_asg
-from boomslang.cli import exits
-from boomslang.cli.loading import TRACE, add_format, load
+from boomslang.cli import exit_codes
+from boomslang.cli.options.trace_input import TRACE, add_format, load
+from boomslang.cli.progress import Watch, watched
 from boomslang.cli.screen import Screen
-from boomslang.cli.watch import Watch, watched
 from boomslang.errors import UsageError
 from boomslang.ir import IR, lower, print_ir
 from boomslang.levels import find_level
@@ -19,19 +18,13 @@ from boomslang.modules.module import prepare
 from boomslang.passes import PASSES, chosen, expand, optimise, print_problem
 from boomslang.solve.solution import Solution
 
-if TYPE_CHECKING:
-    from boomslang.cli.main import Commands
-
-
 _SHOWN = tuple(name for name in PASSES if name != "segments")  # that one asks a solver
 
 
-def add(commands: Commands) -> None:
-    parser = commands.add_parser(
-        "ir",
-        help="show what the solver is given",
-        description="Prints the intermediate representation of a trace at a level: the known graph, and the "
-        "families of what is not known (see docs/how-it-works.md).",
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Prints the intermediate representation of a trace at a level: the known graph, and the "
+        "families of what is not known (see docs/how-it-works.md)."
     )
     parser.add_argument("trace", metavar="TRACE", help=TRACE)
     parser.add_argument(
@@ -70,7 +63,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         screen.line(line)
         if screen.closed:
             break
-    return exits.VALID
+    return exit_codes.VALID
 
 
 def _after(ir: IR, names: str) -> Iterator[str]:

@@ -11,18 +11,14 @@ import argparse
 import os
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from boomslang.cli import exits
-from boomslang.cli.loading import TRACE, load
+from boomslang.cli import exit_codes
+from boomslang.cli.options.trace_input import TRACE, load
+from boomslang.cli.progress import Watch, watched
 from boomslang.cli.screen import Screen
-from boomslang.cli.watch import Watch, watched
 from boomslang.errors import UsageError
 from boomslang.trace import Trace
 from boomslang.trace.formats import FORMATS, Format, Loss, find
-
-if TYPE_CHECKING:
-    from boomslang.cli.main import Commands
 
 SUFFIXES = {
     ".jsonl": "jsonl",
@@ -40,13 +36,10 @@ AMBIGUOUS = {
 }
 
 
-def add(commands: Commands) -> None:
+def add(parser: argparse.ArgumentParser) -> None:
     targets = ", ".join(format.name for format in FORMATS if format.write is not None)
-    parser = commands.add_parser(
-        "convert",
-        help="write a trace in another format",
-        description="Writes a trace in another format. What that format cannot say is refused, or left out with "
-        "--lossy.",
+    parser.description = (
+        "Writes a trace in another format. What that format cannot say is refused, or left out with --lossy."
     )
     parser.add_argument("input", metavar="IN", help=TRACE)
     parser.add_argument("output", metavar="OUT", help="the file or folder to write; it must not exist")
@@ -85,7 +78,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     for loss in lost:
         screen.warning(f"lost: {loss.what}")
     screen.line(f"{arguments.output}: {len(trace):,} transactions as {target.name}")
-    return exits.VALID
+    return exit_codes.VALID
 
 
 def target_format(output: Path, name: str | None) -> Format:

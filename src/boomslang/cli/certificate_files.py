@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from boomslang.cli.places import obstacle, write_whole
+from boomslang.cli.output_files import obstacle, write_whole
 from boomslang.cli.screen import Screen
 from boomslang.errors import UsageError
 from boomslang.levels import Level
 from boomslang.verdict import UNKNOWN
 
 if TYPE_CHECKING:
-    from boomslang.cli.report import Answer
+    from boomslang.cli.answer import Answer
 
 PIECE = 100_000
 """Numbers written at a time: a witness may hold millions, and Ctrl-C must not wait for them."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import parse_qsl, urlencode
 
 from boomslang.databases.database import Database
-from boomslang.databases.place import missing
+from boomslang.databases.embedded_files import missing
 from boomslang.errors import UsageError
 
 if TYPE_CHECKING:

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
 
-from boomslang.cli import exits
+from boomslang.cli import exit_codes
 from boomslang.cli.screen import Screen
 from boomslang.modules import known_modules
 from boomslang.modules.module import REQUIRED
 
-if TYPE_CHECKING:
-    from boomslang.cli.main import Commands
 
-
-def add(commands: Commands) -> None:
-    parser = commands.add_parser(
-        "modules",
-        help="list the modules",
-        description="Lists the modules for `check --module`: what they say of a database, their parameters and "
-        "whose they are. docs/write-a-module.md tells how to write one.",
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Lists the modules for `check --module`: what they say of a database, their parameters and "
+        "whose they are. docs/write-a-module.md tells how to write one."
     )
     parser.set_defaults(run=run)
 
@@ -31,4 +25,4 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         for name, value in m.parameters.items():
             said = "must be given" if value is REQUIRED else f"else {value}"
             screen.line((f"{name}: ", "dim"), said, indent=2)
-    return exits.VALID
+    return exit_codes.VALID

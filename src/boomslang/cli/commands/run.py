@@ -1,0 +1,103 @@
+"""`boomslang run`: puts load on a database, records what its clients saw, and asks for the verdict."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from boomslang.cli import exit_codes, load_plan
+from boomslang.cli.options import load as load_options
+from boomslang.cli.options.question import asked_levels
+from boomslang.cli.progress import Watch, watched
+from boomslang.cli.screen import Screen
+from boomslang.databases import find_database
+from boomslang.errors import UsageError
+from boomslang.modules import find_modules
+from boomslang.run import Plan, Ran, Speed
+from boomslang.run import run as run_plan
+from boomslang.workloads import find_workload
+
+PROMISED = ""
+"""`--check` without a level."""
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Runs a workload on a database and records what its clients saw as a trace. With --check the "
+        "trace is checked at once, and the exit code is the verdict's: 0 valid, 1 invalid, 2 unknown."
+    )
+    load_options.add(parser, txns=1000, txns_are="in all", sessions=8)
+    add_argument = parser.add_argument
+    add_argument("--out", required=True, metavar="DIR", help="the trace's folder; must be new or empty")
+    add_argument(
+        "--check",
+        nargs="?",
+        const=PROMISED,
+        metavar="LEVEL",
+        help="check the trace at a level, or several (ser,si); without one, at what the database promises",
+    )
+    add_argument("--certificate", metavar="FILE", help="with --check: write what proves the answer")
+    load_options.add_answer(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace, screen: Screen) -> int:
+    asked = arguments.check or None  # --check without a level: what is promised
+    if asked is not None:
+        asked_levels([asked])  # a wrong name should not wait for the run
+    if arguments.check is None and arguments.certificate is not None:
+        raise UsageError("--certificate is for --check: there is nothing to prove without it")
+    if arguments.check is None and arguments.report is not None:
+        raise UsageError("--report is for --check: there is nothing to show without it")
+    if arguments.check is None and arguments.module:
+        raise UsageError("--module is for --check: there is nothing to ask without it")
+    find_modules(arguments.module)
+    workload = find_workload(arguments.workload).with_settings(
+        **load_plan.given(arguments), seed=arguments.seed
+    )
+    with find_database(arguments.db) as database:
+        plan = load_plan.planned(arguments, database, workload)
+        level, modules = load_plan.question(asked, plan.level, arguments.module)
+        # Made before the run, so that a wrong option does not wait for it.
+        about = load_plan.what(plan, load_plan.version_of(database), load_plan.settings(plan))
+        check = load_plan.check_command(
+            arguments, Path(arguments.out), level, modules, arguments.certificate, about
+        )
+        ran = watched(lambda watch: _run(plan, arguments.out, watch), quiet=arguments.quiet)
+    for problem in ran.problems:
+        screen.warning(problem)
+    if ran.problems and not ran.committed:
+        raise UsageError(f"no transaction committed; {ran.folder} holds what was recorded")
+    if not arguments.json:
+        show(ran, screen)
+    if arguments.check is None:
+        if arguments.json:
+            screen.document(ran.to_json())
+        return exit_codes.VALID
+    if not arguments.json:
+        screen.line()
+    return check(screen)
+
+
+def _run(plan: Plan, out: str, watch: Watch) -> Ran:
+    watch.begin(f"{plan.workload.name} on {plan.database.title}")
+
+    def progress(speed: Speed) -> None:
+        watch.done, watch.total, watch.note = speed.begun, speed.total, str(speed)
+
+    return run_plan(plan, out, progress=progress)
+
+
+def show(ran: Ran, screen: Screen) -> None:
+    """What was run, and how it went."""
+    load_plan.headline(ran.plan, ran.version, screen)
+    screen.line(load_plan.settings(ran.plan), indent=2)
+    unknown = f", {ran.unknown:,} of unknown outcome" if ran.unknown else ""
+    screen.line(
+        f"{ran.committed:,} transactions committed, {ran.aborted:,} aborted{unknown} in {ran.seconds:.1f} s: ",
+        str(ran.speed),
+        indent=2,
+    )
+    if ran.faults:
+        screen.line(f"faults: {', '.join(ran.faults)}", indent=2)
+    screen.line(f"recorded in {ran.folder}", indent=2)
