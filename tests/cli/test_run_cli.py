@@ -27,7 +27,7 @@ SCHEMA = json.loads((Path(boomslang.__file__).parent / "cli" / "answer.schema.js
 @pytest.fixture(autouse=True)
 def memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """The store of the tests, by the name `memory`."""
-    monkeypatch.setitem(ADAPTERS, "memory", "memory_store:Memory")  # type: ignore[arg-type]
+    monkeypatch.setitem(ADAPTERS, "memory", "support.memory_store:Memory")  # type: ignore[arg-type]
 
 
 def run(*words: object) -> Ran:
@@ -131,7 +131,7 @@ def test_wrong_use_of_run_is_told_before_anything_is_done(
 def test_a_run_that_could_not_begin_is_no_success(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("boomslang.run.client.PATIENCE", 0.1)
     monkeypatch.setattr(
-        "memory_store.MemoryServer.__init__", lambda self: self.__dict__.update(up=False, kills=0)
+        "support.memory_store.MemoryServer.__init__", lambda self: self.__dict__.update(up=False, kills=0)
     )
     ran = run("--db", "memory:server", "--out", tmp_path / "t", "--check", "--sessions", 2)
     assert (
