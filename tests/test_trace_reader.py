@@ -184,9 +184,9 @@ def test_text(tmp_path: Path) -> None:
 
 
 def test_keys_are_ranked_by_type_then_within_it(tmp_path: Path) -> None:
-    order = ["null", "false", "true", "-100000000000000000000", "-3", "0", "9", "10", "123456789012345678",
-             "99999999999999999999",
-             "-1.5", "0.0", "2.5", "1e300", '""', '"Z"', '"a"', '"aaaaaaaab"', '"aaaaaaaac"', '"ab"',
+    order = ["null", "false", "true", "-1e300", "-100000000000000000000", "-3", "-1.5", "0", "0.0", "2.5", "9", "10",
+             "9007199254740992", "9007199254740992.0", "9007199254740993", "123456789012345678",
+             "99999999999999999999", "1e20", "1e300", '""', '"Z"', '"a"', '"aaaaaaaab"', '"aaaaaaaac"', '"ab"',
              '"é"', '"\uffff"', '"😀"',
              '{"bytes":""}', '{"bytes":"00"}', '{"bytes":"0000"}', '{"bytes":"ff"}']  # fmt: skip
     shuffled = np.random.default_rng(3).permutation(len(order))

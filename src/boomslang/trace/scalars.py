@@ -41,6 +41,8 @@ Scalar: TypeAlias = bool | int | float | str | bytes | None
 """A key or a value."""
 
 NULL, BOOL, INT, FLOAT, STR, BYTES = range(6)
+FAMILY: Final = np.array([NULL, BOOL, INT, INT, STR, BYTES], np.uint8)
+"""Of each type, the first of those that it has an order with: integers and floats are numbers, and order by size."""
 _DIGITS = 4000  # below the limit of int(str) and str(int)
 _LARGE = 10**_DIGITS
 
