@@ -29,7 +29,7 @@ from boomslang.solve.strategy import solve as solve_with_engine
 from boomslang.solve.uncommitted import check_appends
 from boomslang.trace.errors import LimitReached
 from boomslang.trace.model import Trace
-from boomslang.verdict import INVALID, UNKNOWN, VALID, Verdict
+from boomslang.verdict import INVALID, UNKNOWN, VALID, Verdict, vacuous
 
 Asked = str | Module | Function
 Progress = Callable[[int, int, int], object]
@@ -123,6 +123,8 @@ class Checker:
         level = find_level(level)
         try:
             verdict = self._check(level)
+            if verdict.valid and (reason := vacuous(self.trace)):
+                verdict = replace(verdict, status=UNKNOWN, reason=reason, witness=None)
             return (
                 replace(verdict, modules=tuple(m.spelled for m in self.modules)) if self.modules else verdict
             )

@@ -11,7 +11,7 @@ from boomslang.check import Checker, Progress
 from boomslang.cli import solving
 from boomslang.cli.certificates import Certificates
 from boomslang.cli.limits import add_limits
-from boomslang.cli.loading import TRACE, add_format, free_ctrl_c, load_to_check
+from boomslang.cli.loading import TRACE, add_format, free_ctrl_c, load
 from boomslang.cli.report import Answer, Report, explanation, show, to_json
 from boomslang.cli.reporting import prepare_report, report_option, write_report
 from boomslang.cli.screen import Screen
@@ -164,7 +164,7 @@ def answers(arguments: argparse.Namespace, asked: list[Level] | None, watch: Wat
     deadline = None if arguments.timeout is None else start + arguments.timeout
     report = Report(arguments.trace, strongest=asked is None)
     try:
-        report.trace = load_to_check(
+        report.trace = load(
             arguments.trace, watch, format=arguments.format, deadline=deadline, memory=arguments.memory
         )
         report.load_seconds = time.monotonic() - start

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 SUFFIXES = {
     ".jsonl": "jsonl",
     ".jsonl.gz": "jsonl",
+    ".jsonl.xz": "jsonl",
+    ".jsonl.bz2": "jsonl",
     ".arrow": "arrow",
     ".parquet": "parquet",
     ".bincode": "dbcop-bincode",

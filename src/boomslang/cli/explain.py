@@ -18,7 +18,7 @@ import boomslang
 from boomslang.cli import exits
 from boomslang.cli.check import WatchedChecker, add_module, add_output, asked_levels
 from boomslang.cli.limits import add_limits
-from boomslang.cli.loading import TRACE, add_format, load_to_check
+from boomslang.cli.loading import TRACE, add_format, load
 from boomslang.cli.report import FORMAT, size
 from boomslang.cli.reporting import prepare_report, report_option, write_report
 from boomslang.cli.screen import Screen
@@ -130,7 +130,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
 def _told(arguments: argparse.Namespace, asked: list[Level] | None, watch: Watch) -> Told:
     deadline = None if arguments.timeout is None else time.monotonic() + arguments.timeout
     memory, format = arguments.memory, arguments.format
-    told = Told(load_to_check(arguments.trace, watch, format=format, deadline=deadline, memory=memory))
+    told = Told(load(arguments.trace, watch, format=format, deadline=deadline, memory=memory))
     assert told.trace is not None
     checker = WatchedChecker(told.trace, arguments, deadline, watch)
     if asked is None:

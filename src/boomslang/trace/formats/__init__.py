@@ -10,7 +10,7 @@ from pathlib import Path
 
 from boomslang.errors import UsageError
 from boomslang.trace.errors import TraceError
-from boomslang.trace.files import shown
+from boomslang.trace.files import refuse_strange, shown
 from boomslang.trace.formats import (
     arrow,
     awdit,
@@ -26,9 +26,9 @@ from boomslang.trace.formats import (
     timekiller,
     viper,
 )
-from boomslang.trace.formats.format import Format, Loss, Sample
+from boomslang.trace.formats.format import SAMPLE, Format, Loss, Sample
 
-__all__ = ["FORMATS", "Format", "Loss", "Sample", "find", "recognise"]
+__all__ = ["FORMATS", "SAMPLE", "Format", "Loss", "Sample", "find", "recognise", "recognise_sample"]
 
 # In the order in which they are tried.
 FORMATS: tuple[Format, ...] = (
@@ -60,15 +60,17 @@ def find(name: str) -> Format:
 
 
 def recognise(path: str | os.PathLike[str]) -> Format:
-    """The format of a file or folder, by its content. Pipes are ours: they can be read only once."""
-    path = Path(path)
-    if path.exists() and not (path.is_file() or path.is_dir()):
-        return jsonl.FORMAT
-    sample = Sample.of(path)
+    """The format of a file or folder, by its content."""
+    return recognise_sample(Sample.of(Path(path)))
+
+
+def recognise_sample(sample: Sample) -> Format:
+    """The format of what starts so."""
+    refuse_strange(sample.head, shown(sample.path))
     for format in FORMATS:
         if format.recognise(sample):
             return format
-    if jsonl.is_called_so(path) or not (sample.is_folder or sample.head.strip()):
+    if jsonl.is_called_so(sample.path) or not (sample.is_folder or sample.head.strip()):
         return jsonl.FORMAT  # its errors say more than ours here
     raise _unrecognised(sample)
 
