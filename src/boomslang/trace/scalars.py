@@ -59,6 +59,7 @@ def same(a: object, b: object) -> bool:
 
 def int_to_text(value: int) -> str:
     """`str(value)`, without Python's limit on the number of digits."""
+    value = int(value)  # a member of an enumeration may call itself something else
     if abs(value) < _LARGE:
         return str(value)
     sign, value, parts = "-" if value < 0 else "", abs(value), []
