@@ -17,6 +17,7 @@ constexpr int32_t ABSENT = -1, PRESENT = -2, UNKNOWN_INIT = -3, IMPOSSIBLE = -4;
 enum Kind : uint8_t { PUT, GET, DELETE, SCAN, ITERATOR, NEXT, BEGIN, COMMIT, ABORT, APPEND, LIST };
 enum Flag : uint8_t { FOUND = 1, NOTHING = 2, ERROR = 4, END = 8 };
 enum Outcome : uint8_t { COMMITTED, ABORTED, UNKNOWN };
+constexpr uint8_t INTEGER = 2, FLOAT = 3;  // types of keys, as the trace numbers them
 enum ReadKind : uint8_t { ITEM, PREDICATE };
 // What a read sees of its own transaction's earlier writes: its own latest one; what others wrote, as if it had not
 // written; or either.

@@ -1,5 +1,6 @@
 // The meaning of each operation: own writes, final writes, and what was seen from outside.
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "analyse.hpp"
@@ -15,17 +16,21 @@ struct Walk {
     // The latest own write of each key, valid while own_txn says it is this transaction's.
     std::vector<int32_t> own_txn, own_value, own_op;
     std::vector<int32_t> written;  // keys this transaction has written
-    // All keys that occur in the trace, in key order: a range read says something about each that it covers.
+    // All keys that occur in the trace, in key order: a range read says something about each that it covers. Keys that
+    // hold lists are not among them: no item of a scan can say what a list holds, so not returning one says nothing.
     std::vector<int32_t> ordered;
     std::vector<int64_t> ordered_rank;
+    // An iterator goes through each family of key types in our order, and through the families in the database's: a key
+    // that it returns tells of the smaller ones of its own family only. So it has a place in each.
+    static constexpr size_t families = 6;
     struct Open {
         int32_t op;
-        int64_t cursor, end;  // ranks
+        std::array<int64_t, families> cursor{}, end{};  // ranks
     };
     std::map<int32_t, Open> iterators;  // of this transaction, by range
     int32_t txn = 0;
     bool observing = true;
-    std::vector<int64_t> type_first, type_end;  // ranks of each key type
+    std::array<int64_t, families> first{}, last{};  // ranks of each family: first up to last
 
     Walk(const Columns& columns, Limits& stop) : c(columns), limits(stop) {
         own_txn.assign(size_t(c.keys), -1);
@@ -33,24 +38,42 @@ struct Walk {
         own_op.resize(size_t(c.keys));
     }
 
+    // Integers and floats are numbers, and order by size.
+    size_t family(int32_t key) const { return c.key_type[key] == FLOAT ? INTEGER : c.key_type[key]; }
+
     void prepare_ranges() {
         if (c.range_lo.empty()) return;
-        type_first.assign(256, INT64_MAX), type_end.assign(256, 0);
+        std::vector<bool> holds_list(size_t(c.keys), false);
+        for (size_t o = 0; o < c.op_kind.size(); ++o)
+            if ((c.op_kind[o] == APPEND || c.op_kind[o] == LIST) && !(c.op_flags[o] & ERROR))
+                holds_list[size_t(c.op_key[o])] = true;
+        first.fill(INT64_MAX);
         for (int32_t k = 0; k < c.keys; ++k) {
-            ordered.push_back(k);
-            int64_t& first = type_first[c.key_type[k]];
-            int64_t& end = type_end[c.key_type[k]];
-            first = std::min(first, c.key_rank[k]), end = std::max(end, c.key_rank[k] + 1);
+            if (!holds_list[size_t(k)]) ordered.push_back(k);
+            int64_t& from = first[family(k)];
+            int64_t& to = last[family(k)];
+            from = std::min(from, c.key_rank[k]), to = std::max(to, c.key_rank[k] + 1);
         }
         std::sort(ordered.begin(), ordered.end(), [&](int32_t a, int32_t b) { return c.key_rank[a] < c.key_rank[b]; });
         for (int32_t k : ordered) ordered_rank.push_back(c.key_rank[k]);
     }
 
-    // The ranks a range covers. One bound missing: to the end of the other's type. Both missing: everything.
+    // The ranks a range covers. One bound missing: to the end of the other's family. Both missing: everything.
     void bounds(int32_t range, int64_t& low, int64_t& high) const {
         int32_t lo = c.range_lo[range], hi = c.range_hi[range];
-        low = lo >= 0 ? c.key_rank[lo] : hi >= 0 ? type_first[c.key_type[hi]] : 0;
-        high = hi >= 0 ? c.key_rank[hi] : lo >= 0 ? type_end[c.key_type[lo]] : c.keys;
+        low = lo >= 0 ? c.key_rank[lo] : hi >= 0 ? first[family(hi)] : 0;
+        high = hi >= 0 ? c.key_rank[hi] : lo >= 0 ? last[family(lo)] : c.keys;
+    }
+
+    Open opened(int32_t op) const {
+        int32_t range = c.op_range[op], bound = std::max(c.range_lo[range], c.range_hi[range]);
+        Open it{op};
+        if (bound < 0) {
+            it.cursor = first, it.end = last;
+        } else {
+            bounds(range, it.cursor[family(bound)], it.end[family(bound)]);
+        }
+        return it;
     }
 
     void write(int32_t key, int32_t value, int32_t op) {
@@ -165,11 +188,18 @@ struct Walk {
         auto found = iterators.find(c.op_range[op]);
         if (found == iterators.end()) return;  // its open failed: nothing is known
         Open& it = found->second;
-        bool end = c.op_flags[op] & END;
-        int64_t until = end ? it.end : c.key_rank[c.op_key[op]];
-        covered(it.cursor, until, [&](int32_t key) { observe_open(key, ABSENT, PREDICATE, op, it.op); });
-        if (!end) observe_open(c.op_key[op], c.op_value[op], ITEM, op, it.op);
-        it.cursor = until + 1;
+        auto pass = [&](size_t f, int64_t until) {
+            covered(it.cursor[f], until, [&](int32_t key) { observe_open(key, ABSENT, PREDICATE, op, it.op); });
+            it.cursor[f] = until;
+        };
+        if (c.op_flags[op] & END) {
+            for (size_t f = 0; f < families; ++f) pass(f, it.end[f]);
+            return;
+        }
+        int32_t key = c.op_key[op];
+        pass(family(key), c.key_rank[key]);
+        observe_open(key, c.op_value[op], ITEM, op, it.op);
+        ++it.cursor[family(key)];
     }
 
     void operation(int32_t o) {
@@ -186,12 +216,9 @@ struct Walk {
                 return write(c.op_key[o], ABSENT, o);
             case SCAN:
                 return observing ? scan(o) : void();
-            case ITERATOR: {
-                Open it{o, 0, 0};
-                bounds(c.op_range[o], it.cursor, it.end);
-                iterators[c.op_range[o]] = it;
+            case ITERATOR:
+                iterators.insert_or_assign(c.op_range[o], opened(o));
                 return;
-            }
             case NEXT:
                 return observing ? advance(o) : void();
             case LIST:

@@ -310,9 +310,9 @@ void History::operation(const Record& r, std::int32_t txn, std::uint32_t line) {
       range = new_range(r, failed);
       if (id != none) {
         if (Iterator* again = find_iterator(txn, r.id)) {
-          *again = {id, range, none, failed, false};
+          *again = {id, range, failed};
         } else {
-          iterators_[txn].push_back({id, range, none, failed, false});
+          iterators_[txn].push_back({id, range, failed});
         }
       }
       break;
@@ -370,9 +370,9 @@ std::int32_t History::new_range(const Record& r, bool failed) {
   const bool lower = r.has(Field::from) && r.from.type != Type::null;
   const bool upper = r.has(Field::to) && r.to.type != Type::null;
   if (lower && upper && !failed) {
-    if (r.from.type != r.to.type)
-      fault("a range from a key of type " + std::string(type_name(r.from.type)) + " (" + show(r.from) +
-                ") to one of type " + type_name(r.to.type) + " (" + show(r.to) + ")",
+    if (family(r.from.type) != family(r.to.type))
+      fault("a range from a key of type " + std::string(family_name(r.from.type)) + " (" + show(r.from) +
+                ") to one of type " + family_name(r.to.type) + " (" + show(r.to) + ")",
             "bounds of one type", "keys order within their type: scan each type by itself");
     if (compare(r.from, r.to) > 0)
       fault("a range from " + show(r.from) + " down to " + show(r.to), "from <= to",
@@ -393,10 +393,10 @@ void History::check_in_range(std::int32_t key, std::int32_t range, const char* w
     return std::string("[") + (lo == none ? "unbounded" : show(keys[lo])) + ", " +
            (hi == none ? "unbounded" : show(keys[hi])) + ")";
   };
-  if (keys.type_of(key) != keys.type_of(bound))
-    fault("the key " + show(keys[key]) + " of type " + type_name(keys[key].type) + " returned by " + what +
+  if (family(keys.type_of(key)) != family(keys.type_of(bound)))
+    fault("the key " + show(keys[key]) + " of type " + family_name(keys[key].type) + " returned by " + what +
               " of the range " + text(),
-          std::string("keys of type ") + type_name(keys[bound].type),
+          std::string("keys of type ") + family_name(keys[bound].type),
           "record keys as the database has them, with their type");
   if ((lo != none && compare(keys[key], keys[lo]) < 0) || (hi != none && compare(keys[key], keys[hi]) >= 0))
     fault("the key " + show(keys[key]) + " returned by " + what + " of the range " + text(),
@@ -451,12 +451,14 @@ void History::next(const Record& r, std::int32_t txn, std::int32_t& key, std::in
     return;
   }
   check_in_range(key, range, "an iterator");
-  if (it->last != none && compare(keys[it->last], keys[key]) >= 0)
+  // Between families the order is the database's.
+  std::int32_t& last = it->last[static_cast<std::size_t>(family(keys.type_of(key)))];
+  if (last != none && compare(keys[last], keys[key]) >= 0)
     fault(
-        "the key " + show(keys[key]) + " after " + show(keys[it->last]) + " from one iterator",
+        "the key " + show(keys[key]) + " after " + show(keys[last]) + " from one iterator",
         "keys in increasing order",
         "record a reverse iteration as a scan; use a binary collation (strings order by their UTF-8 bytes)");
-  it->last = key;
+  last = key;
 }
 
 // --- lists ---

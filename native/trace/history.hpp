@@ -6,6 +6,7 @@
 // nothing.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <unordered_map>
@@ -77,8 +78,9 @@ class History {
   };
 
   struct Iterator {
-    std::int32_t id, range, last;
-    bool failed, ended;
+    std::int32_t id, range;
+    bool failed, ended = false;
+    std::array<std::int32_t, 6> last = {none, none, none, none, none, none};  // the last key of each family
   };
 
   enum State : std::uint8_t { begun = 1, ended = 2, used = 4 };

@@ -170,7 +170,7 @@ NB_MODULE(_reader, m) {
       .def("end_file",
            [](Reader& r) {
              r.end_file();
-             return !r.empty;
+             return nb::make_tuple(r.whole, r.torn);
            })
       .def("finish_step", &Reader::finish_step, nb::call_guard<nb::gil_scoped_release>())
       .def("columns", [](Reader& r) { return columns(r.history); });

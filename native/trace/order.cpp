@@ -1,9 +1,11 @@
 // The order of keys, as one number each: ranges become comparisons of integers for everyone downstream.
 //
-// Keys order by type, then within the type (scalar.hpp). Most keys are integers of at most 18 digits or
-// strings; both are sorted by a 64-bit prefix that decides nearly every comparison without touching the text.
+// Keys order by family (integers and floats are one: numbers), then within the family (scalar.hpp). Most keys are
+// integers of at most 18 digits or strings; both are sorted by a 64-bit prefix that decides nearly every comparison
+// without touching the text.
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <vector>
 
 #include "trace/history.hpp"
@@ -16,7 +18,7 @@ struct Entry {
   std::int32_t id;
 };
 
-// Monotone: a smaller prefix is a smaller key of the same type; equal prefixes decide nothing.
+// Monotone: a smaller prefix is a smaller key of the same family; equal prefixes decide nothing.
 std::uint64_t prefix_of(const Scalar& s) {
   constexpr std::uint64_t middle = 1ull << 63;
   if (s.type == Type::integer) {
@@ -25,7 +27,12 @@ std::uint64_t prefix_of(const Scalar& s) {
     std::from_chars(s.data, s.data + s.size, value);
     return static_cast<std::uint64_t>(value) + middle;
   }
-  if (s.type == Type::real) return 0;
+  if (s.type == Type::real) {
+    double value;
+    std::memcpy(&value, s.data, 8);
+    if (!(std::fabs(value) < 1e18)) return value < 0 ? 0 : ~0ull;
+    return static_cast<std::uint64_t>(static_cast<std::int64_t>(std::floor(value))) + middle;
+  }
   std::uint64_t prefix = 0;
   for (std::uint32_t i = 0; i < 8; ++i)
     prefix = prefix << 8 | (i < s.size ? static_cast<unsigned char>(s.data[i]) : 0);
@@ -39,7 +46,7 @@ Column<std::int64_t> rank(const Interner& keys) {
   std::vector<Entry> entries[types];
   const auto n = static_cast<std::int32_t>(keys.size());
   for (std::int32_t id = 0; id < n; ++id)
-    entries[static_cast<int>(keys.type_of(id))].push_back({prefix_of(keys[id]), id});
+    entries[static_cast<int>(family(keys.type_of(id)))].push_back({prefix_of(keys[id]), id});
   Column<std::int64_t> ranks;
   ranks.resize(keys.size());
   std::int64_t next = 0;

@@ -111,6 +111,7 @@ void Reader::drain() {
 }
 
 void Reader::end_file() {
+  torn = false;
   if (!buffer_.empty()) {
     // The last line has no newline. Whole, it counts; torn, it is the mark of a crash and goes with a
     // warning.
@@ -124,14 +125,14 @@ void Reader::end_file() {
       drain();
     } else {
       ++line_;
-      first_ = false;
+      torn = true;
       history.warnings.push_back(
           file_ + ":" + std::to_string(line_) +
           ": the last line is torn and was dropped; its transaction is unknown unless it had ended");
     }
     buffer_.clear();
   }
-  empty = first_;
+  whole = !first_;
 }
 
 }  // namespace boomslang

@@ -29,7 +29,7 @@ class Reader {
   bool finish_step() { return history.finish_step(); }
 
   History history;
-  bool empty = false;  // the file that just ended held nothing
+  bool whole = false, torn = false;  // of the file that just ended: it held a whole record, and part of one
 
  private:
   // A line waits between being parsed and being applied, while the processor fetches what it will look up:

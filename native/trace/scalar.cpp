@@ -19,6 +19,18 @@ std::optional<double> to_double(const char* from, const char* to) {
   return value == 0 ? 0.0 : value;
 }
 
+int compare_numbers(const Scalar& integer, const Scalar& real) {
+  double value;
+  std::memcpy(&value, real.data, 8);
+  if (std::isinf(value)) return value < 0 ? 1 : -1;
+  // Whole doubles have an exact decimal text, which compares with the integer's like any other.
+  const double whole = std::floor(value) + 0.0;
+  char text[330];
+  const int size = std::snprintf(text, sizeof text, "%.0f", whole);
+  const int c = compare_integers(integer, {Type::integer, static_cast<std::uint32_t>(size), text});
+  return c > 0 ? 1 : -1;
+}
+
 std::string show(const Scalar& scalar) {
   constexpr std::size_t most = 60;
   std::string text;

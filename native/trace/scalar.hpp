@@ -41,9 +41,23 @@ inline int compare_integers(const Scalar& a, const Scalar& b) {
   return a_negative ? -c : c;
 }
 
-// The order of keys: by type, then within the type.
+// An integer and a double, exactly: 2^53 + 1 is more than 2.0^53, though a double cannot hold it. Never equal: of two
+// numbers of one size the integer is the first, so that keys have a total order.
+int compare_numbers(const Scalar& integer, const Scalar& real);
+
+// Types that have an order among each other. Integers and floats are numbers, which order by size; between all others
+// the order is the database's, so nobody may draw conclusions from ours.
+inline Type family(Type type) { return type == Type::real ? Type::integer : type; }
+
+inline const char* family_name(Type type) { return family(type) == Type::integer ? "number" : type_name(type); }
+
+// The order of keys: by family, then within the family.
 inline int compare(const Scalar& a, const Scalar& b) {
-  if (a.type != b.type) return a.type < b.type ? -1 : 1;
+  if (a.type != b.type) {
+    if (a.type == Type::integer && b.type == Type::real) return compare_numbers(a, b);
+    if (a.type == Type::real && b.type == Type::integer) return -compare_numbers(b, a);
+    return a.type < b.type ? -1 : 1;
+  }
   if (a.type == Type::integer) return compare_integers(a, b);
   if (a.type == Type::real) {
     double x, y;

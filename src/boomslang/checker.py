@@ -25,7 +25,7 @@ from boomslang.solve.solution import Limits, Solution, witness
 from boomslang.solve.strategy import solve as solve_with_engine
 from boomslang.trace.errors import LimitReached
 from boomslang.trace.model import Trace
-from boomslang.verdict import INVALID, UNKNOWN, VALID, Verdict
+from boomslang.verdict import INVALID, UNKNOWN, VALID, Verdict, vacuous
 
 if TYPE_CHECKING:
     from boomslang.explain.counterexample import Counterexample
@@ -131,6 +131,8 @@ class Checker:
             verdict = self._decide(level, begin) if level.observes else self._check_appends(level)
         except LimitReached as limit:
             return Verdict(self.trace, level, UNKNOWN, _REASONS.get(limit.reason, limit.reason))
+        if verdict.valid and (reason := vacuous(self.trace)):
+            verdict = replace(verdict, status=UNKNOWN, reason=reason, witness=None)
         return replace(verdict, modules=tuple(m.spelled for m in self.modules)) if self.modules else verdict
 
     def _decide(self, level: Level, begin: float) -> Verdict:

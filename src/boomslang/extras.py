@@ -17,6 +17,7 @@ PACKAGES = {
     "tikv": "tikv-client",
     "turso": "pyturso",
     "z3": "z3-solver",
+    "zstd": "zstandard",
 }
 """As in pyproject.toml, without the versions."""
 

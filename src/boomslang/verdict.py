@@ -7,12 +7,26 @@ from typing import TYPE_CHECKING, Any
 
 from boomslang.certify.certificate import Witness, to_json
 from boomslang.levels.level import Level
-from boomslang.trace.model import Trace
+from boomslang.trace.model import Outcome, Trace
 
 if TYPE_CHECKING:
     from boomslang.explain.counterexample import Counterexample
 
 VALID, INVALID, UNKNOWN = "valid", "invalid", "unknown"
+
+
+def vacuous(trace: Trace) -> str:
+    """Why no level may be said to hold, if it would hold only because nothing happened; else nothing.
+
+    A trace without a committed transaction satisfies every level in logic. But whoever asks wants to hear about a
+    database, and such a trace is what is left when the recorder was not called, or the run died at its start.
+    """
+    if bool((trace.txn_outcome == Outcome.COMMITTED).any()):
+        return ""
+    if not len(trace):
+        return "there is no transaction in the trace, so it says nothing about any level"
+    who = "the only transaction is not" if len(trace) == 1 else f"none of the {len(trace):,} transactions is"
+    return f"{who} known to have committed, so the trace says nothing about any level"
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +35,7 @@ class Verdict:
 
     `status` is "valid" (then `witness` is an order that shows it), "invalid" (then `counterexample` is a minimal part
     of the trace that already breaks the level) or "unknown" (then `reason` says why: a limit, or something that the
-    trace lacks).
+    trace lacks, such as times or a committed transaction).
     """
 
     trace: Trace

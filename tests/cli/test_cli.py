@@ -26,15 +26,18 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import numpy as np
 import pytest
 from support.commands import EVIL, PROGRAM, Ran, environment, evil_trace, printable, program, write
 from support.paths import ROOT
 
 import boomslang
+from boomslang.certify.certificate import Witness, to_json
 from boomslang.cli import exit_codes
 from boomslang.cli.main import main
 from boomslang.cli.screen import escape
 from boomslang.levels import LEVELS
+from boomslang.trace import read_trace
 
 VALID = str(ROOT / "examples" / "valid.jsonl")
 SKEW = str(ROOT / "examples" / "write-skew.jsonl")
@@ -245,7 +248,7 @@ def test_no_memory_left_is_unknown(cli: Any, monkeypatch: pytest.MonkeyPatch) ->
     def full(*_: object, **__: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("boomslang.cli.commands.check.load_to_check", full)
+    monkeypatch.setattr("boomslang.cli.commands.check.load", full)
     ran = cli("check", VALID, "--level", "ser")
     assert ran.code == exit_codes.UNKNOWN and "the memory of the machine ran out" in ran.out
 
@@ -352,7 +355,7 @@ def test_an_internal_error(cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("the sky \x1b[31m fell")
 
-    monkeypatch.setattr("boomslang.cli.commands.check.load_to_check", broken)
+    monkeypatch.setattr("boomslang.cli.commands.check.load", broken)
     monkeypatch.delenv("BOOMSLANG_DEBUG", raising=False)
     ran = cli("check", VALID, "--level", "ser")
     assert ran.code == exit_codes.INTERNAL and ran.out == ""
@@ -544,13 +547,97 @@ def test_the_answer_is_shown_even_if_its_certificate_cannot_be_written(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_nothing_that_committed_is_a_warning(cli: Any, tmp_path: Path) -> None:
+BEGUN = '{"txn": 1, "op": "begin"}\n{"txn": 1, "op": "put", "key": 1, "value": 1}\n'
+
+
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        ("", "there is no transaction in the trace"),
+        (BEGUN, "the only transaction is not known to have committed"),  # killed before its first commit
+        (BEGUN + '{"txn": 1, "op": "abort"}\n', "the only transaction is not known to have committed"),
+        (
+            BEGUN + BEGUN.replace('"txn": 1', '"txn": 2'),
+            "none of the 2 transactions is known to have committed",
+        ),
+    ],
+)
+def test_where_nothing_committed_nothing_is_known(cli: Any, tmp_path: Path, lines: str, reason: str) -> None:
     trace = tmp_path / "trace.jsonl"
-    trace.write_text('{"boomslang": 1}\n')
-    for command in (("check", "--level", "ser"), ("explain",)):
+    trace.write_text('{"boomslang": 1}\n' + lines)
+    proof = tmp_path / "proof.json"
+    for command in (("check", "--level", "ser,ru"), ("check", "--level", "strongest"), ("explain",)):
         ran = cli(command[0], trace, *command[1:])
-        assert ran.code == exit_codes.VALID and "no transaction committed, so every level holds" in ran.err
-    assert cli("cat", trace) == (exit_codes.VALID, "the trace has no transactions\n", "")
+        assert ran.code == exit_codes.UNKNOWN and reason in ran.out and "valid" not in ran.out, ran
+    ran = cli("check", trace, "--level", "ser", "--json", "--certificate", proof)
+    assert ran.code == exit_codes.UNKNOWN and not proof.exists()
+    assert json.loads(ran.out)["levels"][0]["status"] == "unknown"
+    if not lines:
+        assert cli("cat", trace) == (exit_codes.VALID, "the trace has no transactions\n", "")
+
+
+def test_a_witness_of_nothing_shows_nothing(cli: Any, tmp_path: Path) -> None:
+    """A certificate that `check` would not write, verify does not believe."""
+    trace = tmp_path / "trace.jsonl"
+    trace.write_text(BEGUN)
+    empty = Witness("serializable", 1, np.zeros(0, np.int64))
+    proof = tmp_path / "proof.json"
+    proof.write_text(json.dumps(to_json(read_trace(trace), empty)))
+    ran = cli("verify", trace, proof)
+    assert ran.code == exit_codes.INVALID and "not known to have committed" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("level", "lacks"),
+    [
+        ("strict-serializable", "times"),
+        ("strong-snapshot-isolation", "times"),
+        ("strong-session-serializable", "sessions"),
+    ],
+)
+def test_a_witness_of_a_level_that_cannot_be_decided(
+    cli: Any, tmp_path: Path, level: str, lacks: str
+) -> None:
+    trace, proof = tmp_path / "trace.jsonl", tmp_path / "proof.json"
+    trace.write_text(BEGUN + '{"txn": 1, "op": "commit"}\n')
+    base = "si" if "snapshot" in level else "ser"
+    assert cli("check", trace, "--level", base, "--certificate", proof).code == exit_codes.VALID
+    data = json.loads(proof.read_text())
+    proof.write_text(json.dumps({**data, "level": level}))
+    ran = cli("verify", trace, proof)
+    assert (
+        ran.code == exit_codes.INVALID and f"the level speaks of {lacks}, and the trace has none" in ran.out
+    )
+    assert cli("check", trace, "--level", level).code == exit_codes.UNKNOWN
+    proof.write_text(json.dumps({**data, "verdict": "maybe"}))
+    ran = cli("verify", trace, proof)
+    assert ran.code == exit_codes.USAGE and "found the verdict 'maybe'" in ran.err
+
+
+@pytest.mark.parametrize(
+    "content", [b"hello", b"[" * 2**20, b"", b'{"boomslang": 1', b"\n\n", b"\xef\xbb\xbf"]
+)
+@pytest.mark.parametrize("name", ["trace.jsonl", "trace", "folder/a.jsonl"])
+def test_no_whole_record_is_no_trace(cli: Any, tmp_path: Path, content: bytes, name: str) -> None:
+    (tmp_path / "folder").mkdir()
+    file = tmp_path / name
+    file.write_bytes(content)
+    trace = file.parent if "folder" in name else file
+    for command in (("check", "--level", "ser"), ("explain",), ("stats",), ("cat",)):
+        ran = cli(command[0], trace, *command[1:])
+        assert ran.code == exit_codes.USAGE and "expected" in ran.err and "fix:" in ran.err, ran
+
+
+def test_a_session_that_did_nothing_is_no_harm(cli: Any, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(BEGUN + '{"txn": 1, "op": "commit"}\n')
+    (tmp_path / "b.jsonl").write_text("")
+    (tmp_path / "c.jsonl").write_text('{"txn": 1, "op"')
+    ran = cli("check", tmp_path, "--level", "ser")
+    assert (
+        ran.code == exit_codes.VALID
+        and "b.jsonl: the file is empty" in ran.err
+        and "c.jsonl:1: the last" in ran.err
+    )
 
 
 def test_closed_streams_are_no_error_of_ours() -> None:

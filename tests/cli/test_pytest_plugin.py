@@ -158,6 +158,21 @@ def test_what_cannot_be_decided_fails() -> None:
         assert_isolation(history(txn("A", put("x", 1))), "sser")
 
 
+def test_what_nobody_recorded_fails(tmp_path: Path) -> None:
+    tracer = boomslang.Tracer(tmp_path / "unused")
+    with pytest.raises(
+        AssertionError, match="not known whether this is serializable: there is no transaction"
+    ):
+        assert_isolation(tracer)
+    session = tracer.session()
+    session.log("begin")
+    session.log("put", ("x", 1))
+    with pytest.raises(AssertionError, match="the only transaction is not known to have committed"):
+        assert_isolation(tracer)
+    session.log("commit")
+    assert assert_isolation(tracer).valid
+
+
 def test_a_module_that_is_broken_is_named(tmp_path: Path) -> None:
     trace = history(txn("A", put("x", 1)), txn("B", get("x", 1)), txn("B", get("x", 0)), initial={"x": 0})
     with pytest.raises(AssertionError, match="this is not read committed with monotonic-reads:"):

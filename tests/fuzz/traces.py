@@ -51,6 +51,7 @@ from boomslang.solve.native import solve_native
 from boomslang.solve.solution import Solution, witness
 from boomslang.solve.z3_solver import solve_z3
 from boomslang.trace import Initial, Kind, TraceError, write_trace
+from boomslang.verdict import vacuous
 
 ONE_CLOCK, TWO_CLOCKS = ("one clock",), ("two clocks",)
 
@@ -246,6 +247,7 @@ def _examine(
     verdict = checker.check(level)
     # A level that needs times or sessions which the trace lacks is never said to hold; but it is solved.
     missing = (level.needs_times and not trace.has_times) or (level.needs_sessions and not trace.has_sessions)
+    missing = missing or bool(vacuous(trace))
     if (verdict.status == "unknown") != (missing and not verdict.invalid):
         raise Wrong(f"the verdict is {verdict}")
     holds = not verdict.invalid

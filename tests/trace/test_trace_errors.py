@@ -192,13 +192,17 @@ CASES: dict[str, tuple[list[str], int, str]] = {
     "mixed bounds": (
         [B, op('"op":"scan","from":1,"to":"z","items":[]')],
         2,
-        "type integer (1) to one of type string",
+        "type number (1) to one of type string",
     ),
-    "mixed bounds of an iterator": ([B, op('"op":"iterator","id":1,"from":1,"to":1.5')], 2, "type float"),
+    "mixed bounds of an iterator": (
+        [B, op('"op":"iterator","id":1,"from":1.5,"to":true')],
+        2,
+        "type boolean",
+    ),
     "a key of another type": (
         [B, op('"op":"scan","from":1,"items":[["a",1]]')],
         2,
-        "expected keys of type integer",
+        "expected keys of type number",
     ),
     "bounds the wrong way round": (
         [B, op('"op":"scan","from":10,"to":9,"items":[]')],

@@ -132,7 +132,8 @@ def read_certificate(path: Path, trace: Trace) -> Witness | Core:
     try:
         return _parse(data)
     except (KeyError, TypeError, ValueError, OverflowError) as problem:
-        raise UsageError(f"{path}: a damaged certificate: {problem!r}") from None
+        told = str(problem) if isinstance(problem, ValueError) else repr(problem)
+        raise UsageError(f"{path}: a damaged certificate: {told}; {_EXPECTED}") from None
 
 
 def _parse(data: dict[str, Any]) -> Witness | Core:
@@ -148,6 +149,8 @@ def _parse(data: dict[str, Any]) -> Witness | Core:
             tuple(modules),
             str(data.get("encoding", "")),
         )
+    if data["verdict"] != "valid":
+        raise ValueError(f"found the verdict {data['verdict']!r}; expected 'valid' or 'invalid'")
     reads = np.array(data.get("reads", []), np.int64).reshape(-1, 3)
     return Witness(
         level=level,

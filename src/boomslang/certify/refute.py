@@ -115,31 +115,51 @@ def _seen(trace: Trace, row: int, key: int) -> _Seen | None:
     if kind not in (Kind.SCAN, Kind.NEXT):
         return None
     rank, low, high = int(trace.key_rank[key]), int(trace.range_lo[r]), int(trace.range_hi[r])
-    if any(bound >= 0 and trace.keys.type[bound] != trace.keys.type[key] for bound in (low, high)):
-        return None  # keys order within their type
+    if any(bound >= 0 and not _comparable(trace, bound, key) for bound in (low, high)):
+        return None
     if (low >= 0 and rank < trace.key_rank[low]) or (high >= 0 and rank >= trace.key_rank[high]):
         return None
+    if _holds_list(trace, key):
+        return None  # what is no item of a scan says nothing of a list
     if kind == Kind.SCAN:
         for i in range(int(trace.range_items[r]), int(trace.range_items[r + 1])):
             if trace.item_key[i] == key:
                 return _Seen(int(trace.item_value[i]), True, row, row)
         return _Seen(ABSENT, False, row, row)
-    # An iterator looks at the keys after the one it returned before, up to the one it returns now.
+
+    # An iterator looks at the keys after the one it returned before, up to the one it returns now; at its end, at
+    # all that are left.
+    def passes(step: int) -> bool:
+        if trace.op_flags[step] & Flag.END:
+            return True
+        returned = int(trace.op_key[step])
+        return _comparable(trace, returned, key) and rank <= trace.key_rank[returned]
+
     opened = row
     while trace.op_kind[opened] != Kind.ITERATOR or trace.op_range[opened] != r:
         opened -= 1
         if trace.op_range[opened] != r or trace.op_kind[opened] != Kind.NEXT:
             continue
-        past = int(trace.op_flags[opened])
-        if past & Flag.ERROR:
-            continue
-        if past & Flag.END or rank <= trace.key_rank[trace.op_key[opened]]:
+        if not trace.op_flags[opened] & Flag.ERROR and passes(opened):
             return None  # it had passed the key before
     if here and not flags & Flag.END:
         return _Seen(int(trace.op_value[row]), True, opened, row)
-    if flags & Flag.END or rank < trace.key_rank[trace.op_key[row]]:
-        return _Seen(ABSENT, False, opened, row)
-    return None
+    return _Seen(ABSENT, False, opened, row) if passes(row) else None
+
+
+def _comparable(trace: Trace, a: int, b: int) -> bool:
+    """Keys order within their type, and numbers among each other; else their order is the database's."""
+    integer, real = 2, 3
+    types = {int(trace.keys.type[a]), int(trace.keys.type[b])}
+    return len(types) == 1 or types == {integer, real}
+
+
+def _holds_list(trace: Trace, key: int) -> bool:
+    rows = np.flatnonzero(trace.op_key == key)
+    of_list = np.isin(trace.op_kind[rows], (Kind.APPEND, Kind.LIST)) & (
+        trace.op_flags[rows] & Flag.ERROR == 0
+    )
+    return bool(of_list.any())
 
 
 def _written(trace: Trace, rows: Iterable[int]) -> list[tuple[int, int, int]]:

@@ -34,6 +34,7 @@ NAMED = (
 )  # the witness names whom each read took
 TWO_POINTS = ("snapshot-isolation", "prefix")
 LEVELS = ("read-uncommitted", *NAMED, *TWO_POINTS, "serializable", "strict-serializable")
+FAMILIES = np.array([0, 1, 2, 2, 4, 5])  # of each type of key: integers (2) and floats (3) are numbers
 PRESENT = -2  # what `delete -> found` saw: some value
 CHUNK = 1 << 20  # operations, or reads, looked at together: bounds the memory
 
@@ -108,23 +109,36 @@ def _observations(t: Trace, counts: Array) -> Iterator[tuple[Array, ...]]:
     """What was seen: row, key, value, is it an item read, since when own writes may or may not show."""
     rank, by_rank = np.append(t.key_rank, 0), np.argsort(t.key_rank)
     lo, hi = np.append(t.range_lo, -1), np.append(t.range_hi, -1)
-    types, bound = t.keys.type[by_rank], np.maximum(lo, hi)  # keys order within their type, and so do ranges
-    kind = np.append(t.keys.type, 0)[bound]
-    low = np.where(lo < 0, np.where(bound < 0, 0, np.searchsorted(types, kind)), rank[lo])
-    high = np.where(bound < 0, len(types), np.searchsorted(types, kind, side="right"))
-    high = np.where(hi < 0, high, rank[hi])
+    # Keys order within their type, and all numbers among each other: within a family. So do ranges with a bound.
+    families, bound = FAMILIES[t.keys.type[by_rank]], np.maximum(lo, hi)
+    first, last = (np.searchsorted(families, np.arange(6), side=side) for side in ("left", "right"))
+    of_key = np.append(FAMILIES[t.keys.type], 0)
+    low = np.where(lo < 0, np.where(bound < 0, 0, first[of_key[bound]]), rank[lo])
+    high = np.where(hi < 0, np.where(bound < 0, len(families), last[of_key[bound]]), rank[hi])
+    listed = np.zeros(len(rank), bool)  # what is no item of a scan says nothing of a list
+    listed[t.op_key[np.isin(t.op_kind, (Kind.APPEND, Kind.LIST)) & (t.op_flags & Flag.ERROR == 0)]] = True
     opened = np.zeros(len(low), np.int64)
     opened[t.op_range[t.op_kind == Kind.ITERATOR]] = np.flatnonzero(t.op_kind == Kind.ITERATOR)
     looks = np.isin(t.op_kind, (Kind.GET, Kind.SCAN, Kind.NEXT))
     row = np.flatnonzero((looks | (t.op_flags & (Flag.FOUND | Flag.NOTHING) != 0)) & counts)
+    # An iterator goes through the families as the database likes: at the end of one without bounds, it has seen the
+    # rest of each, one after the other here.
+    whole = (t.op_kind[row] == Kind.NEXT) & (t.op_flags[row] & Flag.END != 0) & (bound[t.op_range[row]] < 0)
+    row, part = np.repeat(row, np.where(whole, 6, 1)), np.zeros(len(row) + 5 * int(whole.sum()), np.int64)
+    ends_all = np.repeat(whole, np.where(whole, 6, 1))
+    part[ends_all] = np.tile(np.arange(6), int(whole.sum()))
     scan, step, span = t.op_kind[row] == Kind.SCAN, t.op_kind[row] == Kind.NEXT, t.op_range[row]
+    family = np.where(ends_all, part, of_key[np.where(bound[span] < 0, t.op_key[row], bound[span])])
     blind = scan | (t.op_flags[row] & Flag.END != 0)  # returned no key of its own
     value = np.where(t.op_flags[row] & Flag.FOUND != 0, PRESENT, t.op_value[row])
     start, since = rank[t.op_key[row]], np.where(step, opened[span], row)
-    stop = np.where(blind, high[span], start + 1)  # covered are start up to stop; for a next() since the last
-    steps = np.flatnonzero(step)[np.argsort(span[step], kind="stable")]
-    again = np.append(False, span[steps][1:] == span[steps][:-1])[: len(steps)]
-    start[steps] = np.where(again, np.roll(stop[steps], 1), low[span[steps]])
+    # Covered are start up to stop; by a next() all of the family since the last.
+    stop = np.where(ends_all, last[family], np.where(blind, high[span], start + 1))
+    code = span * np.int64(6) + family
+    steps = np.flatnonzero(step)[np.argsort(code[step], kind="stable")]
+    again = np.append(False, code[steps][1:] == code[steps][:-1])[: len(steps)]
+    opens = np.where(bound[span] < 0, first[family], low[span])
+    start[steps] = np.where(again, np.roll(stop[steps], 1), opens[steps])
     start[scan] = low[span[scan]]
     ends, j = np.append(0, np.cumsum(stop - start)), 0
     while (i := j) < len(row):
@@ -136,7 +150,9 @@ def _observations(t: Trace, counts: Array) -> Iterator[tuple[Array, ...]]:
         item = np.repeat(after - np.cumsum(count), count) + np.arange(count.sum())
         place = np.repeat(ends[scans] - ends[i] - start[scans], count) + rank[t.item_key[item]]
         saw[place], key = t.item_value[item], by_rank[at - ends[:-1][of] + start[of]]
-        yield row[of], key, saw, ~(scan | step)[of] | (saw != ABSENT), since[of]
+        ranged = (scan | step)[of]
+        shown = ~(ranged & listed[key])
+        yield tuple(a[shown] for a in (row[of], key, saw, ~ranged | (saw != ABSENT), since[of]))
 
 
 class _Reads:

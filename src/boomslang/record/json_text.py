@@ -12,6 +12,7 @@ from json.encoder import encode_basestring
 from typing import Any
 
 from boomslang.errors import UsageError
+from boomslang.record.rules import check_hints
 from boomslang.trace.builder import scalar_text
 
 quoted = encode_basestring
@@ -40,11 +41,13 @@ def pairs_of(items: Iterable[tuple[object, object]]) -> str:
 
 def hints_of(ctx: Mapping[str, Any]) -> str:
     try:
-        return json.dumps(dict(ctx), ensure_ascii=False, allow_nan=False)
-    except (TypeError, ValueError) as error:
+        text = json.dumps(dict(ctx), ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
         raise UsageError(
             f"found a ctx that JSON cannot say ({error}); expected a dict of plain values"
         ) from None
+    check_hints(ctx, text)
+    return text
 
 
 def encoded(line: str) -> bytes:

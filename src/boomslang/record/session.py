@@ -8,14 +8,16 @@ Three rules make what is in the file true whatever happens to the program. A lin
 program that is killed loses at most its last line. A line that cannot be written whole (a full disk) is taken back,
 and from then on the session refuses every operation *before* it is made: nothing is committed that is not on file. And
 an end is written only when the database said so: a commit that raised, or never returned, leaves the transaction
-unknown.
+unknown. What a reader would refuse is refused here (record/rules.py).
 """
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -23,6 +25,17 @@ from typing import Any, NoReturn
 
 from boomslang.errors import UsageError
 from boomslang.record.json_text import encoded, hints_of, pairs_of, quoted, text_of
+from boomslang.record.rules import (
+    LONGEST,
+    ROOM,
+    Cursor,
+    Range,
+    RecordingWarning,
+    check_length,
+    check_time,
+    short,
+    shown,
+)
 from boomslang.trace.scalars import Absent, Unbounded
 
 ARGUMENTS: Mapping[str, int] = {
@@ -38,7 +51,18 @@ ARGUMENTS: Mapping[str, int] = {
     "scan": 2,
     "iterator": 2,
 }
-"""How many arguments each operation has: key and value, a key, an iterator's number, or the bounds of a range."""
+"""How many arguments each operation has: key and value, a key, an iterator's number, or the bounds of a range.
+
+Iterators of a transaction are numbered from 1 in the order in which they were opened; `Session.iterators` is the number
+of the newest."""
+
+_RESULTS: Mapping[str, str] = {
+    "get": "a value, or Absent",
+    "scan": "pairs of a key and a value",
+    "next": "a key and a value, or None at the end",
+    "delete": "True, False or None",
+    "list": "the elements",
+}
 
 _CLOEXEC = getattr(os, "O_CLOEXEC", 0)
 
@@ -85,15 +109,26 @@ class Session:
         self.errors = 0
         """How many operations of that transaction failed."""
         self._iterators = 0
+        self._cursors: dict[int, Cursor] = {}
+        """The iterators of the transaction that are open, by their numbers."""
+        self._range: Range | None = None
+        """Of the scan or iterator that is under way."""
+        self._hints: set[str] = set()
+        """Of the transaction's begin."""
+        self._time: int | None = None
+        """The newest on file."""
         self._size = 0
         self._forks = _forks
         self._under_way = threading.Lock()
         self._op = ""
         self._head = b""
         self._held: list[list[bytes]] = []
+        self._moved: list[set[int]] = []
+        """Since each of the savepoints: the iterators that were opened or returned something."""
+        head = encoded(header)
         self._fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | _CLOEXEC, 0o666)
         try:
-            self._write(encoded(header))
+            self._write(head)
         except RecordingFailed:
             path.unlink()
             raise
@@ -102,6 +137,13 @@ class Session:
 
     def log_input(self, op: str, args: Sequence[Any] = (), ctx: Mapping[str, Any] | None = None) -> None:
         """An operation is about to be made. Raises, and nothing is to be sent, if it cannot be recorded."""
+        self._enter(op, args, ctx)
+        self._invoked = time.monotonic_ns()
+        if self._time is not None and self._invoked < self._time:
+            self._under_way.release()
+            check_time(self._invoked, self._time, f"a {op}")
+
+    def _enter(self, op: str, args: Sequence[Any], ctx: Mapping[str, Any] | None) -> None:
         if self.failed is not None or self._forks != _forks or self._fd < 0:
             self.usable()
         if not self._under_way.acquire(blocking=False):
@@ -114,12 +156,13 @@ class Session:
                 self._settle(op == "commit")
             head = self._input_text(op, args)
             if ctx is not None:
-                head = f'{head},"ctx":{hints_of(ctx)}'
-            self._op, self._head = op, encoded(head)
+                head = f'{head},"ctx":{self._hints_of(op, ctx)}'
+            elif op == "begin":
+                self._hints.clear()
+            self._op, self._head = op, check_length(encoded(head), f"a {op}")
         except BaseException:
             self._under_way.release()
             raise
-        self._invoked = time.monotonic_ns()
 
     def log_output(self, result: Any = None) -> None:
         """It returned. `result` is a get's value or Absent, whether a delete found something (None: it did not say),
@@ -128,13 +171,16 @@ class Session:
         op = self._op
         try:
             try:
-                tail = self._output_text(op, result)
-                line = self._head + encoded(f'{tail},"invoke":{self._invoked},"return":{returned}}}\n')
+                tail = encoded(self._output_text(op, result))
             except UsageError as error:
                 # The database returned what a trace cannot say. Nothing that was observed is recorded of it.
                 self._write(self._error_line(f"not recorded: {error}"))
                 raise
-            self._write(line)
+            if not self._fits(tail):
+                self._write(self._error_line(f"not recorded: {self._too_long(tail)}"))
+                return
+            self._write(self._head + tail + f',"invoke":{self._invoked},"return":{returned}}}\n'.encode())
+            self._time = returned
             self._after(op)
         finally:
             self._under_way.release()
@@ -149,7 +195,7 @@ class Session:
                 return
             line = self._error_line(text)
             if aborted:
-                self._held.clear()
+                self._drop()
                 line += b'{"op":"abort"}\n'
             self._write(line)
             self.errors += 1
@@ -161,7 +207,7 @@ class Session:
     def leave(self) -> None:
         """The transaction is over, and nobody will know how it ended."""
         self.in_transaction = False
-        self._held.clear()
+        self._drop()
 
     def log(
         self,
@@ -175,16 +221,23 @@ class Session:
         error: str | None = None,
     ) -> None:
         """A whole record at once, with times as they are given or none."""
-        self.log_input(op, args, ctx)
+        reached = self._time
+        for number in (invoke, returned):
+            reached = reached if number is None else check_time(number, reached, f"a {op}")
+        self._enter(op, args, ctx)
         try:
-            line = self._head + encoded("" if error is not None else self._output_text(op, result))
+            tail, why = encoded("" if error is not None else self._output_text(op, result)), error
+            if not self._fits(tail):
+                why, tail = f"not recorded: {self._too_long(tail)}", b""
+            line = self._head + tail
             for name, number in (("invoke", invoke), ("return", returned)):
                 line += b"" if number is None else f',"{name}":{number}'.encode()
-            line += b"" if error is None else f',"error":{quoted(error)}'.encode(errors="replace")
+            line += b"" if why is None else f',"error":{quoted(short(why))}'.encode(errors="replace")
             self._write(line + b"}\n")
-            if error is None:
+            self._time = reached
+            if why is None:
                 self._after(op)
-            else:
+            elif error is not None:
                 self.errors += 1
         finally:
             self._under_way.release()
@@ -204,7 +257,7 @@ class Session:
     def check(self, op: str, args: Sequence[Any]) -> None:
         """Raises if this operation of the open transaction could not be recorded."""
         self.usable()
-        encoded(self._input_text(op, args))
+        check_length(encoded(self._input_text(op, args)), f"a {op}")
 
     def fail(self, reason: str) -> None:
         """Record nothing more: something happened that cannot be told."""
@@ -235,10 +288,14 @@ class Session:
     def hold(self) -> None:
         """From here on keep records back: what a savepoint's rollback would undo must not be in the file yet."""
         self._held.append([])
+        self._moved.append(set())
 
     def let_go(self) -> None:
         """The innermost savepoint was released: what was kept back since belongs to the transaction."""
         lines = self._held.pop()
+        moved = self._moved.pop()
+        if self._moved:
+            self._moved[-1] |= moved
         for line in lines:
             self._write(line)
 
@@ -246,18 +303,49 @@ class Session:
         """The innermost savepoint was rolled back: nothing that was recorded since has happened.
 
         (What was read since was read. But some of it may be what was written since, so all of it goes; a trace that
-        tells less accuses nobody wrongly.)
+        tells less accuses nobody wrongly. An iterator is not where it was: what it returns from now on tells nothing.)
         """
         self._held.pop()
+        for number in self._moved.pop() & self._cursors.keys():
+            self._cursors[number].lost = True
 
     def _settle(self, commits: bool) -> None:
         """The end of the transaction is the end of its savepoints."""
         if not commits:
-            self._held.clear()
+            self._drop()
         while self._held:
             self.let_go()
 
+    def _drop(self) -> None:
+        self._held.clear()
+        self._moved.clear()
+
     # --- lines
+
+    def _hints_of(self, op: str, ctx: Mapping[str, Any]) -> str:
+        """Those of a begin and of its end are joined, so no name may be in both."""
+        text = hints_of(ctx)
+        if op == "begin":
+            self._hints = set(json.loads(text))
+        elif op in ("commit", "abort") and (twice := self._hints & set(json.loads(text))):
+            raise UsageError(
+                f"found the hint {min(twice)!r} of the begin again at the {op}; expected each at one of them"
+            )
+        return text
+
+    def _fits(self, tail: bytes) -> bool:
+        return len(self._head) + len(tail) <= LONGEST - ROOM
+
+    def _too_long(self, tail: bytes) -> str:
+        """It happened, and a reader would choke on what it returned: the trace says only that it was tried."""
+        why = (
+            f"a {self._op} returned {len(tail) >> 20:,} MB, and the longest line of a trace has {LONGEST >> 20} MB; "
+            "what it saw is not in the trace"
+        )
+        if self._op == "next":
+            self._cursors[self._cursor].lost = True
+        warnings.warn(f"{self.path}: {why}", RecordingWarning, stacklevel=4)
+        return why
 
     def _input_text(self, op: str, args: Sequence[Any]) -> str:
         """The line up to the arguments."""
@@ -269,6 +357,7 @@ class Session:
         if op == "begin":
             self.transaction += 1
             self._iterators = self.errors = 0
+            self._cursors.clear()
             return f'{{"op":"begin","txn":{self.transaction}'
         if not self.in_transaction:
             raise UsageError(
@@ -279,7 +368,7 @@ class Session:
         if op == "get" or op == "delete" or op == "list":
             return f'{{"op":"{op}","key":{text_of(args[0])}'
         if op == "next":
-            return f'{{"op":"next","id":{text_of(args[0])}'
+            return self._next(args[0])
         if op == "commit" or op == "abort":
             return f'{{"op":"{op}"'
         bounds = "".join(
@@ -288,35 +377,91 @@ class Session:
             if bound is not None and bound is not Unbounded
         )
         if op == "scan":
+            self._range = Range(*args)
             return f'{{"op":"scan"{bounds}'
+        self._range = Cursor(*args)
         self._iterators += 1
         return f'{{"op":"iterator","id":{self._iterators}{bounds}'
 
+    def _next(self, number: Any) -> str:
+        """The next of an iterator; of one whose steps are not all on file, without its name."""
+        cursor = self._cursors.get(number) if type(number) is int else None
+        if cursor is None or cursor.ended:
+            known = ", ".join(str(n) for n, c in self._cursors.items() if not c.ended) or "none is open"
+            raise UsageError(
+                f"found next of iterator {shown(number)}; expected the number of one that this transaction has opened "
+                f"and that is not at its end ({known}): the first is 1, and `session.iterators` is the newest"
+            )
+        self._cursor = number
+        return '{"op":"next"' if cursor.lost else f'{{"op":"next","id":{number}'
+
     def _output_text(self, op: str, result: Any) -> str:
         """The results, as the line goes on."""
+        try:
+            return self._result_text(op, result)
+        except (TypeError, ValueError, LookupError) as error:
+            if op == "next":
+                self._cursors[self._cursor].lost = True
+            if isinstance(error, UsageError):
+                raise
+            raise UsageError(
+                f"found {shown(result)} as the result of a {op} ({error}); expected {_RESULTS[op]}"
+            ) from None
+
+    def _result_text(self, op: str, result: Any) -> str:
         if op == "get":
             return ',"absent":true' if result is Absent else f',"value":{text_of(result)}'
         if op == "scan":
-            return f',"items":{pairs_of(result)}'
+            assert self._range is not None
+            items = list(result)
+            text = f',"items":{pairs_of(items)}'
+            self._range.check_items(key for key, _ in items)
+            return text
         if op == "next":
-            if result is None:
-                return ',"end":true'
-            return f',"key":{text_of(result[0])},"value":{text_of(result[1])}'
+            return self._step_text(result)
         if op == "delete":
             return "" if result is None else ',"found":true' if result else ',"found":false'
         if op == "list":
+            if isinstance(result, str | bytes | Mapping):
+                raise TypeError("it is no list")
             return f',"elements":[{",".join(map(text_of, result))}]'
         return ""
+
+    def _step_text(self, result: Any) -> str:
+        """What an iterator returned."""
+        cursor = self._cursors[self._cursor]
+        if cursor.lost:
+            return ',"error":"not recorded: an earlier step of this iterator is not in the trace"'
+        if result is None:
+            cursor.ended = True
+            return ',"end":true'
+        key, value = result
+        text = f',"key":{text_of(key)},"value":{text_of(value)}'
+        cursor.step(key)
+        return text
 
     def _after(self, op: str) -> None:
         if op == "begin":
             self.in_transaction = True
+        elif op == "iterator":
+            assert isinstance(self._range, Cursor)
+            self._cursors[self._iterators] = self._range
+            self._touch(self._iterators)
+        elif op == "next":
+            self._touch(self._cursor)
         elif op == "commit" or op == "abort":
             self.in_transaction = False
 
+    def _touch(self, number: int) -> None:
+        if self._moved:
+            self._moved[-1].add(number)
+
     def _error_line(self, text: str) -> bytes:
         """An error is for people, so whatever of it is no text is replaced."""
-        return self._head + f',"invoke":{self._invoked},"error":{quoted(text)}}}\n'.encode(errors="replace")
+        self._time = self._invoked
+        return self._head + f',"invoke":{self._invoked},"error":{quoted(short(text))}}}\n'.encode(
+            errors="replace"
+        )
 
     @property
     def iterators(self) -> int:

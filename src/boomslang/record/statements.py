@@ -15,6 +15,7 @@ position or its name, a column of the result too; a function of all parameters m
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -152,6 +153,11 @@ class Delete(Statement):
         yield self.before(parameters, key, value)._replace(result=None if count < 0 else count == 1)
 
 
+CHOOSES = re.compile(r"\b(WHERE|HAVING)\b", re.IGNORECASE)
+LEAVES_OUT = re.compile(r"\b(LIMIT|OFFSET|FETCH)\b", re.IGNORECASE)
+"""Clauses of a SELECT that may leave rows out: if no bounds were told, and in any case."""
+
+
 @dataclass(frozen=True)
 class Scan(Statement):
     lo: Which | None
@@ -159,11 +165,40 @@ class Scan(Statement):
     key: Column
     value: Column
     ctx: Mapping[str, Any] | None
+    all_keys: bool
     wants_rows = True
 
     def before(self, parameters: Any, key: Change, value: Change) -> Record:
+        self._account_for(parameters)
         lo, hi = (None if b is None else key(parameter(parameters, b)) for b in (self.lo, self.hi))
         return Record("scan", (lo, hi), ctx=self.ctx)
+
+    def look_at(self, text: str) -> None:
+        """A key in the range that was not returned counts as absent. A clause may have hidden it."""
+        clause = LEAVES_OUT.search(text) or (
+            CHOOSES.search(text) if self.lo is None and self.hi is None else None
+        )
+        if clause is not None and not self.all_keys:
+            raise UsageError(
+                f"found {clause[0].upper()} in the scan {text!r}; whatever is in the range and not returned counts as "
+                "absent; fix: scan(lo=..., hi=...) with the bounds of the keys (parameters, or functions such as "
+                "lambda p: 'a'); if it leaves no key of the range out, all_keys=True; else custom()"
+            )
+
+    def _account_for(self, parameters: Any) -> None:
+        """Nor must a parameter that is no bound have hidden a key."""
+        named = [bound for bound in (self.lo, self.hi) if bound is not None]
+        if self.all_keys or any(callable(bound) for bound in named):
+            return
+        given = len(parameters) if isinstance(parameters, Sequence | Mapping) else 0
+        if given > len(set(named)):
+            said = ", ".join(repr(bound) for bound in named) or "none of them"
+            raise UsageError(
+                f"found a scan with {given} parameters, of which {said} was said to be a bound; whatever is in the "
+                "range and not returned counts as absent, so all that chooses rows must be known; fix: "
+                "scan(lo=..., hi=...) with the parameters that bound the keys (or functions of them all); if the "
+                "others leave no key out, all_keys=True; else custom()"
+            )
 
     def after(
         self, parameters: Any, rows: Sequence[Any], count: int, key: Change, value: Change
@@ -230,9 +265,13 @@ def scan(
     key: Column = 0,
     value: Column = 1,
     lock: bool = False,
+    all_keys: bool = False,
 ) -> Statement:
-    """A read of all keys from `lo` up to but not including `hi` (None: no bound)."""
-    return Scan("scan", lo, hi, key, value, LOCK if lock else None)
+    """A read of all keys from `lo` up to but not including `hi` (None: no bound): those it does not return are absent.
+
+    So nothing else may choose among the rows: a statement with parameters that are no bounds is refused, and one with a
+    LIMIT, or with a WHERE and no bounds. `all_keys`: these leave no key of the range out."""
+    return Scan("scan", lo, hi, key, value, LOCK if lock else None, all_keys)
 
 
 def custom(
@@ -257,6 +296,8 @@ class Table:
                 raise UsageError(
                     f"found {statement!r} for the statement {text!r}; expected get(), put(), ..."
                 )
+            if isinstance(statement, Scan):
+                statement.look_at(text)
         self._known = {squeezed(text): statement for text, statement in statements.items()}
 
     def __contains__(self, text: str) -> bool:

@@ -23,6 +23,7 @@ from typing import Any, Literal
 from boomslang.errors import UsageError
 from boomslang.record.functions import Current, Function, Scope, traced
 from boomslang.record.json_text import encoded, pairs_of, quoted
+from boomslang.record.rules import check_length, check_once
 from boomslang.record.session import RecordingFailed, Session
 from boomslang.trace.files import shown
 
@@ -52,9 +53,10 @@ class Tracer:
                 raise UsageError(f"found initial={initial!r}; expected 'empty', 'unknown' or a mapping")
             state = quoted(initial)
         else:
-            pairs = initial.items() if isinstance(initial, Mapping) else initial
+            pairs = list(initial.items() if isinstance(initial, Mapping) else initial)
             state = f'{{"items":{pairs_of(pairs)}}}'
-        header = encoded(f'{{"boomslang":1,"initial":{state}}}\n')
+            check_once(pairs)
+        header = check_length(encoded(f'{{"boomslang":1,"initial":{state}}}\n'), "an initial state", 0)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             if any(self.folder.iterdir()):

@@ -101,7 +101,12 @@ def reads_of(trace: Trace, t: int) -> list[Read]:
     reads: list[Read] = []
     own: dict[int, list[tuple[int, int]]] = {}  # key -> [(row, value written)], in program order
     opened: dict[int, int] = {}  # iterator -> the row that opened it
-    position: dict[int, int] = {}  # iterator -> rank of the first key it has not yet passed
+    ahead: dict[int, list[int]] = {}  # iterator -> the keys that it has neither returned nor passed over
+    lists = {  # a scan shows registers only
+        key
+        for kind, flags, key in zip(trace.op_kind, trace.op_flags, trace.op_key.tolist(), strict=True)
+        if kind in (Kind.APPEND, Kind.LIST) and not flags & Flag.ERROR
+    }
 
     def see(row: int, key: int, value: int, item: bool, since: int | None = None) -> None:
         # An iterator may or may not show its own transaction's writes made since it was opened.
@@ -110,12 +115,21 @@ def reads_of(trace: Trace, t: int) -> list[Read]:
         if not any(_matches(value, v) for v in before[-1:] + while_open):
             reads.append(Read(t, row, key, value, item, internal=bool(before)))
 
-    def bounds(r: int) -> tuple[int, int]:
+    def ordered(a: int, b: int) -> bool:
+        """Do these two keys have an order? Those of one type do, and all numbers; else it is the database's."""
+        numbers = (2, 3)
+        types = trace.keys.type[[a, b]].tolist()
+        return types[0] == types[1] or (types[0] in numbers and types[1] in numbers)
+
+    def inside(r: int) -> list[int]:
         lo, hi = int(trace.range_lo[r]), int(trace.range_hi[r])
-        # Keys order within their type: a range with one bound ends with the keys of that bound's type.
-        alike = [k for k in by_rank if lo < 0 > hi or trace.keys.type[k] == trace.keys.type[max(lo, hi)]]
-        low = rank[lo] if lo >= 0 else min(map(rank.__getitem__, alike), default=0)
-        return low, (rank[hi] if hi >= 0 else low + len([k for k in alike if rank[k] >= low]))
+        return [
+            k
+            for k in by_rank
+            if k not in lists
+            and (lo < 0 or (ordered(lo, k) and rank[lo] <= rank[k]))
+            and (hi < 0 or (ordered(hi, k) and rank[k] < rank[hi]))
+        ]
 
     for row in range(int(trace.txn_ops[t]), int(trace.txn_ops[t + 1])):
         kind, flags = Kind(int(trace.op_kind[row])), int(trace.op_flags[row])
@@ -141,18 +155,18 @@ def reads_of(trace: Trace, t: int) -> list[Read]:
         elif kind == Kind.SCAN:
             items = range(int(trace.range_items[r]), int(trace.range_items[r + 1]))
             returned = {int(trace.item_key[i]): int(trace.item_value[i]) for i in items}
-            for k in by_rank[slice(*bounds(r))]:
+            for k in inside(r):
                 see(row, k, returned.get(k, ABSENT), item=k in returned)
         elif kind == Kind.ITERATOR:
-            opened[r], position[r] = row, bounds(r)[0]
+            opened[r], ahead[r] = row, inside(r)
         elif kind == Kind.NEXT:
-            stop = bounds(r)[1] if flags & Flag.END else rank[key]
-            for k in by_rank[position[r] : stop]:
+            end = bool(flags & Flag.END)
+            passed = [k for k in ahead[r] if end or (ordered(k, key) and rank[k] < rank[key])]
+            for k in passed:
                 see(row, k, ABSENT, item=False, since=opened[r])
-            position[r] = max(position[r], stop)
-            if not flags & Flag.END:
+            if not end:
                 see(row, key, value, item=True, since=opened[r])
-                position[r] = stop + 1
+            ahead[r] = [k for k in ahead[r] if k not in passed and k != key]
     return reads
 
 

@@ -10,8 +10,8 @@ class Reader:
         """Read and parse one block. False at the end of the file."""
     def feed(self, data: bytes) -> None:
         """Parse these bytes."""
-    def end_file(self) -> bool:
-        """Was there anything in the file?"""
+    def end_file(self) -> tuple[bool, bool]:
+        """Was there a whole record in the file, and part of one at its end?"""
     def finish_step(self) -> bool:
         """After the last file: call until it says False."""
     def columns(self) -> dict[str, Any]:

@@ -1,23 +1,24 @@
 """Files and folders as others give them to us: how to open, unpack, order and name them.
 
-Any file may be packed with gzip; that shows in its first two bytes. What cannot be opened or unpacked is a
-`TraceError` that says why.
+Any file may be packed (see packed.py); that shows in its first bytes. What cannot be opened or unpacked is a
+`TraceError` that says why, and so is what shows at once to be none of ours: archives, and text in 16 bits.
 """
 
 from __future__ import annotations
 
+import bz2
 import gzip
+import lzma
 import re
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
+from boomslang.errors import UsageError
 from boomslang.trace.errors import TraceError
+from boomslang.trace.packed import START, SUFFIXES, packing_of, unpacked
 
-GZIP = b"\x1f\x8b"
-BLOCK = 1 << 18
 READ_AHEAD = 1 << 24
 
 
@@ -49,75 +50,109 @@ def opened(path: Path) -> Iterator[BinaryIO]:
         ) from error
 
 
-def unpacked(file: BinaryIO, start: bytes, name: str, torn: Callable[[], None]) -> Iterator[bytes]:
-    """The content of a gzip file in pieces; `start` was read from it. `torn` is called if its end is missing."""
-    stream = zlib.decompressobj(wbits=31)
-    pending = start
-    fresh = False  # a member has just ended, and none has begun
-    while True:
-        try:
-            while pending:
-                if stream.eof:
-                    stream = zlib.decompressobj(wbits=31)
-                yield stream.decompress(pending, BLOCK * 8)
-                pending = stream.unused_data if stream.eof else stream.unconsumed_tail
-                fresh = stream.eof
-        except zlib.error as error:
-            raise TraceError(
-                f"found damaged gzip data ({error}); expected a whole gzip file; fix: copy the file again",
-                name,
-            ) from None
-        pending = file.read(BLOCK) or b""
-        if not pending:
-            break
-    yield stream.flush()
-    if not fresh:
-        torn()
+BOM = b"\xef\xbb\xbf"
+"""The byte-order mark that some editors put before UTF-8. It says nothing, and is skipped."""
+
+# Each start is told from a small number in binary, which others' histories begin with.
+_STRANGE = (
+    (
+        rb"(\xff\xfe|\xfe\xff)(?!\0\0)",
+        "text in UTF-16",
+        "text in UTF-8",
+        "save it as UTF-8 (iconv -f UTF-16 -t UTF-8)",
+    ),
+    (rb".{257}ustar", "a tar archive", "one history", "unpack it (tar -xf) and give what is in it"),
+    (rb"PK\x03\x04[^\0]", "a zip archive", "one history", "unpack it (unzip) and give what is in it"),
+    (rb"7z\xbc\xaf\x27\x1c", "a 7z archive", "one history", "unpack it (7z x) and give what is in it"),
+    (
+        rb"\x04\x22\x4d\x18[\x40-\x7f]",
+        "a file packed with LZ4",
+        "gzip, xz, bzip2 or Zstandard",
+        "unpack it (lz4 -d)",
+    ),
+)
+
+
+def refuse_strange(head: bytes, name: str) -> None:
+    """Raises if a file that starts so is of a well-known kind that is no history."""
+    for start, found, expected, fix in _STRANGE:
+        if re.match(start, head, re.DOTALL):
+            raise TraceError(f"found {found}; expected {expected}; fix: {fix}", name)
+
+
+def without_mark(data: bytes) -> bytes:
+    """The start of a text without its byte-order mark. (With a zero behind it, it is a number in binary.)"""
+    return data[len(BOM) :] if data.startswith(BOM) and data[len(BOM) : len(BOM) + 1] != b"\0" else data
+
+
+def pieces(file: BinaryIO, start: bytes, name: str) -> Iterator[bytes] | None:
+    """The content of a packed file; None if it is not packed. `start`, its first bytes, was read from it."""
+    packing = packing_of(start)
+    return None if packing is None else unpacked(file, start, name, packing)
 
 
 def read_bytes(path: Path, check: Callable[[], None]) -> bytes:
     """All of a file, unpacked; for formats that cannot be read in pieces. `check` may raise to stop."""
-
-    def torn() -> None:
-        raise TraceError(
-            "found gzip data that ends early; expected a whole gzip file; fix: copy the file again",
-            shown(path),
-        )
-
-    pieces = []
+    parts = []
     with opened(path) as file:
-        start = file.read(len(GZIP)) or b""
-        if start == GZIP:
-            for piece in unpacked(file, start, shown(path), torn):
-                pieces.append(piece)
+        start = read_start(file, START)
+        unpacking = pieces(file, start, shown(path))
+        if unpacking is not None:
+            for piece in unpacking:
+                parts.append(piece)
                 check()
         else:
-            pieces.append(start)
+            parts.append(start)
             while piece := file.read(READ_AHEAD):
-                pieces.append(piece)
+                parts.append(piece)
                 check()
-    return b"".join(pieces)
+    return without_mark(b"".join(parts))
+
+
+def read_start(file: BinaryIO, size: int) -> bytes:
+    """The next `size` bytes, or all there are: a pipe may give fewer at a time."""
+    start = b""
+    while len(start) < size and (more := file.read(size - len(start))):
+        start += more
+    return start
 
 
 def read_head(path: Path, size: int) -> bytes:
     """The first bytes of a file, unpacked."""
-    head = b""
     with opened(path) as file:
-        start = file.read(len(GZIP)) or b""
-        if start == GZIP:
-            for piece in unpacked(file, start, shown(path), lambda: None):
+        return head_of(file, read_start(file, START), size, shown(path))
+
+
+def head_of(file: BinaryIO, start: bytes, size: int, name: str, cut: bool = False) -> bytes:
+    """The first bytes of an open file, unpacked; `start` was read from it. `cut`: the file is only a beginning."""
+    unpacking = pieces(file, start, name)
+    if unpacking is None:
+        head = start + read_start(file, size - len(start))
+    else:
+        head = b""
+        try:
+            for piece in unpacking:
                 head += piece
                 if len(head) >= size:
                     break
-            return head[:size]
-        return start + (file.read(size - len(start)) or b"")
+        except TraceError:
+            if not (cut and head):
+                raise
+    return without_mark(head)[:size]
+
+
+_OPEN: dict[str, Callable[..., Any]] = {"": open, ".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
 
 
 def create(path: Path) -> BinaryIO:
     """A new file; packed if its name says so."""
-    if path.name.endswith(".gz"):
-        return cast(BinaryIO, gzip.open(path, "wb"))
-    return path.open("wb")
+    suffix = next((suffix for suffix in SUFFIXES if path.name.endswith(suffix)), "")
+    if suffix not in _OPEN:
+        raise UsageError(
+            f"found the name {shown(path)}; expected one that ends in .gz, .xz or .bz2, or in none of these: "
+            "Zstandard is read and not written; fix: write another, or pack it afterwards"
+        )
+    return cast(BinaryIO, _OPEN[suffix](path, "wb"))
 
 
 def create_folder(path: Path) -> None:

@@ -1,21 +1,25 @@
 """From files to a `Trace`: what kind of input is this, and is there still time and memory to read it?
 
 The work is done natively, a block at a time; between two blocks Python sees Ctrl-C, and `Limits` looks at the
-clock and the memory. What the input is follows from its content (see `formats`).
+clock and the memory. What the input is follows from its content (see `formats`). Standard input and pipes can be read
+only once: our own lines are read as they come, all else is put into a temporary file first.
 """
 
 from __future__ import annotations
 
+import io
 import os
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 from boomslang.trace.errors import LimitReached, TraceError
-from boomslang.trace.files import shown
+from boomslang.trace.files import head_of, opened, read_start, shown
 from boomslang.trace.model import Initial, Trace
 from boomslang.trace.scalars import Scalars
 
@@ -28,6 +32,9 @@ except ImportError as missing:  # pragma: no cover - only in a broken installati
 
 Progress = Callable[[int, int], None]
 """Called now and then with the bytes read so far and in all."""
+
+STANDARD_INPUT = "-"
+"""The path that means standard input."""
 
 
 @dataclass
@@ -66,7 +73,8 @@ def read_trace(
     memory: int | None = None,
     progress: Progress | None = None,
 ) -> Trace:
-    """Read a trace: a file, plain or gzip, or a folder, in any of the formats that `boomslang.trace.formats` lists.
+    """Read a trace: a file, plain or packed, or a folder, in any of the formats that `boomslang.trace.formats` lists;
+    "-" is standard input.
 
     The content tells the format, unless `format` names it. Raises `TraceError` if the input is no trace, and
     `LimitReached` if the `deadline` (on `time.monotonic()`'s clock) or the limit of `memory` (MB of this
@@ -76,6 +84,9 @@ def read_trace(
 
     limits = Limits(deadline, memory)
     root = Path(path)
+    if os.fspath(path) == STANDARD_INPUT or (root.exists() and not (root.is_file() or root.is_dir())):
+        with _pipe(root) as (file, name):
+            return _read_pipe(file, name, format, limits, progress)
     chosen = recognise(root) if format is None else find(format)
     if chosen is jsonl.FORMAT:
         return jsonl.read(root, limits.check, progress)
@@ -86,6 +97,66 @@ def read_trace(
             shown(root),
         )
     return chosen.read(root, limits.check)
+
+
+@contextmanager
+def _pipe(path: Path) -> Iterator[tuple[BinaryIO, str]]:
+    """What can be read only once, and its name for messages."""
+    if os.fspath(path) != STANDARD_INPUT:
+        with opened(path) as file:
+            yield file, shown(path)
+        return
+    name = "standard input"
+    try:
+        descriptor = os.dup(0)
+    except OSError as error:
+        raise TraceError(
+            f"found it closed ({error.strerror}); expected a trace; fix: pipe one in, or name a file", name
+        ) from None
+    with os.fdopen(descriptor, "rb", buffering=0) as file:
+        yield cast(BinaryIO, file), name
+
+
+def _read_pipe(
+    file: BinaryIO, name: str, format: str | None, limits: Limits, progress: Progress | None
+) -> Trace:
+    from boomslang.trace.formats import SAMPLE, Sample, find, jsonl, recognise_sample
+    from boomslang.trace.packed import START
+
+    try:
+        start = read_start(file, SAMPLE)
+    except OSError as error:  # a folder, or a terminal that went away
+        raise TraceError(
+            f"found it unreadable ({error.strerror}); expected a trace; fix: pipe one in, or name a file",
+            name,
+        ) from None
+    if format is None:
+        whole = io.BytesIO(start[START:])
+        head = head_of(cast(BinaryIO, whole), start[:START], SAMPLE, name, cut=True)
+        chosen = recognise_sample(Sample(Path(name), head))
+    else:
+        chosen = find(format)
+    if chosen is jsonl.FORMAT:
+        return jsonl.read_open(file, start, name, limits.check, progress)
+    if chosen.folder:
+        raise TraceError(
+            f"found a pipe; expected {chosen.title}: a folder; fix: give the folder, or correct --format",
+            name,
+        )
+    with tempfile.NamedTemporaryFile(prefix="boomslang-") as copy:
+        block: bytes | None = start
+        while block:
+            copy.write(block)
+            limits.check()
+            block = file.read(1 << 20)
+        copy.flush()
+        try:
+            trace = chosen.read(Path(copy.name), limits.check)
+        except TraceError as error:
+            raise TraceError(error.message.replace(copy.name, name), name, error.line) from None
+        trace.files[:] = [name if path == copy.name else path for path in trace.files]
+        trace.warnings[:] = [warning.replace(copy.name, name) for warning in trace.warnings]
+        return trace
 
 
 def trace_of(columns: dict[str, Any]) -> Trace:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from boomslang.trace.errors import TraceError
 from boomslang.trace.model import NO_TIME, Flag, Initial, Kind, Outcome, Trace
-from boomslang.trace.scalars import INT, NULL, STR
+from boomslang.trace.scalars import FAMILY, INT, NULL, STR
 
 Mask = NDArray[np.bool_]
 
@@ -242,8 +242,8 @@ class _Rules:
             null = (bound >= 0) & (kind_of[held] == NULL) if len(kind_of) else np.zeros(len(bound), bool)
             self.none(null, "null as a bound of a range", "no bound")
         both = np.flatnonzero((lo >= 0) & (hi >= 0) & ~self.failed)
-        if (kind_of[lo[both]] != kind_of[hi[both]]).any():
-            self.refuse("a range with bounds of two types", "bounds of one type")
+        if (FAMILY[kind_of[lo[both]]] != FAMILY[kind_of[hi[both]]]).any():
+            self.refuse("a range with bounds of two types", "bounds of one type, or two numbers")
         if (rank[lo[both]] > rank[hi[both]]).any():
             self.refuse("a range from a key down to a smaller one", "the smaller one first")
         owner = self.item_range
@@ -259,12 +259,13 @@ class _Rules:
         lo, hi, rank = t.range_lo[of], t.range_hi[of], t.key_rank
         for bound, outside in ((lo, np.less), (hi, np.greater_equal)):
             at = np.flatnonzero(bound >= 0)
-            wrong_type = t.keys.type[key[at]] != t.keys.type[bound[at]]
+            wrong_type = FAMILY[t.keys.type[key[at]]] != FAMILY[t.keys.type[bound[at]]]
             if wrong_type.any() or outside(rank[key[at]], rank[bound[at]]).any():
                 self.refuse("a key that was returned from outside its range", "keys inside the range")
 
     def iterators(self) -> None:
-        """An iterator is used in its transaction, after it was opened and before its end, and goes forwards."""
+        """An iterator is used in its transaction, after it was opened and before its end. It goes forwards through
+        the keys of each type; through the types it goes as the database likes."""
         t = self.t
         rows = np.flatnonzero((t.op_kind == Kind.NEXT) & (t.op_range >= 0))
         if not len(rows):
@@ -287,8 +288,10 @@ class _Rules:
         good = (t.op_flags[rows] & (Flag.END | Flag.ERROR)) == 0
         rows, of = rows[good], of[good]
         self._inside(t.op_key[rows], of)
-        rank = t.key_rank[t.op_key[rows]]
-        if ((of[1:] == of[:-1]) & (rank[1:] <= rank[:-1])).any():
+        family = FAMILY[t.keys.type[t.op_key[rows]]]
+        by_family = np.lexsort((rows, family, of))
+        of, family, rank = of[by_family], family[by_family], t.key_rank[t.op_key[rows[by_family]]]
+        if ((of[1:] == of[:-1]) & (family[1:] == family[:-1]) & (rank[1:] <= rank[:-1])).any():
             self.refuse(
                 "an iterator that returned its keys in another order than theirs", "keys that increase"
             )

@@ -41,6 +41,8 @@ Scalar: TypeAlias = bool | int | float | str | bytes | None
 """A key or a value."""
 
 NULL, BOOL, INT, FLOAT, STR, BYTES = range(6)
+FAMILY: Final = np.array([NULL, BOOL, INT, INT, STR, BYTES], np.uint8)
+"""Of each type, the first of those that it has an order with: integers and floats are numbers, and order by size."""
 _DIGITS = 4000  # below the limit of int(str) and str(int)
 _LARGE = 10**_DIGITS
 
@@ -57,6 +59,7 @@ def same(a: object, b: object) -> bool:
 
 def int_to_text(value: int) -> str:
     """`str(value)`, without Python's limit on the number of digits."""
+    value = int(value)  # a member of an enumeration may call itself something else
     if abs(value) < _LARGE:
         return str(value)
     sign, value, parts = "-" if value < 0 else "", abs(value), []

@@ -6,24 +6,26 @@ What a file cannot say is refused: a file has one clock, so a trace with several
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
+from boomslang.trace.files import create
 from boomslang.trace.model import NO_TIME, Flag, Initial, Int32, Int64, Kind, Outcome, Trace
+from boomslang.trace.packed import SUFFIXES
 from boomslang.trace.scalars import INT, Scalars
 
 OPS = {kind: kind.name.lower() for kind in Kind}
 
 
 def write_trace(trace: Trace, path: str | os.PathLike[str]) -> None:
-    """Write to a file if `path` ends in .jsonl or .gz, else to a folder: one file for each that was read."""
+    """Write to a file if `path` ends in .jsonl, packed if in .gz, .xz or .bz2; else to a folder: one file for each
+    that was read."""
     target = Path(path)
     writer = _Writer(trace)
-    if target.name.endswith((".jsonl", ".gz")) and not target.is_dir():
+    if target.name.endswith((".jsonl", *SUFFIXES)) and not target.is_dir():
         clocks = sorted(set(trace.txn_clock.tolist()))
         if len(clocks) > 1:
             names = ", ".join(trace.clocks[c] for c in clocks)
@@ -61,12 +63,8 @@ def _chunks(trace: Trace) -> list[range]:
 
 
 def _write(path: Path, lines: Iterator[str]) -> None:
-    if path.name.endswith(".gz"):
-        with gzip.open(path, "wt", encoding="utf-8", newline="\n") as packed:
-            packed.writelines(lines)
-    else:
-        with path.open("w", encoding="utf-8", newline="\n") as plain:
-            plain.writelines(lines)
+    with create(path) as file:
+        file.writelines(line.encode() for line in lines)
 
 
 class _Texts:

@@ -22,7 +22,8 @@ from boomslang.cli.screen import Part, Screen
 from boomslang.errors import UsageError
 from boomslang.explain.names import short
 from boomslang.explain.operation_words import deed
-from boomslang.trace import Kind, Operation, Outcome, Scalar, Scalars, Trace, Transaction
+from boomslang.trace import Flag, Kind, Operation, Outcome, Scalar, Scalars, Trace, Transaction
+from boomslang.trace.scalars import FAMILY
 from boomslang.trace.writer import lines_of
 
 LIMIT = 50
@@ -176,8 +177,11 @@ def _touching(trace: Trace, keys: list[int]) -> Mask:
 
 
 def _holds(trace: Trace, key: int) -> Mask:
-    """The ranges that this key lies in."""
-    rank, type = np.append(trace.key_rank, 0), np.append(trace.keys.type, 0)
+    """The ranges that this key lies in; none, if it holds a list."""
+    of_list = np.isin(trace.op_kind, (Kind.APPEND, Kind.LIST)) & (trace.op_flags & Flag.ERROR == 0)
+    if (trace.op_key[of_list] == key).any():
+        return np.zeros(len(trace.range_lo), bool)
+    rank, type = np.append(trace.key_rank, 0), np.append(FAMILY[trace.keys.type], 0)
     lo, hi = trace.range_lo, trace.range_hi
     above = (lo < 0) | ((type[lo] == type[key]) & (rank[lo] <= rank[key]))
     below = (hi < 0) | ((type[hi] == type[key]) & (rank[key] < rank[hi]))

@@ -12,7 +12,7 @@ from boomslang.cli.options.limits import add_limits
 from boomslang.cli.options.output import add_output
 from boomslang.cli.options.question import add_module, asked_levels, look_at_modules
 from boomslang.cli.options.report import prepare_report, report_option, write_report
-from boomslang.cli.options.trace_input import TRACE, add_format, free_ctrl_c, load_to_check
+from boomslang.cli.options.trace_input import TRACE, add_format, free_ctrl_c, load
 from boomslang.cli.progress import Watch, watched
 from boomslang.cli.screen import Screen
 from boomslang.cli.watched_checker import WatchedChecker
@@ -113,7 +113,7 @@ def answers(arguments: argparse.Namespace, asked: list[Level] | None, watch: Wat
     deadline = None if arguments.timeout is None else start + arguments.timeout
     report = Report(arguments.trace, strongest=asked is None)
     try:
-        report.trace = load_to_check(
+        report.trace = load(
             arguments.trace, watch, format=arguments.format, deadline=deadline, memory=arguments.memory
         )
         report.load_seconds = time.monotonic() - start

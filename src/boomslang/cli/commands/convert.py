@@ -23,6 +23,8 @@ from boomslang.trace.formats import FORMATS, Format, Loss, find
 SUFFIXES = {
     ".jsonl": "jsonl",
     ".jsonl.gz": "jsonl",
+    ".jsonl.xz": "jsonl",
+    ".jsonl.bz2": "jsonl",
     ".arrow": "arrow",
     ".parquet": "parquet",
     ".bincode": "dbcop-bincode",

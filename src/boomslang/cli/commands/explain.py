@@ -22,7 +22,7 @@ from boomslang.cli.options.limits import add_limits
 from boomslang.cli.options.output import add_output
 from boomslang.cli.options.question import add_module, asked_levels, look_at_modules
 from boomslang.cli.options.report import prepare_report, report_option, write_report
-from boomslang.cli.options.trace_input import TRACE, add_format, load_to_check
+from boomslang.cli.options.trace_input import TRACE, add_format, load
 from boomslang.cli.progress import Watch, watched
 from boomslang.cli.screen import Screen
 from boomslang.cli.watched_checker import WatchedChecker
@@ -126,7 +126,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
 def _told(arguments: argparse.Namespace, asked: list[Level] | None, watch: Watch) -> Told:
     deadline = None if arguments.timeout is None else time.monotonic() + arguments.timeout
     memory, format = arguments.memory, arguments.format
-    told = Told(load_to_check(arguments.trace, watch, format=format, deadline=deadline, memory=memory))
+    told = Told(load(arguments.trace, watch, format=format, deadline=deadline, memory=memory))
     assert told.trace is not None
     checker = WatchedChecker(told.trace, arguments, deadline, watch)
     if asked is None:

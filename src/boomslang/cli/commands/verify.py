@@ -28,6 +28,7 @@ from boomslang.levels import LEVELS
 from boomslang.modules import Module, find_modules
 from boomslang.modules.registry import find_recorded
 from boomslang.trace import Trace
+from boomslang.verdict import vacuous
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +37,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "read, or was made for another trace. A certificate of `invalid` needs the Z3 extra: "
         "pip install z3-solver."
     )
-    parser.add_argument("trace", metavar="TRACE", help="the trace that was checked")
+    parser.add_argument("trace", metavar="TRACE", help="the trace that was checked; - is standard input")
     parser.add_argument("certificate", metavar="CERTIFICATE", help="what `check --certificate` wrote")
     add_format(parser)
     parser.add_argument(
@@ -77,7 +78,11 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         find_recorded(certificate.modules, given)
         watch.begin("verifying")
         if isinstance(certificate, Witness):
-            return certificate, _replayed(trace, certificate, given), trace
+            return (
+                certificate,
+                _undecidable(trace, certificate) or _replayed(trace, certificate, given),
+                trace,
+            )
         return certificate, _refuted(trace, certificate, given, path), trace
 
     free_ctrl_c()
@@ -98,6 +103,26 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     for text in found.believed:
         screen.line((text, "dim"), indent=2)
     return exit_codes.VALID
+
+
+def _undecidable(trace: Trace, witness: Witness) -> Finding | None:
+    """A level that `check` would not say to hold of this trace is shown by no order either."""
+    level = next(level for level in LEVELS if level.name == witness.level)
+    lacks = [
+        word
+        for word, needed, held in (
+            ("times", level.needs_times, trace.has_times),
+            ("sessions", level.needs_sessions, trace.has_sessions),
+        )
+        if needed and not held
+    ]
+    if lacks:
+        words = " and ".join(lacks)
+        return Finding(
+            f"the level speaks of {words}, and the trace has none, so nobody can say that it holds"
+        )
+    reason = vacuous(trace)
+    return Finding(reason) if reason else None
 
 
 def _replayed(trace: Trace, witness: Witness, given: tuple[Module, ...]) -> Finding:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import math
-from typing import Any
 
 from boomslang.cli.progress import Watch
 from boomslang.errors import UsageError
-from boomslang.trace import Outcome, Trace, read_trace
+from boomslang.trace import Trace, read_trace
 from boomslang.trace.formats import NAMES, find
 
-TRACE = "a trace: a file, or a folder with one file a session"
+TRACE = "a trace: a file, or a folder with one file a session; - is standard input"
 """What commands say of that argument."""
 
 
@@ -46,14 +45,6 @@ def load(
     watch.begin("reading the trace")
     limit = None if memory is None else math.ceil(memory)
     return read_trace(path, format=format, deadline=deadline, memory=limit, progress=watch.bytes_read)
-
-
-def load_to_check(path: str, watch: Watch, **options: Any) -> Trace:
-    """The same, with a warning if there is nothing in it that could break a level."""
-    trace = load(path, watch, **options)
-    if bool((trace.txn_outcome == Outcome.ABORTED).all()):
-        trace.warnings.append(f"{path}: no transaction committed, so every level holds")
-    return trace
 
 
 def free_ctrl_c() -> None:

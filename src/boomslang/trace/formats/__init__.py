@@ -12,13 +12,23 @@ from typing import TYPE_CHECKING, Any
 
 from boomslang.errors import UsageError, did_you_mean
 from boomslang.trace.errors import TraceError
-from boomslang.trace.files import shown
-from boomslang.trace.formats.format import Format, Loss, Sample
+from boomslang.trace.files import refuse_strange, shown
+from boomslang.trace.formats.format import SAMPLE, Format, Loss, Sample
 
 if TYPE_CHECKING:
     FORMATS: tuple[Format, ...]
 
-__all__ = ["FORMATS", "NAMES", "Format", "Loss", "Sample", "find", "recognise"]
+__all__ = [
+    "FORMATS",
+    "NAMES",
+    "SAMPLE",
+    "Format",
+    "Loss",
+    "Sample",
+    "find",
+    "recognise",
+    "recognise_sample",
+]
 
 _HOMES = {
     "jsonl": "jsonl.FORMAT",
@@ -53,10 +63,6 @@ def __getattr__(name: str) -> Any:
     return found
 
 
-def _jsonl() -> Format:
-    return _load("jsonl")
-
-
 def find(name: str) -> Format:
     """The format of this name."""
     wanted = name.strip().lower()
@@ -68,18 +74,20 @@ def find(name: str) -> Format:
 
 
 def recognise(path: str | os.PathLike[str]) -> Format:
-    """The format of a file or folder, by its content. Pipes are ours: they can be read only once."""
-    path = Path(path)
-    if path.exists() and not (path.is_file() or path.is_dir()):
-        return _jsonl()
+    """The format of a file or folder, by its content."""
+    return recognise_sample(Sample.of(Path(path)))
+
+
+def recognise_sample(sample: Sample) -> Format:
+    """The format of what starts so."""
     from boomslang.trace.formats.jsonl import is_called_so
 
-    sample = Sample.of(path)
+    refuse_strange(sample.head, shown(sample.path))
     for format in map(_load, NAMES):
         if format.recognise(sample):
             return format
-    if is_called_so(path) or not (sample.is_folder or sample.head.strip()):
-        return _jsonl()  # its errors say more than ours here
+    if is_called_so(sample.path) or not (sample.is_folder or sample.head.strip()):
+        return _load("jsonl")  # its errors say more than ours here
     raise _unrecognised(sample)
 
 

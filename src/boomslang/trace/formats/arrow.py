@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from boomslang.trace.files import GZIP, opened, read_bytes, shown
+from boomslang.trace.files import opened, read_bytes, shown
 from boomslang.trace.formats.columnar import arrow, damaged, from_columns, to_table
 from boomslang.trace.formats.format import Format, Loss, Sample
 from boomslang.trace.model import Trace
+from boomslang.trace.packed import START, packing_of
 
 MAGIC = b"ARROW1"
 
@@ -35,7 +36,7 @@ def read(path: Path, check: Callable[[], None]) -> Trace:
 
 def _packed(path: Path) -> bool:
     with opened(path) as file:
-        return file.read(len(GZIP)) == GZIP
+        return packing_of(file.read(START)) is not None
 
 
 def losses(trace: Trace) -> list[Loss]:

@@ -26,7 +26,7 @@ from boomslang.extras import how_to_install
 from boomslang.trace.errors import TraceError
 from boomslang.trace.model import Initial, Trace
 from boomslang.trace.rules import check_rules
-from boomslang.trace.scalars import BOOL, BYTES, FLOAT, INT, NULL, STR, Scalars
+from boomslang.trace.scalars import BOOL, BYTES, FAMILY, FLOAT, INT, NULL, STR, Scalars
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -342,10 +342,13 @@ class _Reading:
             self.refuse("a key_rank twice", "the place of each key in their order")
         order = np.argsort(rank)
         types = trace.keys.type[order]
-        wrong = bool((np.diff(types.astype(np.int8)) < 0).any())
-        for type in np.flatnonzero(np.bincount(types)).tolist():
+        wrong = bool((np.diff(FAMILY[types].astype(np.int8)) < 0).any())
+        held = np.flatnonzero(np.bincount(types)).tolist()
+        for type in held:
             part = content.take(self.pa.array(order[types == type]))
             wrong = wrong or not self.increasing(type, part)
+        if INT in held and FLOAT in held:
+            wrong = wrong or not _mixed(trace.keys, order[FAMILY[types] == INT])
         if wrong:
             self.refuse("keys that are not in the order that key_rank says", "the order of keys")
 
@@ -382,6 +385,17 @@ class _Reading:
                 hint = None
             if not isinstance(hint, dict):
                 self.refuse(f"a ctx that is no JSON object: {trace.texts.text(text)[:40]!r}", "an object")
+
+
+def _mixed(keys: Scalars, order: NDArray[np.int64]) -> bool:
+    """Do these numbers increase? Those of one type do; where the type changes, Python compares exactly."""
+    change = np.flatnonzero(np.diff(keys.type[order]))
+    for i, j in zip(order[change].tolist(), order[change + 1].tolist(), strict=True):
+        a, b = keys[i], keys[j]
+        assert isinstance(a, int | float) and isinstance(b, int | float)
+        if a > b or (a == b and isinstance(a, float)):  # of one size the integer comes first
+            return False
+    return True
 
 
 def _less(a: bytes, b: bytes) -> bool:

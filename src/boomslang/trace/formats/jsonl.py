@@ -9,19 +9,29 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from boomslang.trace._reader import Reader
 from boomslang.trace.errors import TraceError
-from boomslang.trace.files import GZIP, natural_order, opened, shown, unpacked
+from boomslang.trace.files import (
+    natural_order,
+    opened,
+    pieces,
+    read_start,
+    refuse_strange,
+    shown,
+    without_mark,
+)
 from boomslang.trace.formats.format import Format, Loss, Sample
 from boomslang.trace.model import NO_TIME, Trace
+from boomslang.trace.packed import START
+from boomslang.trace.packed import SUFFIXES as PACKED
 from boomslang.trace.reader import Progress, trace_of
 
-SUFFIXES = (".jsonl", ".jsonl.gz")
+SUFFIXES = (".jsonl", *(f".jsonl{packed}" for packed in PACKED))
 FIELD = re.compile(r'"(op|boomslang)"\s*:')
 
 
@@ -42,7 +52,7 @@ def read(path: Path, check: Callable[[], None], progress: Progress | None = None
     files = sorted((f for f in path.iterdir() if is_called_so(f)), key=natural_order)
     if not files:
         raise TraceError(
-            "found a folder without traces; expected one file a session, named *.jsonl or *.jsonl.gz; "
+            "found a folder without traces; expected one file a session, named *.jsonl, or *.jsonl.gz and the like; "
             "fix: give the folder that holds the files",
             shown(path),
         )
@@ -54,58 +64,93 @@ def _session(path: Path) -> str:
     return next(name[: -len(suffix)] for suffix in SUFFIXES if name.endswith(suffix))
 
 
+def read_open(
+    file: BinaryIO, start: bytes, name: str, check: Callable[[], None], progress: Progress | None
+) -> Trace:
+    """What a pipe brings; `start` was read from it."""
+    reading = _Reading(check, progress, 0)
+    reading.file(file, start, name, None)
+    return reading.trace(name)
+
+
 def _read(
     files: list[tuple[Path, str | None]], root: Path, check: Callable[[], None], progress: Progress | None
 ) -> Trace:
-    reader = Reader()
-    warnings: list[str] = []
-    done = 0
     total = sum(f.stat().st_size for f, _ in files if f.is_file()) if progress else 0
-    some = False
+    reading = _Reading(check, progress, total)
     for path, session in files:
-
-        def advance(position: int, before: int = done) -> None:
-            check()
-            if progress:
-                progress(before + position, total)
-
         with opened(path) as file:
-            reader.begin_file(shown(path), session)
-            _read_stream(reader, file, shown(path), warnings, advance)
-            done += file.tell() if file.seekable() else 0
-        if reader.end_file():
-            some = True
-        elif len(files) > 1:
-            warnings.append(f"{shown(path)}: the file is empty; its session did nothing")
-    if not some:
-        raise TraceError(
-            "found nothing in it; expected at least one operation; fix: check that the recorder ran",
-            shown(root if len(files) > 1 else files[0][0]),
-        )
-    while reader.finish_step():
-        check()
-    trace = trace_of(reader.columns())
-    trace.warnings.extend(warnings)
-    return trace
+            empty = reading.file(file, read_start(file, START), shown(path), session)
+        if empty and len(files) > 1:
+            reading.warnings.append(f"{shown(path)}: the file is empty; its session did nothing")
+    return reading.trace(shown(root if len(files) > 1 else files[0][0]))
 
 
-def _read_stream(
-    reader: Reader, file: Any, name: str, warnings: list[str], advance: Callable[[int], None]
-) -> None:
-    seekable = file.seekable()
+class _Reading:
+    """The files of one trace, one after the other."""
 
-    def torn() -> None:
-        warnings.append(f"{name}: the gzip data ends early; what was readable was used")
+    def __init__(self, check: Callable[[], None], progress: Progress | None, total: int) -> None:
+        self.reader = Reader()
+        self.check, self.progress, self.total = check, progress, total
+        self.warnings: list[str] = []
+        self.done = 0
+        self.some = False
+        """A whole record was seen."""
+        self.torn = ""
+        """How a line begins that was not whole."""
 
-    head = file.read(len(GZIP)) or b""
-    if head == GZIP:
-        for piece in unpacked(file, head, name, torn):
-            reader.feed(piece)
-            advance(file.tell() if seekable else 0)
-        return
-    reader.feed(head)
-    while reader.read(file.fileno()):
-        advance(file.tell() if seekable else 0)
+    def file(self, file: BinaryIO, start: bytes, name: str, session: str | None) -> bool:
+        """Reads one, of which `start` is read already. True: there was nothing in it."""
+        refuse_strange(start, name)
+        self.reader.begin_file(name, session)
+        seekable = file.seekable()
+
+        def advance() -> None:
+            self.check()
+            if self.progress:
+                self.progress(self.done + (file.tell() if seekable else 0), self.total)
+
+        head, first = without_mark(start), b""
+        unpacking = pieces(file, start, name)
+        if unpacking is not None:
+            head = b""
+            for piece in unpacking:
+                if len(head) < START:  # the mark may be there, and in two pieces
+                    head += piece
+                    if len(head) < START:
+                        continue
+                    piece = without_mark(head)
+                first = first or piece[:40]
+                self.reader.feed(piece)
+                advance()
+            if len(head) < START:
+                first = head
+                self.reader.feed(without_mark(head))
+        else:
+            first = head[:40]
+            self.reader.feed(head)
+            while self.reader.read(file.fileno()):
+                advance()
+        self.done += file.tell() if seekable else 0
+        whole, torn = self.reader.end_file()
+        self.some |= whole
+        if torn and not whole:
+            self.torn = first.decode(errors="replace")
+        return not (whole or torn)
+
+    def trace(self, name: str) -> Trace:
+        if not self.some:
+            found = f"no whole line in it (it begins with {self.torn!r})" if self.torn else "nothing in it"
+            raise TraceError(
+                f"found {found}; expected at least one operation, or a header, on a line of its own; "
+                "fix: check the path, and that the recorder ran",
+                name,
+            )
+        while self.reader.finish_step():
+            self.check()
+        trace = trace_of(self.reader.columns())
+        trace.warnings.extend(self.warnings)
+        return trace
 
 
 def losses(trace: Trace) -> list[Loss]:
