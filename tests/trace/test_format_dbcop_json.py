@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.document_histories import check_damage, histories, order, parse, sample, seen, told, well_formed
 
-from boomslang.trace import Absent, Initial, Trace, TraceBuilder, TraceError
+from boomslang.trace import Absent, Initial, Trace, TraceBuilder, TraceError, read_trace
 from boomslang.trace.formats.dbcop_json import FORMAT
 
 
@@ -176,7 +177,7 @@ def test_what_must_not_be_written() -> None:
     assert [loss.what for loss in FORMAT.losses(b.build()) if loss.fatal] == [
         "1 transaction whose outcome is unknown: it would have to be committed or aborted",
         "1 key that is no integer, in dbcop histories in JSON",
-        "1 negative value, in dbcop histories in JSON",
+        "1 value below 0 or beyond 64 bits, in dbcop histories in JSON",
         "1 read of a 0 that nobody wrote: it would be read as the initial state",
         "1 write of a value that its key has had before: versions differ",
     ]
@@ -184,3 +185,55 @@ def test_what_must_not_be_written() -> None:
 
 def test_damage(tmp_path: Path) -> None:
     check_damage(FORMAT, json.dumps({"info": "é", "data": SESSIONS}).encode(), tmp_path, 2000, well_formed)
+
+
+def test_dbcop_s_command_reads_what_is_written(tmp_path: Path) -> None:
+    """It wants an object with these fields, and numbers of 64 bits in it; the times as RFC 3339 has them."""
+    b = TraceBuilder()
+    with b.transaction("1") as t:
+        t.put(7, 2**64 - 1)
+        t.get(8, Absent)
+    with b.transaction("3", outcome="aborted") as t:
+        t.put(7, 1)
+    path = tmp_path / "h.json"
+    assert FORMAT.write is not None
+    FORMAT.write(b.build(), path)
+    data = json.loads(path.read_text())
+    assert data["params"] == {"id": 0, "n_node": 3, "n_variable": 2, "n_transaction": 1, "n_event": 2}
+    assert isinstance(data["info"], str)
+    for when in ("start", "end"):
+        datetime.fromisoformat(data[when].replace("Z", "+00:00"))
+    first = [{"Write": {"variable": 7, "version": 2**64 - 1}}, {"Read": {"variable": 8, "version": None}}]
+    assert data["data"] == [
+        [{"events": first, "committed": True}],
+        [],
+        [{"events": [{"Write": {"variable": 7, "version": 1}}], "committed": False}],
+    ]
+    again = read_trace(path)
+    path.write_text(json.dumps(data["data"]))  # without the rest, as we used to write it
+    assert seen(read_trace(path)) == seen(again)
+    for key, value in ((-1, 1), (2**64, 1), (1, 2**64), (1, -1)):
+        b = TraceBuilder()
+        with b.transaction("1") as t:
+            t.put(key, value)
+        assert [loss.what for loss in FORMAT.losses(b.build()) if loss.fatal] == [
+            f"1 {'value' if key == 1 else 'key'} below 0 or beyond 64 bits, in dbcop histories in JSON"
+        ]
+
+
+def test_compact_events(tmp_path: Path) -> None:
+    long = [[txn(("Write", 1, 2), ("Read", 1, 2), ("Read", 3, None))]]
+    short = [[{"events": [["w", 1, 2], ["r", 1, 2], ["r", 3, None]], "committed": True}]]
+    assert seen(read(tmp_path, short)) == seen(read(tmp_path, long))
+    for event in (
+        [],
+        ["w"],
+        ["w", 1],
+        ["x", 1, 2],
+        ["w", 1, None],
+        ["r", 1, 2, 3],
+        ["r", 1, "a"],
+        ["r", [], 1],
+    ):
+        with pytest.raises(TraceError, match=r"expected .*fix: "):
+            read(tmp_path, [[{"events": [event], "committed": True}]])

@@ -25,6 +25,7 @@ from support.document_histories import (
     well_formed,
 )
 
+from boomslang import check
 from boomslang.trace import Absent, Kind, Outcome, Trace, TraceBuilder, TraceError
 from boomslang.trace.formats import dbcop_json, jepsen_edn, jepsen_json, timekiller
 from boomslang.trace.formats.format import Format
@@ -127,7 +128,7 @@ def test_the_nemesis_and_other_functions_are_skipped(tmp_path: Path) -> None:
     assert seen(trace) == [("4", "committed", [("put", 1, 1)])]
     assert trace.transaction(0).name == 4  # its place in the file
     with pytest.raises(TraceError, match="2 operations, none of them a transaction"):
-        parse(JSON, '[{"type":"ok","f":"read","value":1},{"type":"info","process":"nemesis"}]', tmp_path)
+        parse(JSON, '[{"type":"ok","f":"cas","value":[1,2]},{"type":"info","process":"nemesis"}]', tmp_path)
 
 
 def test_the_marks_of_edn(tmp_path: Path) -> None:
@@ -547,3 +548,103 @@ def test_every_scalar_survives_edn(values: list[Any]) -> None:
         EDN.write(b.build(), path := Path(folder) / "history")  # type: ignore[misc]
         again = [o.value for o in EDN.read(path, lambda: None).transaction(0).operations]
     assert [(type(v), v) for v in again] == [(type(v), v) for v in values]
+
+
+# --- workloads whose operations are no :txn
+
+
+def ops(*lines: str) -> str:
+    """Invocations, which need no value, and completions: "0 ok :read #{1 2}"."""
+    text = []
+    for line in lines:
+        process, type, f, *value = line.split(" ", 3)
+        text.append(f"{{:process {process}, :type :{type}, :f {f}, :value {value[0] if value else 'nil'}}}")
+    return "\n".join(text)
+
+
+def verdicts(trace: Any, *levels: str) -> list[str]:
+    return [check(trace, level).status for level in levels]
+
+
+def test_long_fork(tmp_path: Path) -> None:
+    text = ops(
+        "0 invoke :write [[:w 1 1]]",
+        "1 invoke :write [[:w 2 1]]",
+        "2 invoke :read [[:r 1 nil] [:r 2 nil]]",
+        "3 invoke :read [[:r 1 nil] [:r 2 nil]]",
+        "0 ok :write [[:w 1 1]]",
+        "1 ok :write [[:w 2 1]]",
+        "2 ok :read [[:r 1 1] [:r 2 nil]]",
+        "3 ok :read [[:r 2 1] [:r 1 nil]]",
+        "4 invoke :read [[:r 1 nil]]",
+        "4 info :read [[:r 1 nil]]",
+    )
+    trace = parse(EDN, text, tmp_path)
+    assert seen(trace)[2] == ("2", "committed", [("get", 1, 1), ("get", 2, Absent)])
+    assert seen(trace)[4] == ("4", "unknown", [])
+    assert verdicts(trace, "ser", "si", "psi") == ["invalid", "invalid", "valid"]
+
+
+SET = (
+    "0 invoke :add 1",
+    "1 invoke :add 2",
+    "2 invoke :add 3",
+    "0 ok :add 1",
+    "1 info :add 2",
+    "2 fail :add 3",
+    "0 invoke :read",
+)
+
+
+@pytest.mark.parametrize("f", [":add", ":write"])
+def test_sets_and_comments(f: str, tmp_path: Path) -> None:
+    for found, strict in (("#{1}", "valid"), ("[2 1]", "valid"), ("#{}", "invalid"), ("(2)", "invalid")):
+        text = ops(*SET, f"0 ok :read {found}").replace(":add", f)
+        trace = parse(EDN, text, tmp_path)
+        assert seen(trace)[:3] == [
+            ("0", "committed", [("put", 1, 1)]),
+            ("1", "unknown", [("put", 2, 2)]),
+            ("2", "aborted", [("put", 3, 3)]),
+        ]
+        assert verdicts(trace, "sser", "ser", "rc") == [strict, "valid", "valid"], found
+    for found in ("#{3}", "#{4}"):  # what failed, and what nobody added
+        assert verdicts(parse(EDN, ops(*SET, f"0 ok :read {found}").replace(":add", f), tmp_path), "rc") == [
+            "invalid"
+        ]
+    fork = ("3 invoke :read", "4 invoke :read", "3 ok :read #{1}", "4 ok :read #{2}")
+    fork = ("0 invoke :add 1", "1 invoke :add 2", *fork, "0 ok :add 1", "1 ok :add 2")
+    assert verdicts(parse(EDN, ops(*fork).replace(":add", f), tmp_path), "ser", "psi") == ["invalid", "valid"]
+    text = (
+        '[{"type":"ok","process":0,"f":"add","value":"a"},{"type":"ok","process":1,"f":"read","value":["a"]}]'
+    )
+    assert verdicts(parse(JSON, text.replace("add", f[1:]), tmp_path), "ser") == ["valid"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        (
+            ("0 invoke :transfer {:from 0 :to 1 :amount 5}",),
+            "line|:transfer, as in the workload bank.*which balances",
+        ),
+        (("0 ok :read {0 10, 1 20}",), "a map as what was read, as in the workload bank"),
+        (
+            ("0 ok :write 3", "0 ok :read 3"),
+            "3 as what was read; expected a set or vector.*register or counter",
+        ),
+        (("0 ok :add 1", "0 ok :read 1"), "1 as what was read"),
+        (("0 ok :add 1", "0 ok :remove 1"), "neither adds nor reads"),
+        (("0 ok :add [1 2]",), "several values as what was added.*split it"),
+        (("0 ok :read [0 #{1}]",), "a list among the elements.*split it"),
+        (("0 ok :add 1", "0 ok :write 1"), "operations of two workloads"),
+        (("0 ok :add 1", "0 ok :txn [[:w 1 1]]"), "operations of two workloads"),
+        (("0 ok :read #{1}", "0 ok :read [[:r 1 1]]"), "operations of two workloads"),
+        (("0 ok :add 1", "0 ok :read [1 1]"), "twice in one scan"),
+        (("0 ok :add {:a 1}",), "as an element"),
+        (("0 ok :read",), "an ok without :value"),
+        (("0 ok :write [[:w 1 1] 5]",), "brackets of its own"),
+    ],
+)
+def test_workloads_that_do_not_say_enough(lines: tuple[str, ...], words: str, tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match=words):
+        parse(EDN, ops(*lines), tmp_path)

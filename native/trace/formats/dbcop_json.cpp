@@ -102,6 +102,7 @@ class DbcopJson : public Format {
   }
 
   void event() {
+    if (doc_.token() == Token::array) return compact();
     expect(Token::object, "an event as an object");
     const std::uint32_t line = doc_.line();
     doc_.next();
@@ -131,6 +132,24 @@ class DbcopJson : public Format {
     if (write && nothing) throw Fault{"a write of the version null", "a number", fix, {}, line};
     mops_.add(write ? Mop::put : nothing ? Mop::absent : Mop::get, variable, version, line);
     if (doc_.next() != Token::close) doc_.fail("a second field in an event", "one Read or Write", fix);
+  }
+
+  // ["w", variable, version], as dbcop writes if it is built so.
+  void compact() {
+    const std::uint32_t line = doc_.line();
+    doc_.next();
+    const bool write = doc_.name() == "w";
+    if (!write && doc_.name() != "r")
+      doc_.fail(doc_.token() == Token::close ? "an empty event" : doc_.found(), "\"r\" or \"w\"", fix);
+    doc_.next();
+    if (doc_.token() == Token::close) doc_.fail("an event without its variable", "a variable and a version", fix);
+    const Scalar variable = doc_.value("a variable", false);
+    doc_.next();
+    const bool nothing = doc_.token() == Token::null;
+    if (!nothing) expect(Token::integer, "a version: a number, or null for the initial one");
+    if (write && nothing) throw Fault{"a write of the version null", "a number", fix, {}, line};
+    mops_.add(write ? Mop::put : nothing ? Mop::absent : Mop::get, variable, doc_.scalar(), line);
+    if (doc_.next() != Token::close) doc_.fail("a fourth part of an event", "three", fix);
   }
 
   void finish() {

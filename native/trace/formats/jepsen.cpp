@@ -1,10 +1,15 @@
-// Jepsen's and Elle's histories, in EDN or JSON: transactions on registers and on lists.
+// Jepsen's and Elle's histories, in EDN or JSON: transactions on registers and on lists, and sets.
 //
 // A history is a sequence of operations, as maps: a process invokes a transaction, and later the same process's
 // next operation says how it ended: ok (committed), fail (aborted) or info (unknown). So an invocation waits,
 // with the place of its value in the document, until its completion comes, and the transaction is made then.
 // An operation's place in the history is its index: the recorder saw one after the other, so indices are the
 // times.
+//
+// What an operation is called (:f) matters little: a value that is a list of [:f key value] is a transaction, also as
+// the :read or :write of the workload long-fork. In set and comments an element is added (or written) by itself, and a
+// read returns all that are there: each element is a key, an add its put, and a read a scan of all keys. A bank's
+// transfer does not say which balances it wrote, so nothing can be said about what others read: it is refused.
 #include <algorithm>
 #include <charconv>
 
@@ -16,7 +21,7 @@ namespace boomslang {
 namespace {
 
 enum class Completion : std::uint8_t { invoke, ok, fail, info };
-enum class Function : std::uint8_t { unsaid, txn, init, other };
+enum class Function : std::uint8_t { unsaid, txn, init, read, write, add, transfer, other };
 
 class Jepsen : public Format {
  public:
@@ -61,6 +66,7 @@ class Jepsen : public Format {
   };
   struct Invocation {
     bool open = false, has_time = false, has_value = false;
+    Function function = Function::unsaid;
     std::uint32_t line = 0;
     std::int64_t index = 0, time = 0;
     Document::Mark value;
@@ -154,6 +160,10 @@ class Jepsen : public Format {
     doc_.skip();
     if (name == "txn") return Function::txn;
     if (name == "init") return Function::init;
+    if (name == "read") return Function::read;
+    if (name == "write") return Function::write;
+    if (name == "add") return Function::add;
+    if (name == "transfer") return Function::transfer;
     return Function::other;
   }
 
@@ -178,9 +188,64 @@ class Jepsen : public Format {
               std::string("leave ") + field(name) + " out if it is not known");
   }
 
-  // --- the value: a list of [:f key value] ---
+  // --- the value: a list of [:f key value], an element, or a set of them ---
+
+  void read_value(Document& doc, Function function) {
+    if (function != Function::read && function != Function::write && function != Function::add) return read_mops(doc);
+    if (doc.token() == Token::array || doc.token() == Token::set) {
+      const bool set = doc.token() == Token::set;
+      const std::uint32_t line = doc.line();
+      if (doc.next() == Token::array && !set && function != Function::add) {  // long-fork
+        workload(line, Function::txn);
+        do read_mop(doc);
+        while (doc.next() != Token::close);
+        return;
+      }
+      workload(line, function);
+      if (function != Function::read)
+        doc.fail("several values as what was added", "one element",
+                 "a history of many keys (jepsen.independent) is read key by key: split it first");
+      mops_.add_set(line);
+      for (; doc.token() != Token::close; doc.next()) {
+        if (doc.token() == Token::array || doc.token() == Token::set)
+          doc.fail("a list among the elements that were read", "elements",
+                   "a history of many keys (jepsen.independent) is read key by key: split it first");
+        mops_.add_element(plain(doc, "an element of a set", false));
+      }
+      return;
+    }
+    if (function == Function::read) {
+      if (doc.token() == Token::object) refuse_bank(doc.line(), "a map as what was read");
+      doc.fail(doc.found() + " as what was read", json_ ? "an array of elements" : "a set or vector of elements",
+               "a read of one register or counter does not say its key: record transactions, as rw-register does");
+    }
+    workload(doc.line(), function);
+    const Scalar element = plain(doc, "an element", false);
+    mops_.add(Mop::put, element, element, doc.line());
+  }
+
+  // Transactions, or one way to fill a set: the keys of two workloads would be mixed up.
+  void workload(std::uint32_t line, Function function) {
+    if (function == Function::read) {
+      read_sets_ = true;
+    } else {
+      (function == Function::txn ? txns_ : function == Function::add ? adds_ : writes_) = true;
+    }
+    if (txns_ + adds_ + writes_ > 1 || (txns_ && read_sets_))
+      fail_at(line, "operations of two workloads", "transactions, or elements and sets of them, in one history",
+              "give each workload's history by itself");
+  }
+
+  [[noreturn]] void refuse_bank(std::uint32_t line, const std::string& found) const {
+    fail_at(line, found + ", as in the workload bank", "operations that say what was written",
+            "a transfer says what was moved and not which balances it wrote, so nobody can tell whose write a read "
+            "saw: record the transactions' reads and writes, as rw-register does");
+  }
+
+  // --- a transaction's operations ---
 
   void read_mops(Document& doc) {
+    workload(doc.line(), Function::txn);
     if (doc.token() != Token::array)
       doc.fail(doc.found() + " as a transaction's " + field("value"),
                json_ ? "an array of operations such as [\"append\", 1, 2]"
@@ -262,8 +327,10 @@ class Jepsen : public Format {
     ++position_;
     if (op.nemesis || op.function == Function::other) {
       ++skipped_;
+      if (!op.nemesis && !foreign_) foreign_ = op.line;
       return;
     }
+    if (op.function == Function::transfer) refuse_bank(op.line, field("f") + (json_ ? " \"transfer\"" : " :transfer"));
     if (op.function == Function::init) closed_predicate(op.line, field("f") + (json_ ? " \"init\"" : " :init"));
     if (!op.typed)
       fail_at(op.line, "an operation without " + field("type"), "invoke, ok, fail or info",
@@ -279,7 +346,7 @@ class Jepsen : public Format {
                     std::to_string(invoked.line) + ", has not completed",
                 "its ok, fail or info first",
                 "write an info for what never completed, and give concurrent clients processes of their own");
-      invoked = {true, op.has_time, op.has_value, op.line, index, op.time, op.value};
+      invoked = {true, op.has_time, op.has_value, op.function, op.line, index, op.time, op.value};
       return;
     }
     if (op.type == Completion::ok && !op.has_value)
@@ -287,9 +354,9 @@ class Jepsen : public Format {
               "write the completed operations");
     const bool from_invocation = !op.has_value && invoked.open && invoked.has_value;
     if (from_invocation) {
-      parse_later(invoked.value);
+      parse_later(invoked.value, invoked.function);
     } else if (op.has_value && !op.parsed) {
-      parse_later(op.value);
+      parse_later(op.value, op.function);
     }
     begin(emit, process, invoked, &op, index);
     if (from_invocation) {
@@ -321,11 +388,11 @@ class Jepsen : public Format {
     return last_index_ = index;
   }
 
-  void parse_later(const Document::Mark& mark) {
+  void parse_later(const Document::Mark& mark, Function function) {
     mops_.clear();
     later_.start(data_, mark);
     later_.next();
-    read_mops(later_);
+    read_value(later_, function);
   }
 
   void begin(Emit& emit, std::int32_t process, const Invocation& invoked, const Operation* completion,
@@ -355,10 +422,14 @@ class Jepsen : public Format {
     for (const std::int32_t process : open) {
       const Invocation& invoked = waiting_[process];
       mops_.clear();
-      if (invoked.has_value) parse_later(invoked.value);
+      if (invoked.has_value) parse_later(invoked.value, invoked.function);
       begin(emit, process, invoked, nullptr, 0);
       mops_.emit_writes(emit);
     }
+    if (foreign_ && (adds_ || writes_ || read_sets_))
+      fail_at(foreign_, "an operation that neither adds nor reads, in a history of sets",
+              json_ ? "\"add\" (or \"write\") and \"read\" as \"f\"" : ":add (or :write) and :read as :f",
+              "what it wrote would be missing: give histories of growing sets only");
     if (!transactions_ && skipped_)
       fail_at(1, std::to_string(skipped_) + " operations, none of them a transaction",
               json_ ? "operations whose \"f\" is \"txn\"" : "operations whose :f is :txn",
@@ -371,6 +442,8 @@ class Jepsen : public Format {
   bool wrapped_ = false, began_ = false, indexed_ = false;
   std::int64_t position_ = 0, last_index_ = 0;
   std::uint64_t transactions_ = 0, skipped_ = 0;
+  std::uint32_t foreign_ = 0;  // the line of a client's operation that was skipped
+  bool txns_ = false, adds_ = false, writes_ = false, read_sets_ = false;
   unsigned alike_ = 0;
   Mops mops_;
   Interner processes_;

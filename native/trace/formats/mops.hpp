@@ -9,7 +9,7 @@
 
 namespace boomslang {
 
-enum class Mop : std::uint8_t { put, append, get, absent, list };
+enum class Mop : std::uint8_t { put, append, get, absent, list, set };
 
 class Mops {
  public:
@@ -22,6 +22,8 @@ class Mops {
   }
   // A list read; its elements follow.
   void add_list(const Scalar& key, std::uint32_t line) { add(Mop::list, key, {}, line); }
+  // A read of a set, each of whose elements is a key of its own.
+  void add_set(std::uint32_t line) { add(Mop::set, {}, {}, line); }
   void add_element(const Scalar& element) {
     elements_.push_back(element);
     ++mops_.back().last;
@@ -41,6 +43,11 @@ class Mops {
           emit.elements().assign(elements_.begin() + static_cast<std::ptrdiff_t>(m.first),
                                  elements_.begin() + static_cast<std::ptrdiff_t>(m.last));
           emit.list(m.key, m.line);
+          break;
+        case Mop::set:
+          emit.items().clear();
+          for (std::size_t i = m.first; i < m.last; ++i) emit.items().emplace_back(elements_[i], elements_[i]);
+          emit.scan(nullptr, nullptr, m.line);
           break;
       }
     }

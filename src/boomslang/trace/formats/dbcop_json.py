@@ -3,17 +3,20 @@
     [[{"events": [{"Write": {"variable": 0, "version": 1}}, {"Read": {"variable": 1, "version": null}}],
        "committed": true}, ...], ...]
 
-The array of sessions stands alone, or as "data" in an object that also says how the history was made. A version is
-a number that is written to its variable once; null is the initial version, and so is 0 where no transaction writes
-it. What did not commit is aborted. There are no times, and no names: sessions and their transactions are counted
-from 1.
+The array of sessions stands alone, or as "data" in an object that also says how the history was made: dbcop's own
+command reads only that object, so it is what is written, with made-up times (dbcop looks at none of them). An event may
+also be ["w", 0, 1] or ["r", 1, null]. A version is a number that is written to its variable once; null is the initial
+version, and so is 0 where no transaction writes it. What did not commit is aborted. There are no times, and no names:
+sessions and their transactions are counted from 1.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +24,7 @@ import numpy as np
 from boomslang.trace.errors import TraceError
 from boomslang.trace.files import read_bytes
 from boomslang.trace.formats.format import Format, Loss, Sample, read_native
-from boomslang.trace.formats.initial import Mask, rows_of
+from boomslang.trace.formats.initial import Mask, keys_of, rows_of
 from boomslang.trace.formats.losses import (
     Survey,
     check_spelling,
@@ -86,9 +89,13 @@ class _Plan:
 def _plan(trace: Trace) -> _Plan:
     s = survey(trace, (Kind.PUT, Kind.GET), (Outcome.COMMITTED, Outcome.ABORTED))
     check_spelling(s, TITLE, integers=True, nulls=False)
-    integers = s.values() & (s.trace.values.type == INT)
-    negative = [text for text in np.array(texts(s.trace.values))[integers].tolist() if text[:1] == "-"]
-    s.lose(len(negative), f"negative value, in {TITLE}", f"negative values, in {TITLE}", fatal=True)
+    for what, table, used in (
+        ("key", s.trace.keys, keys_of(s.trace, s.rows)),
+        ("value", s.trace.values, s.values()),
+    ):
+        wide = sum(_is_wide(table.content(i)) for i in np.flatnonzero(used & (table.type == INT)).tolist())
+        s.lose(wide, f"{what} below 0 or beyond 64 bits, in {TITLE}", f"{what}s below 0 or beyond 64 bits, in {TITLE}",
+               fatal=True)  # fmt: skip
     lose_zeros(s)
     again = repeated(s.trace, s.rows & (s.trace.op_kind == Kind.PUT))
     s.lose(len(again), "write of a value that its key has had before: versions differ",
@@ -98,6 +105,11 @@ def _plan(trace: Trace) -> _Plan:
     sessions = _sessions(s)
     lose_names(s, {t: place for txns in sessions for place, t in enumerate(txns, 1)})
     return _Plan(s, sessions)
+
+
+def _is_wide(text: bytes) -> bool:
+    """An integer that dbcop's command does not take."""
+    return text.startswith(b"-") or len(text) > 20 or int(text) >= 2**64
 
 
 def _sessions(s: Survey) -> list[list[int]]:
@@ -142,12 +154,22 @@ def write(trace: Trace, path: Path) -> None:
         committed = "true" if trace.txn_outcome[t] == Outcome.COMMITTED else "false"
         return f'{{"events":[{",".join(events)}],"committed":{committed}}}'
 
+    params = {
+        "id": 0,
+        "n_node": len(plan.sessions),
+        "n_variable": int(keys_of(trace, s.rows).sum()),
+        "n_transaction": max(map(len, plan.sessions), default=0),
+        "n_event": max((sum(kept[a:b]) for a, b in pairwise(rows)), default=0),
+    }
+    epoch = "1970-01-01T00:00:00Z"
+    head = {"params": params, "info": "written by boomslang", "start": epoch, "end": epoch}
     with path.open("w", encoding="utf-8", newline="\n") as file:
-        before = "["
+        file.write(json.dumps(head)[:-1] + ', "data": [')
+        before = ""
         for txns in plan.sessions:
             file.write(f"{before}[" + ",\n".join(map(transaction, txns)) + "]")
             before = ",\n"
-        file.write("]\n" if before != "[" else "[]\n")
+        file.write("]}\n")
 
 
 FORMAT = Format("dbcop-json", TITLE, recognise, read, losses, write, sign='JSON with "events"')
