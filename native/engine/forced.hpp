@@ -15,6 +15,7 @@
 // guess an order, and look only at reads that miss something in it (forced_causal.cpp).
 #pragma once
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "common/limits.hpp"
@@ -71,7 +72,21 @@ private:
     void find_versions();
     bool guess(std::vector<int32_t>& order);
     void replay(const std::vector<int32_t>& order);
-    bool visible_misses(const std::vector<int32_t>& order, Answer& answer);
+    struct Miss {
+        int32_t read, reader, low, high;  // its writer's place and its reader's; those in between may be visible
+    };
+    struct Question {
+        int32_t miss, at;  // is who stands at this place visible to the read that missed it?
+    };
+    bool force_misses(const std::vector<int32_t>& order, Answer& answer);
+    bool known(const Miss& miss, int32_t p) const;
+    std::pair<const int32_t*, const int32_t*> missed(const Miss& miss) const;
+    double find_reach(const std::vector<int32_t>& order, std::vector<int32_t>& until);
+    bool mask_misses(const std::vector<int32_t>& order, const std::vector<int32_t>& until, Answer& answer);
+    void find_chains();
+    double find_questions(const std::vector<int32_t>& order);
+    std::pair<int32_t, int32_t> span_of(size_t group) const;
+    bool clock_misses(const std::vector<int32_t>& order, Answer& answer);
 
     const Problem& p_;
     Limits& limits_;
@@ -83,12 +98,15 @@ private:
 
     std::vector<int32_t> version_;        // of each read: the write it took, as an index of write_key_; or writes + key
     std::vector<int32_t> place_;          // of each transaction, in the order at hand
-    struct Miss {
-        int32_t read, low, high;  // its writer's place and its reader's; those in between may be visible
-    };
+    std::vector<int32_t> old_place_;      // and in the one before
     std::vector<Miss> misses_;            // by `high`
     std::vector<int32_t> writer_places_;  // of each key, from key_start on: where its writers stand
     std::vector<int32_t> writer_count_;
+    int32_t chains_ = 0;
+    std::vector<Question> questions_;     // by group, and in it by the reader's place
+    std::vector<size_t> group_;           // where the groups start
+    std::vector<int32_t> hand_;           // of each chain: its hand, over all groups
+    std::vector<int32_t> chain_, chain_place_;  // of each transaction: its row of session order, and where in it
     struct Search {
         uint32_t stamp = 0;
         int32_t towards = -1, read = -1;

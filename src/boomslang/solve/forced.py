@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from boomslang.asg.graph import IN
+from boomslang.ir.lower import lower
 from boomslang.ir.model import IR
 from boomslang.levels.level import Dependency
 from boomslang.solve import _engine
@@ -28,6 +29,16 @@ def solve_forced(ir: IR, limits: Limits | None = None) -> Solution | None:
             return None
     elif Dependency.WW in once.kinds or level.items_see_last or level.predicates_see_last:
         return None
+    elif once.longest is None and not level.has(Dependency.SO) and asg.trace.has_sessions:
+        # With session order it is quicker, and a database that keeps causality mostly keeps that too.
+        found = _solved(lower(asg, level.strong_session()), limits)
+        if found is None or found.status == "valid":
+            return found
+    return _solved(ir, limits)
+
+
+def _solved(ir: IR, limits: Limits) -> Solution | None:
+    asg, once = ir.asg, ir.level.once
     sources, targets = ir.order_edges()
     found = _engine.forced(
         asg.transactions,
