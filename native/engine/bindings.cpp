@@ -76,7 +76,7 @@ nb::dict solve(int32_t txns, int32_t points, int32_t helpers, int32_t keys, In<u
 
 nb::dict forced(int32_t txns, int32_t keys, In<uint8_t> state, In<int64_t> read_start, In<int32_t> read_key, In<int32_t> read_writer,
                 In<int32_t> read_step, In<int64_t> key_start, In<int32_t> write_txn, In<int32_t> edge_from, In<int32_t> edge_to,
-                In<uint8_t> edge_path, In<int32_t> hint_next, nb::object path, double seconds, double megabytes) {
+                In<uint8_t> edge_path, In<int32_t> hint_next, nb::object path, int32_t way, double seconds, double megabytes) {
     Problem p;
     p.txns = txns, p.keys = keys;
     p.state = view(state), p.read_start = view(read_start), p.read_key = view(read_key), p.read_writer = view(read_writer);
@@ -88,6 +88,7 @@ nb::dict forced(int32_t txns, int32_t keys, In<uint8_t> state, In<int64_t> read_
     }
     Limits limits(seconds, megabytes);
     Forced pass(p, limits);
+    pass.way = Forced::Way(way);
     Answer answer;
     bool covered = true;
     auto work = [&] {
@@ -122,7 +123,7 @@ NB_MODULE(_engine, m) {
           nb::arg("progress").none());
     m.def("forced", &forced, nb::arg("txns"), nb::arg("keys"), nb::arg("state"), nb::arg("read_start"), nb::arg("read_key"),
           nb::arg("read_writer"), nb::arg("read_step"), nb::arg("key_start"), nb::arg("write_txn"), nb::arg("edge_from"),
-          nb::arg("edge_to"), nb::arg("edge_path"), nb::arg("hint_next"), nb::arg("path").none(), nb::arg("seconds"),
-          nb::arg("megabytes"));
+          nb::arg("edge_to"), nb::arg("edge_path"), nb::arg("hint_next"), nb::arg("path").none(), nb::arg("way"),
+          nb::arg("seconds"), nb::arg("megabytes"));
     m.def("resident_megabytes", &resident_megabytes);
 }

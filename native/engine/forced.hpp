@@ -31,6 +31,7 @@ public:
     bool covers();
     Answer solve();
 
+    enum Way { CHEAPER, MASKS, CLOCKS } way = CHEAPER;  // of step 3 in forced_causal.cpp; a choice for tests
     int64_t forced = 0, rounds = 0, missing = 0;  // edges, orders that were tried, reads that missed something in the first
 
 private:

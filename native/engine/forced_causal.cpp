@@ -348,7 +348,8 @@ bool Forced::clock_misses(const std::vector<int32_t>& order, Answer& answer) {
 bool Forced::force_misses(const std::vector<int32_t>& order, Answer& answer) {
     std::vector<int32_t> until;
     double by_masks = find_reach(order, until), by_clocks = session_path_ ? find_questions(order) : 1e300;
-    return by_masks <= by_clocks ? mask_misses(order, until, answer) : clock_misses(order, answer);
+    bool masks = way == MASKS || by_clocks == 1e300 || (way == CHEAPER && by_masks <= by_clocks);
+    return masks ? mask_misses(order, until, answer) : clock_misses(order, answer);
 }
 
 bool Forced::causal(std::vector<int32_t>& order, Answer& answer) {

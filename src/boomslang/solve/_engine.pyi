@@ -51,6 +51,7 @@ def forced(
     edge_path: NDArray[np.uint8],
     hint_next: NDArray[np.int32],
     path: tuple[int, bool] | None,
+    way: int,
     seconds: float,
     megabytes: float,
 ) -> dict[str, Any]: ...

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from boomslang.asg.graph import IN
+from boomslang.asg.graph import IN, MAYBE
 from boomslang.ir.lower import lower
 from boomslang.ir.model import IR
 from boomslang.levels.level import Dependency
@@ -17,8 +17,11 @@ from boomslang.solve import _engine
 from boomslang.solve.native import hinted_successors, with_lists
 from boomslang.solve.solution import Limits, Solution
 
+CHEAPER, MASKS, CLOCKS = 0, 1, 2
+"""How to find out what is visible by a row of reads; see native/engine/forced_causal.cpp."""
 
-def solve_forced(ir: IR, limits: Limits | None = None) -> Solution | None:
+
+def solve_forced(ir: IR, limits: Limits | None = None, *, way: int = CHEAPER) -> Solution | None:
     """Decides an IR without a search; None if it is not of the kind that this can decide."""
     asg, level, limits = ir.asg, ir.level, limits or Limits()
     once = level.once
@@ -31,13 +34,13 @@ def solve_forced(ir: IR, limits: Limits | None = None) -> Solution | None:
         return None
     elif once.longest is None and not level.has(Dependency.SO) and asg.trace.has_sessions:
         # With session order it is quicker, and a database that keeps causality mostly keeps that too.
-        found = _solved(lower(asg, level.strong_session()), limits)
+        found = _solved(lower(asg, level.strong_session()), limits, way)
         if found is None or found.status == "valid":
             return found
-    return _solved(ir, limits)
+    return _solved(ir, limits, way)
 
 
-def _solved(ir: IR, limits: Limits) -> Solution | None:
+def _solved(ir: IR, limits: Limits, way: int) -> Solution | None:
     asg, once = ir.asg, ir.level.once
     sources, targets = ir.order_edges()
     found = _engine.forced(
@@ -55,6 +58,7 @@ def _solved(ir: IR, limits: Limits) -> Solution | None:
         ir.path_edges().astype(np.uint8),
         hinted_successors(ir, 0) if once and once.longest is None else np.zeros(0, np.int32),
         None if once is None else (once.longest or 0, once.earlier),
+        way,
         limits.seconds or 0.0,
         limits.megabytes or 0.0,
     )
@@ -66,11 +70,13 @@ def _solved(ir: IR, limits: Limits) -> Solution | None:
     if status == "invalid":
         transactions, reads = with_lists(asg, found["core_txns"].astype(np.int64), found["core_reads"])
         return Solution("invalid", core_transactions=transactions, core_reads=reads, stats=stats)
-    counts = np.repeat(asg.state == IN, np.diff(asg.read_start))
+    writer = asg.read_writer
+    if (asg.state == MAYBE).any():
+        writer = np.where(np.repeat(asg.state == IN, np.diff(asg.read_start)), writer, -2)
     return Solution(
         "valid",
-        order=found["order"].astype(np.int64),
-        read_writer=np.where(counts, asg.read_writer, -2).astype(np.int64),
-        initial=asg.initial.astype(np.int64),
+        order=found["order"],
+        read_writer=writer,
+        initial=asg.initial,
         stats=stats,
     )
