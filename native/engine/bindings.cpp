@@ -5,6 +5,7 @@
 
 #include "common/binding.hpp"
 #include "engine.hpp"
+#include "forced.hpp"
 
 using namespace boomslang;
 
@@ -72,6 +73,44 @@ nb::dict solve(int32_t txns, int32_t points, int32_t helpers, int32_t keys, In<u
     d["stats"] = s;
     return d;
 }
+
+nb::dict forced(int32_t txns, int32_t keys, In<uint8_t> state, In<int64_t> read_start, In<int32_t> read_key, In<int32_t> read_writer,
+                In<int32_t> read_step, In<int64_t> key_start, In<int32_t> write_txn, In<int32_t> edge_from, In<int32_t> edge_to,
+                In<uint8_t> edge_path, In<int32_t> hint_next, nb::object path, int32_t way, double seconds, double megabytes) {
+    Problem p;
+    p.txns = txns, p.keys = keys;
+    p.state = view(state), p.read_start = view(read_start), p.read_key = view(read_key), p.read_writer = view(read_writer);
+    p.read_step = view(read_step), p.key_start = view(key_start), p.write_txn = view(write_txn);
+    p.edge_from = view(edge_from), p.edge_to = view(edge_to), p.edge_path = view(edge_path), p.hint_next = view(hint_next);
+    if (!path.is_none()) {
+        auto rule = nb::cast<nb::tuple>(path);
+        p.path = {true, false, nb::cast<int32_t>(rule[0]), nb::cast<bool>(rule[1])};
+    }
+    Limits limits(seconds, megabytes);
+    Forced pass(p, limits);
+    pass.way = Forced::Way(way);
+    Answer answer;
+    bool covered = true;
+    auto work = [&] {
+        covered = pass.covers();
+        if (covered) answer = pass.solve();
+    };
+    if (std::string stopped = guarded(limits, work, [] {}); !stopped.empty()) {
+        answer = Answer{};
+        answer.reason = stopped;
+    }
+    nb::dict d;
+    const char* names[] = {"valid", "invalid", "unknown"};
+    d["status"] = covered ? names[answer.status] : "not covered";
+    d["reason"] = answer.reason;
+    d["order"] = out(std::move(answer.order));
+    d["core_txns"] = out(std::move(answer.core_txns));
+    d["core_reads"] = out(std::move(answer.core_reads));
+    nb::dict s;
+    s["forced"] = pass.forced, s["rounds"] = pass.rounds, s["missing"] = pass.missing;
+    d["stats"] = s;
+    return d;
+}
 }  // namespace
 
 NB_MODULE(_engine, m) {
@@ -82,5 +121,9 @@ NB_MODULE(_engine, m) {
           nb::arg("read_step"), nb::arg("clause_start"), nb::arg("clause_lits"), nb::arg("overlap"),
           nb::arg("path").none(), nb::arg("seconds"), nb::arg("megabytes"), nb::arg("hint_conflicts"), nb::arg("max_conflicts"), nb::arg("saturate"),
           nb::arg("progress").none());
+    m.def("forced", &forced, nb::arg("txns"), nb::arg("keys"), nb::arg("state"), nb::arg("read_start"), nb::arg("read_key"),
+          nb::arg("read_writer"), nb::arg("read_step"), nb::arg("key_start"), nb::arg("write_txn"), nb::arg("edge_from"),
+          nb::arg("edge_to"), nb::arg("edge_path"), nb::arg("hint_next"), nb::arg("path").none(), nb::arg("way"),
+          nb::arg("seconds"), nb::arg("megabytes"));
     m.def("resident_megabytes", &resident_megabytes);
 }

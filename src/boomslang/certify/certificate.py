@@ -9,6 +9,7 @@ modules split transactions, the numbers are those of the parts, in the same orde
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from boomslang.errors import UsageError
 from boomslang.trace.model import Trace
 
 Int64 = NDArray[np.int64]
+Ints = NDArray[np.signedinteger[Any]]
 
 VERSION = 1
 _EXPECTED = "expected what `boomslang check --certificate` wrote"
@@ -36,11 +38,11 @@ class Witness:
     """One point a transaction: transactions. Two: 2t is the begin of transaction t, 2t + 1 its commit."""
     initial: list[tuple[int, int]] = field(default_factory=list)
     """Where the initial state is unknown: (key, value) that it held. All other keys were absent."""
-    read_op: Int64 = field(default_factory=lambda: _NONE)
-    read_key: Int64 = field(default_factory=lambda: _NONE)
-    read_writer: Int64 = field(default_factory=lambda: _NONE)
+    read_op: Ints = field(default_factory=lambda: _NONE)
+    read_key: Ints = field(default_factory=lambda: _NONE)
+    read_writer: Ints = field(default_factory=lambda: _NONE)
     """Below snapshot isolation, of each read of others' values its writer; -1 the initial state."""
-    version_order: dict[int, Int64] = field(default_factory=dict)
+    version_order: Mapping[int, Int64] = field(default_factory=dict)
     """Below snapshot isolation, of each key with several writers their order."""
     modules: tuple[str, ...] = ()
     """What else it satisfies: modules, with their parameters."""

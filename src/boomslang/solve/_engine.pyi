@@ -36,4 +36,23 @@ def solve(
     saturate: bool,
     progress: Callable[[int, int, int], object] | None,
 ) -> dict[str, Any]: ...
+def forced(
+    txns: int,
+    keys: int,
+    state: NDArray[np.uint8],
+    read_start: NDArray[np.int64],
+    read_key: NDArray[np.int32],
+    read_writer: NDArray[np.int32],
+    read_step: NDArray[np.int32],
+    key_start: NDArray[np.int64],
+    write_txn: NDArray[np.int32],
+    edge_from: NDArray[np.int32],
+    edge_to: NDArray[np.int32],
+    edge_path: NDArray[np.uint8],
+    hint_next: NDArray[np.int32],
+    path: tuple[int, bool] | None,
+    way: int,
+    seconds: float,
+    megabytes: float,
+) -> dict[str, Any]: ...
 def resident_megabytes() -> float: ...

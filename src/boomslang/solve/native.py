@@ -112,7 +112,7 @@ def _solve(ir: IR, limits: Limits, hints: bool, saturate: bool) -> Solution:
         sources.astype(np.int32),
         targets.astype(np.int32),
         ir.path_edges().astype(np.uint8),
-        _hinted_successors(ir, helpers) if hints else np.zeros(0, np.int32),
+        hinted_successors(ir, helpers) if hints else np.zeros(0, np.int32),
         priorities(asg),
         asg.read_op,
         clause_start,
@@ -129,7 +129,7 @@ def _solve(ir: IR, limits: Limits, hints: bool, saturate: bool) -> Solution:
     if found["status"] == "unknown":
         return Solution("unknown", reason=found["reason"], stats=found["stats"])
     if found["status"] == "invalid":
-        transactions, reads = _with_lists(asg, found["core_txns"].astype(np.int64), found["core_reads"])
+        transactions, reads = with_lists(asg, found["core_txns"].astype(np.int64), found["core_reads"])
         return Solution("invalid", core_transactions=transactions, core_reads=reads, stats=found["stats"])
     return Solution(
         "valid",
@@ -149,7 +149,7 @@ def _clauses(ir: IR) -> tuple[Int64, NDArray[np.int32], int]:
     return clauses(ir)
 
 
-def _with_lists(asg: ASG, transactions: Int64, reads: NDArray[np.int32]) -> tuple[Int64, Int64]:
+def with_lists(asg: ASG, transactions: Int64, reads: NDArray[np.int32]) -> tuple[Int64, Int64]:
     """A core, and the list reads that show the order of appends in it: to the engine that order is just there."""
     inside = np.zeros(asg.transactions, bool)
     inside[transactions] = True
@@ -158,7 +158,7 @@ def _with_lists(asg: ASG, transactions: Int64, reads: NDArray[np.int32]) -> tupl
     return np.union1d(transactions, readers), np.union1d(reads.astype(np.int64), shown)
 
 
-def _hinted_successors(ir: IR, helpers: int) -> NDArray[np.int32]:
+def hinted_successors(ir: IR, helpers: int) -> NDArray[np.int32]:
     """For each node the node that its session suggests next, or nothing where the level demands that anyway."""
     if ir.level.has(Dependency.SO) or not ir.asg.trace.has_sessions:
         return np.zeros(0, np.int32)

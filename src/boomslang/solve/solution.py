@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from boomslang.asg.graph import OUT, PRESENT, UNKNOWN_INITIAL
+from boomslang.asg.graph import ASG, OUT, PRESENT, UNKNOWN_INITIAL
 from boomslang.certify.certificate import Witness
 from boomslang.ir.model import IR
 from boomslang.trace.model import ABSENT
@@ -17,7 +18,9 @@ from boomslang.trace.model import ABSENT
 if TYPE_CHECKING:
     from boomslang.explain.counterexample import Counterexample
 
+Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
+Ints = NDArray[np.signedinteger[Any]]
 
 
 @dataclass(frozen=True)
@@ -38,11 +41,11 @@ class Solution:
 
     status: str
     reason: str = ""
-    order: Int64 | None = None
+    order: Ints | None = None
     """The points of all transactions that are in, as nodes of the IR's graph."""
-    read_writer: Int64 | None = None
+    read_writer: Ints | None = None
     """Of each read: the transaction it took, -1 the initial state, -2 it does not count."""
-    initial: Int64 | None = None
+    initial: Ints | None = None
     """Of each key, its initial value."""
     core_transactions: Int64 | None = None
     core_reads: Int64 | None = None
@@ -73,20 +76,52 @@ def witness(ir: IR, solution: Solution) -> Witness:
     made = Witness(ir.level.name, ir.graph.points, order, initial, modules=modules)
     if ir.level.items_see_last and ir.level.predicates_see_last and not (modules and not ir.strong.all()):
         return made
-    position = np.full(asg.transactions, -1, np.int64)
-    position[txn] = np.arange(len(txn))
-    counts = np.flatnonzero(solution.read_writer > -2)
-    writer = solution.read_writer[counts]
-    versions = {}
-    for k in np.flatnonzero(np.diff(asg.key_start) > 1).tolist():
-        writers = asg.write_txn[asg.key_start[k] : asg.key_start[k + 1]]
-        writers = writers[(asg.state[writers] != OUT) & (position[writers] >= 0)]
-        if len(writers) > 1:
-            versions[asg.trace_key(k)] = asg.txn_of[writers[np.argsort(position[writers])]]
+    position = np.full(asg.transactions, -1, np.int32)
+    position[txn] = np.arange(len(txn), dtype=np.int32)
+    counts = solution.read_writer > -2
+    reads = slice(None) if counts.all() else counts
+    writer = solution.read_writer[reads]
+    if not np.array_equal(asg.txn_of, np.arange(asg.transactions)):
+        writer = np.where(writer >= 0, asg.txn_of[np.maximum(writer, 0)], -1)
     return replace(
         made,
-        read_op=asg.read_op[counts].astype(np.int64),
-        read_key=asg.read_key[counts].astype(np.int64),
-        read_writer=np.where(writer >= 0, asg.txn_of[np.maximum(writer, 0)], -1),
-        version_order=versions,
+        read_op=asg.read_op[reads],
+        read_key=asg.read_key[reads],
+        read_writer=writer,
+        version_order=VersionOrders(asg, position),
     )
+
+
+class VersionOrders(Mapping[int, Int64]):
+    """Of each key with several writers their order. It is rarely looked at, and so only made when it is."""
+
+    def __init__(self, asg: ASG, position: Int32) -> None:
+        self._asg = asg
+        self._position = position
+
+    @cached_property
+    def _orders(self) -> dict[int, Int64]:
+        asg, position = self._asg, self._position
+        inside = np.flatnonzero((asg.state[asg.write_txn] != OUT) & (position[asg.write_txn] >= 0))
+        key, txn = asg.write_key[inside], asg.write_txn[inside]
+        by = np.argsort(key.astype(np.int64) * (len(position) + 1) + position[txn])
+        key, writers = key[by], asg.txn_of[txn[by]]
+        starts = np.flatnonzero(np.append(True, key[1:] != key[:-1])[: len(key)])
+        ends = np.append(starts[1:], len(key))
+        several = ends - starts > 1
+        return {
+            asg.trace_key(int(key[a])): writers[a:b]
+            for a, b in zip(starts[several].tolist(), ends[several].tolist(), strict=True)
+        }
+
+    def __getitem__(self, key: int) -> Int64:
+        return self._orders[key]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._orders)
+
+    def __len__(self) -> int:
+        return len(self._orders)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, (self._orders,)  # to another process without the whole trace

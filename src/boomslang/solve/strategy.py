@@ -28,6 +28,7 @@ from boomslang.ir.lower import lower
 from boomslang.ir.model import IR, ambiguous_reads
 from boomslang.levels.catalog import SERIALIZABLE, SNAPSHOT_ISOLATION
 from boomslang.levels.level import Dependency, Level, Point
+from boomslang.solve.forced import solve_forced
 from boomslang.solve.native import priorities, solve_native
 from boomslang.solve.solution import Limits, Solution
 
@@ -47,6 +48,8 @@ def solve(ir: IR, limits: Limits | None = None) -> Solution:
     """Decides an IR, with the strategy above."""
     clock = _Clock(limits or Limits())
     asg = ir.asg
+    if (sure := solve_forced(ir, clock.left(None))) is not None:
+        return _by(sure, "what the reads force")
     timed, logged = asg.trace.has_times, len(asg.trace.files) == 1
     if not ir.level.needs_times and (timed or logged) and ambiguous_reads(asg):
         stricter = lower(asg, ir.level)
