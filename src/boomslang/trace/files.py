@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, Protocol, cast
 
 from boomslang.trace.errors import TraceError
 
@@ -75,20 +75,23 @@ def unpacked(file: BinaryIO, start: bytes, name: str, torn: Callable[[], None]) 
         torn()
 
 
-def read_bytes(path: Path, check: Callable[[], None]) -> bytes:
-    """All of a file, unpacked; for formats that cannot be read in pieces. `check` may raise to stop."""
-
+def _whole(path: Path) -> Callable[[], None]:
     def torn() -> None:
         raise TraceError(
             "found gzip data that ends early; expected a whole gzip file; fix: copy the file again",
             shown(path),
         )
 
+    return torn
+
+
+def read_bytes(path: Path, check: Callable[[], None]) -> bytes:
+    """All of a file, unpacked; for formats that cannot be read in pieces. `check` may raise to stop."""
     pieces = []
     with opened(path) as file:
         start = file.read(len(GZIP)) or b""
         if start == GZIP:
-            for piece in unpacked(file, start, shown(path), torn):
+            for piece in unpacked(file, start, shown(path), _whole(path)):
                 pieces.append(piece)
                 check()
         else:
@@ -97,6 +100,27 @@ def read_bytes(path: Path, check: Callable[[], None]) -> bytes:
                 pieces.append(piece)
                 check()
     return b"".join(pieces)
+
+
+class Takes(Protocol):
+    """A native reader: it reads a plain file itself, and is given the pieces of one that was packed."""
+
+    def read(self, descriptor: int) -> bool: ...
+    def feed(self, data: bytes) -> None: ...
+
+
+def read_into(reader: Takes, path: Path, check: Callable[[], None]) -> None:
+    """All of a file, unpacked, piece by piece. `check` may raise to stop."""
+    with opened(path) as file:
+        start = file.read(len(GZIP)) or b""
+        if start == GZIP:
+            for piece in unpacked(file, start, shown(path), _whole(path)):
+                reader.feed(piece)
+                check()
+            return
+        reader.feed(start)
+        while reader.read(file.fileno()):
+            check()
 
 
 def read_head(path: Path, size: int) -> bytes:
