@@ -48,6 +48,34 @@ std::int32_t History::session_of(const Scalar& name) {
   return session;
 }
 
+std::int32_t History::null_name() {
+  if (null_name_ == none) null_name_ = names.intern({Type::null, 0, ""});
+  return null_name_;
+}
+
+std::int32_t History::name_of(const Scalar& name, Interner::Code code) {
+  null_name();  // always the first
+  return names.intern(name, code);
+}
+
+std::int32_t History::open(std::int32_t session, std::int32_t name, std::uint32_t line, std::int64_t time) {
+  if (txn_name.size() >= 0x7fffffff) fault("more than 2147483647 transactions", "fewer", "split the trace");
+  if (clock_ == none) clock_ = clocks.intern(scalar(""));
+  const auto txn = static_cast<std::int32_t>(txn_name.size());
+  txn_session.push(session);
+  txn_name.push(name);
+  txn_file.push(file_);
+  txn_clock.push(clock_);
+  txn_outcome.push(unknown);
+  txn_begin_line.push(line);
+  txn_end_line.push(0);
+  txn_begin.push(time);
+  txn_end.push(no_time);
+  txn_ops.push(0);
+  txn_state_.push(0);
+  return txn;
+}
+
 // --- transactions by (session, name) ---
 
 std::int32_t History::find_txn(std::int32_t session, std::int32_t name) const {
@@ -143,10 +171,10 @@ std::int32_t History::transaction_of(const Record& r, std::int32_t session, std:
           op_text(r.op) + " without a begin: session " + show(sessions[session]) + " has no open transaction",
           "a begin first", "record the begin, or name the transaction with \"txn\"");
   } else {
-    const std::int32_t name = names.intern(r.txn);
-    if (s && s->txn >= 0 && txn_name[s->txn] == name) {
+    if (s && s->txn >= 0 && names.is(txn_name[s->txn], r.txn)) {
       txn = s->txn;
     } else {
+      const std::int32_t name = names.intern(r.txn);
       txn = find_txn(session, name);
       if (txn == none) {
         load = find_load(session, name);
@@ -182,8 +210,7 @@ std::int32_t History::transaction_of(const Record& r, std::int32_t session, std:
 void History::begin(const Record& r, std::int32_t session, std::uint32_t line) {
   Session* s = session >= 0 ? &session_[session] : nullptr;
   const bool failed = r.has(Field::error);
-  if (null_name_ == none) null_name_ = names.intern({Type::null, 0, ""});
-  std::int32_t name = null_name_;
+  std::int32_t name = null_name();
   std::int32_t txn = none;
   if (r.has(Field::txn)) {
     name = names.intern(r.txn);
@@ -215,19 +242,7 @@ void History::begin(const Record& r, std::int32_t session, std::uint32_t line) {
   }
   if (r.has(Field::initial)) return begin_load(r, session, name, line);
   if (txn == none) {
-    if (txn_name.size() >= 0x7fffffff) fault("more than 2147483647 transactions", "fewer", "split the trace");
-    txn = static_cast<std::int32_t>(txn_name.size());
-    txn_session.push(session);
-    txn_name.push(name);
-    txn_file.push(file_);
-    txn_clock.push(clock_);
-    txn_outcome.push(unknown);
-    txn_begin_line.push(line);
-    txn_end_line.push(0);
-    txn_begin.push(r.invoke);
-    txn_end.push(no_time);
-    txn_ops.push(0);
-    txn_state_.push(0);
+    txn = open(session, name, line, r.invoke);
     if (name != null_name_) index_txn(txn);
   } else {
     txn_begin_line[txn] = line;
@@ -291,11 +306,11 @@ void History::operation(const Record& r, std::int32_t txn, std::uint32_t line) {
   switch (r.op) {
     case Op::put:
     case Op::get:
-      if (r.has(Field::key)) key = keys.intern(r.key, r.key_hash);
-      if (r.has(Field::value)) value = values.intern(r.value, r.value_hash);
+      if (r.has(Field::key)) key = keys.intern(r.key, r.key_code);
+      if (r.has(Field::value)) value = values.intern(r.value, r.value_code);
       break;
     case Op::del:
-      if (r.has(Field::key)) key = keys.intern(r.key, r.key_hash);
+      if (r.has(Field::key)) key = keys.intern(r.key, r.key_code);
       if (r.has(Field::found)) flags |= r.found ? flag_found : flag_nothing;
       break;
     case Op::scan:
@@ -319,33 +334,23 @@ void History::operation(const Record& r, std::int32_t txn, std::uint32_t line) {
     }
     case Op::next:
       next(r, txn, key, range, failed);
-      if (r.has(Field::value)) value = values.intern(r.value, r.value_hash);
+      if (r.has(Field::value)) value = values.intern(r.value, r.value_code);
       if (r.has(Field::end)) flags |= flag_end;
       break;
     case Op::append:
       lists_ = true;
-      if (r.has(Field::key)) key = keys.intern(r.key, r.key_hash);
-      if (r.has(Field::value)) value = values.intern(r.value, r.value_hash);
+      if (r.has(Field::key)) key = keys.intern(r.key, r.key_code);
+      if (r.has(Field::value)) value = values.intern(r.value, r.value_code);
       break;
     case Op::list:
       lists_ = true;
-      if (r.has(Field::key)) key = keys.intern(r.key, r.key_hash);
+      if (r.has(Field::key)) key = keys.intern(r.key, r.key_code);
       if (r.has(Field::elements)) list_elements(r, key, range);
       break;
     default: break;  // begin, commit and abort that failed
   }
   const std::size_t row = op_kind.size();
-  if (row >= 0xffffffff) fault("more than 4294967295 operations", "fewer", "split the trace");
-  op_kind.push(static_cast<std::uint8_t>(r.op));
-  op_flags.push(flags);
-  op_key.push(key);
-  op_value.push(value);
-  op_range.push(range);
-  op_line.push(line);
-  op_txn_.push(static_cast<std::uint32_t>(txn));
-  ++txn_ops[txn];
-  interleaved_ |= static_cast<std::uint32_t>(txn) < last_op_txn_;
-  last_op_txn_ = static_cast<std::uint32_t>(txn);
+  add_row(r.op, flags, txn, key, value, range, line);
   if (r.op != Op::begin) txn_state_[txn] |= used;
   // Columns that most traces do not need start with the first row that does.
   if (r.invoke != no_time) {
@@ -444,7 +449,7 @@ void History::next(const Record& r, std::int32_t txn, std::int32_t& key, std::in
       fault("next of iterator " + show(r.id) + " after its end", "no further next",
             "record each result once");
   }
-  if (r.has(Field::key)) key = keys.intern(r.key, r.key_hash);
+  if (r.has(Field::key)) key = keys.intern(r.key, r.key_code);
   if (failed || !it) return;
   if (r.has(Field::end)) {
     it->ended = true;

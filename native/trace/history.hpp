@@ -33,6 +33,20 @@ class History {
   void begin_file(const std::string& name, const std::string* session);
   void apply(const Record& record, std::uint32_t line, bool first);
 
+  // The short way, for formats of nothing but reads and writes whose reader keeps the rules above itself: it knows
+  // which transaction is open, gives each name of a session once, and asks for no transaction by its name.
+  std::int32_t session_of(const Scalar& name);
+  std::int32_t name_of(const Scalar& name, Interner::Code code);
+  std::int32_t open(std::int32_t session, std::int32_t name, std::uint32_t line, std::int64_t time = no_time);
+  void close(std::int32_t txn, Outcome outcome, std::uint32_t line) {
+    txn_outcome[txn] = outcome;
+    txn_end_line[txn] = line;
+  }
+  void access(Op op, std::int32_t txn, std::int32_t key, std::int32_t value, std::uint32_t line) {
+    add_row(op, 0, txn, key, value, none, line);
+  }
+  std::int32_t null_name();
+
   // After the last line. Call finish_step() until it says false: each step is short, so that the caller may
   // look for an interrupt between them.
   bool finish_step();
@@ -94,6 +108,21 @@ class History {
   void load_step(const Record& record, std::int32_t load, std::uint32_t line);
   void give(const Scalar& key, const Scalar& value, std::int32_t owner);
   void operation(const Record& record, std::int32_t txn, std::uint32_t line);
+  void add_row(Op op, std::uint8_t flags, std::int32_t txn, std::int32_t key, std::int32_t value,
+               std::int32_t range, std::uint32_t line) {
+    if (op_kind.size() >= 0xffffffff)
+      fault("more than 4294967295 operations", "fewer", "split the trace");
+    op_kind.push(static_cast<std::uint8_t>(op));
+    op_flags.push(flags);
+    op_key.push(key);
+    op_value.push(value);
+    op_range.push(range);
+    op_line.push(line);
+    op_txn_.push(static_cast<std::uint32_t>(txn));
+    ++txn_ops[txn];
+    interleaved_ |= static_cast<std::uint32_t>(txn) < last_op_txn_;
+    last_op_txn_ = static_cast<std::uint32_t>(txn);
+  }
   std::int32_t new_range(const Record& record, bool failed);
   void check_in_range(std::int32_t key, std::int32_t range, const char* what) const;
   void scan_items(const Record& record, std::int32_t range, bool failed);
@@ -113,7 +142,6 @@ class History {
   std::string txn_text(std::int32_t session, std::int32_t name) const;
 
   static constexpr std::int32_t unnamed = -3;  // the file's own session, as long as nothing was in it
-  std::int32_t session_of(const Scalar& name);
 
   std::string session_name_;
   std::int32_t file_ = none, clock_ = none, file_session_ = none, last_session_ = none, null_name_ = none;

@@ -1,9 +1,10 @@
 // A table of distinct scalars: each gets a number, in order of first appearance.
 //
 // Tens of millions of distinct values must fit, so there is no object per value: all contents lie end to end
-// in one array, with one word each for where they start and their type, and an open-addressing hash table of
-// (hash, number) pairs finds them again. Storing 32 bits of the hash in the slot makes almost every mismatch
-// cost no further memory access, and lets the table grow without touching the contents.
+// in one array, with one word each for where they start and their type. Whole numbers of up to 18 digits are found
+// again by what they are (numbers.hpp); everything else by an open-addressing hash table of (hash, number) pairs.
+// Storing 32 bits of the hash in the slot makes almost every mismatch cost no further memory access, and lets
+// the table grow without touching the contents.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +12,10 @@
 
 #include "trace/column.hpp"
 #include "trace/fault.hpp"
+#include "trace/numbers.hpp"
 #include "trace/scalar.hpp"
 
 namespace boomslang {
-
-inline std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
-  const auto product = static_cast<unsigned __int128>(a) * b;
-  return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
-}
 
 // Multiply-and-fold over eight bytes at a time, after Wang Yi's wyhash.
 inline std::uint64_t hash_bytes(const char* data, std::size_t size, std::uint64_t seed) {
@@ -65,13 +62,6 @@ inline bool equal_bytes(const char* a, const char* b, std::size_t size) {
   return true;
 }
 
-// GCC takes a function that only prefetches for one without effect, and drops the call; the empty asm keeps
-// it.
-inline void fetch(const void* address) {
-  __builtin_prefetch(address);
-  asm volatile("" : : "r"(address));
-}
-
 class Interner {
  public:
   Interner() { entries_.push(0); }
@@ -88,44 +78,66 @@ class Interner {
 
   bool is(std::int32_t id, const Scalar& s) const { return equal(id, s); }
 
-  static std::uint32_t hash(const Scalar& s) {
-    return static_cast<std::uint32_t>(hash_bytes(s.data, s.size, static_cast<std::uint64_t>(s.type) + 1));
+  // What a scalar is looked up by: itself if it is a whole number of at most 18 digits, else a hash.
+  struct Code {
+    std::uint64_t word;
+    bool number;
+  };
+  static constexpr std::uint32_t longest_number = 18;
+
+  static Code code(const Scalar& s) {
+    if (s.type != Type::integer || s.size > longest_number) [[unlikely]]
+      return {hash_bytes(s.data, s.size, static_cast<std::uint64_t>(s.type) + 1), false};
+    const bool negative = s.data[0] == '-';
+    std::uint64_t number = 0;
+    for (std::uint32_t i = negative; i < s.size; ++i)
+      number = number * 10 + static_cast<std::uint64_t>(s.data[i] - '0');
+    return {negative ? 0 - number : number, true};
   }
 
-  std::int32_t find(const Scalar& s) const {
-    if (slots_.empty()) return -1;
-    return slots_[probe(s, hash(s))].id;
+  std::int32_t find(const Scalar& s) const { return find(s, code(s)); }
+
+  std::int32_t find(const Scalar& s, Code c) const {
+    if (c.number) return numbers_.find(c.word);
+    return slots_.empty() ? -1 : slots_[probe(s, hash(c))].id;
   }
 
-  std::int32_t intern(const Scalar& s) { return intern(s, hash(s)); }
+  std::int32_t intern(const Scalar& s) { return intern(s, code(s)); }
 
-  std::int32_t intern(const Scalar& s, std::uint32_t h) {
-    if ((size() + 1) * 4 > slots_.size() * 3) [[unlikely]]
+  std::int32_t intern(const Scalar& s, Code c) {
+    if (c.number) {
+      std::int32_t& row = numbers_.row(c.word);
+      return row >= 0 ? row : row = add(s);
+    }
+    if ((others_ + 1) * 4 > slots_.size() * 3) [[unlikely]]
       grow();
-    Slot& slot = slots_[probe(s, h)];
+    Slot& slot = slots_[probe(s, hash(c))];
     if (slot.id >= 0) return slot.id;
-    if (size() >= 0x7fffffff)
-      fault("more than 2147483647 different keys or values", "fewer", "split the trace");
-    slot = {h, static_cast<std::int32_t>(size())};
-    entries_.back() |= static_cast<std::uint64_t>(s.type);
-    data.append(reinterpret_cast<const std::uint8_t*>(s.data), s.size);
-    entries_.push(static_cast<std::uint64_t>(data.size()) << type_bits);
+    slot = {hash(c), add(s)};
+    ++others_;
     return slot.id;
   }
 
-  // A lookup in a large table waits for memory three times: for the slot, the entry, the content. Someone who
-  // knows early what will be looked up asks for them in turn, some time apart, and waits for none.
-  void fetch_slot(std::uint32_t h) const {
-    if (!slots_.empty()) fetch(&slots_[h & (slots_.size() - 1)]);
+  // A lookup in a large table waits for memory: for the slot, and unless it is a number for the entry and for the
+  // content. Someone who knows early what will be looked up asks for them in turn, some time apart, and waits
+  // for none.
+  void fetch_slot(Code c) const {
+    if (c.number) return numbers_.prefetch(c.word);
+    if (!slots_.empty()) fetch(&slots_[hash(c) & (slots_.size() - 1)]);
   }
-  void fetch_entry(std::uint32_t h) const {
-    if (const std::int32_t id = likely(h); id >= 0) fetch(&entries_[id]);
+  void fetch_entry(Code c) const {
+    if (c.number) return;
+    if (const std::int32_t id = likely(hash(c)); id >= 0) fetch(&entries_[id]);
   }
-  void fetch_content(std::uint32_t h) const {
-    if (const std::int32_t id = likely(h); id >= 0) fetch(data.data() + (entries_[id] >> type_bits));
+  void fetch_content(Code c) const {
+    if (c.number) return;
+    if (const std::int32_t id = likely(hash(c)); id >= 0) fetch(data.data() + (entries_[id] >> type_bits));
   }
 
-  void drop_index() { slots_.discard(); }
+  void drop_index() {
+    numbers_.discard();
+    slots_.discard();
+  }
 
   // Done: the entries as the two columns they become in Python.
   void split(Column<std::uint8_t>& type, Column<std::int64_t>& offset) {
@@ -149,6 +161,18 @@ class Interner {
     std::uint32_t hash;
     std::int32_t id;
   };
+
+  static std::uint32_t hash(Code c) { return static_cast<std::uint32_t>(c.word); }
+
+  std::int32_t add(const Scalar& s) {
+    if (size() >= 0x7fffffff)
+      fault("more than 2147483647 different keys or values", "fewer", "split the trace");
+    const auto id = static_cast<std::int32_t>(size());
+    entries_.back() |= static_cast<std::uint64_t>(s.type);
+    data.append(reinterpret_cast<const std::uint8_t*>(s.data), s.size);
+    entries_.push(static_cast<std::uint64_t>(data.size()) << type_bits);
+    return id;
+  }
 
   bool equal(std::int32_t id, const Scalar& s) const {
     const std::uint64_t from = entries_[id] >> type_bits;
@@ -189,7 +213,9 @@ class Interner {
   }
 
   Column<std::uint64_t> entries_;  // start << type_bits | type; the last is where the next one starts
-  Column<Slot> slots_;
+  Numbers numbers_;
+  Column<Slot> slots_;  // everything else
+  std::size_t others_ = 0;
 };
 
 }  // namespace boomslang

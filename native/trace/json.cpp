@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstdio>
+
+#include "trace/digits.hpp"
 
 namespace boomslang {
 namespace {
@@ -17,40 +18,20 @@ constexpr auto make_plain() {
 // Characters of a string that need no attention.
 constexpr std::array<bool, 256> plain = make_plain();
 
-// Eight characters at once, in one register: tokens are short, and a loop over their characters would guess
-// its end wrong nearly every time. `first` counts the bytes before the lowest marked one; a mark may have
-// false ones above it (carries), never below. After "Determine if a word has a zero byte" in Anderson's Bit
-// Hacks.
-constexpr std::uint64_t ones = 0x0101010101010101ull, highs = 0x8080808080808080ull;
-
-std::uint64_t load(const char* at) {
-  std::uint64_t word;
-  std::memcpy(&word, at, 8);
-  if constexpr (std::endian::native == std::endian::big) word = __builtin_bswap64(word);
-  return word;
-}
-
-int first(std::uint64_t marks) { return std::countr_zero(marks) / 8; }
-
 // Marks quotes, backslashes, control characters and all that is not ASCII.
 std::uint64_t special(std::uint64_t x) {
-  const std::uint64_t quote = x ^ ones * '"', slash = x ^ ones * '\\';
-  return ((x - ones * 0x20) | (quote - ones) | (slash - ones) | x) & highs;
-}
-
-std::uint64_t not_digits(std::uint64_t x) {
-  const std::uint64_t y = x ^ ones * '0';
-  return (y | (y + ones * 6)) & (ones * 0xF0);
+  const std::uint64_t quote = x ^ each_byte * '"', slash = x ^ each_byte * '\\';
+  return ((x - each_byte * 0x20) | (quote - each_byte) | (slash - each_byte) | x) & high_bits;
 }
 
 const char* past_plain(const char* p) {
   for (;; p += 8)
-    if (const std::uint64_t marks = special(load(p))) return p + first(marks);
+    if (const std::uint64_t marks = special(load_eight(p))) return p + first(marks);
 }
 
 const char* past_digits(const char* p) {
   for (;; p += 8)
-    if (const std::uint64_t marks = not_digits(load(p))) return p + first(marks);
+    if (const std::uint64_t marks = not_digits(load_eight(p))) return p + first(marks);
 }
 
 bool digit(char c) { return c >= '0' && c <= '9'; }

@@ -5,9 +5,13 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <optional>
 #include <system_error>
+
+#include <unistd.h>
 
 #include "trace/formats/format.hpp"
 #include "trace/reader.hpp"
@@ -56,22 +60,73 @@ class FormatReader {
       : format_(make_format(format, option)), emit_(history) {
     if (!format_) throw std::invalid_argument("no native format " + format);
   }
-  void begin_file(const std::string& name, const std::string* session, const char* data, std::size_t size) {
+  void begin_file(const std::string& name, const std::string* session) {
     emit_.begin_file(name, session);
     data_.clear();
-    data_.append(data, size);
-    data_.pad(size + Format::slack, '\0');
-    guard([&] { format_->start({data_.data(), size}, emit_); });
+    complete_ = false;
+    format_->begin();
   }
+  // Reads one block. False at the end of the file.
+  bool read(int descriptor) {
+    const std::size_t before = data_.size();
+    data_.resize(before + block + Format::slack);
+    const ssize_t got = ::read(descriptor, data_.data() + before, block);
+    data_.resize(before + (got > 0 ? static_cast<std::size_t>(got) : 0));
+    if (got < 0) {
+      if (errno == EINTR) return true;  // the caller looks for signals before it calls again
+      throw std::system_error(errno, std::generic_category(), "reading " + emit_.file());
+    }
+    take(before);
+    return got > 0;
+  }
+  void feed(const char* data, std::size_t size) {
+    const std::size_t before = data_.size();
+    data_.append(data, size);
+    take(before);
+  }
+  // After the last block.
   bool step() {
     bool more = false;
-    guard([&] { more = format_->step(emit_); });
+    guard([&] {
+      if (!complete_) {
+        const std::size_t size = padded();  // may move the data
+        format_->start({data_.data(), size}, emit_);
+        complete_ = true;
+      }
+      more = format_->step(emit_);
+    });
     return more;
+  }
+  bool finish_step() {
+    data_.discard();
+    return history.finish_step();
   }
 
   History history;
 
  private:
+  static constexpr std::size_t block = 1u << 20;
+
+  // Past the data there are zeros.
+  std::size_t padded() {
+    const std::size_t size = data_.size();
+    data_.pad(size + Format::slack, '\0');
+    data_.resize(size);
+    return size;
+  }
+
+  // There are bytes that the format has not seen, from `fresh` on: give it what it can read of them.
+  void take(std::size_t fresh) {
+    if (!format_->takes_lines() || fresh == data_.size()) return;
+    std::size_t end = data_.size();
+    while (end > fresh && data_[end - 1] != '\n') --end;
+    if (end == fresh) return;
+    const std::size_t size = padded();
+    guard([&] { format_->lines({data_.data(), end}, emit_); });
+    std::memmove(data_.data(), data_.data() + end, size - end);
+    data_.resize(size - end);
+  }
+
   template <class F>
   void guard(F&& work) {
     try {
@@ -84,7 +139,8 @@ class FormatReader {
 
   std::unique_ptr<Format> format_;
   Emit emit_;
-  Column<char> data_;
+  Column<char> data_;  // all of the file, or what follows the last whole line
+  bool complete_ = false;
 };
 
 nb::dict columns(History& h) {
@@ -178,16 +234,19 @@ NB_MODULE(_reader, m) {
       .def(nb::init<const std::string&, const std::string&>(), "format"_a, "option"_a = "")
       .def(
           "begin_file",
-          [](FormatReader& r, const std::string& name, std::optional<std::string> session, nb::bytes data) {
-            nb::gil_scoped_release release;
-            r.begin_file(name, session ? &*session : nullptr, static_cast<const char*>(data.data()),
-                         data.size());
+          [](FormatReader& r, const std::string& name, std::optional<std::string> session) {
+            r.begin_file(name, session ? &*session : nullptr);
           },
-          "name"_a, "session"_a.none(), "data"_a)
+          "name"_a, "session"_a.none())
+      .def("read", &FormatReader::read, "descriptor"_a, nb::call_guard<nb::gil_scoped_release>())
+      .def(
+          "feed",
+          [](FormatReader& r, nb::bytes data) {
+            nb::gil_scoped_release release;
+            r.feed(static_cast<const char*>(data.data()), data.size());
+          },
+          "data"_a)
       .def("step", &FormatReader::step, nb::call_guard<nb::gil_scoped_release>())
-      .def("finish_step", [](FormatReader& r) {
-        nb::gil_scoped_release release;
-        return r.history.finish_step();
-      })
+      .def("finish_step", &FormatReader::finish_step, nb::call_guard<nb::gil_scoped_release>())
       .def("columns", [](FormatReader& r) { return columns(r.history); });
 }

@@ -79,15 +79,15 @@ void Reader::parse_line(const char* line, std::size_t size) {
 
   History& h = history;
   const auto each = [&](const Record& r, auto fetch) {
-    if (r.has(Field::key)) fetch(h.keys, r.key_hash);
-    if (r.has(Field::value)) fetch(h.values, r.value_hash);
+    if (r.has(Field::key)) fetch(h.keys, r.key_code);
+    if (r.has(Field::value)) fetch(h.values, r.value_code);
   };
-  each(now.record, [](const Interner& t, std::uint32_t hash) { t.fetch_slot(hash); });
+  each(now.record, [](const Interner& t, Interner::Code code) { t.fetch_slot(code); });
   if (parsed_ >= applied_ + stage)
-    each(pending(parsed_ - stage).record, [](const Interner& t, std::uint32_t hash) { t.fetch_entry(hash); });
+    each(pending(parsed_ - stage).record, [](const Interner& t, Interner::Code code) { t.fetch_entry(code); });
   if (parsed_ >= applied_ + 2 * stage)
     each(pending(parsed_ - 2 * stage).record,
-         [](const Interner& t, std::uint32_t hash) { t.fetch_content(hash); });
+         [](const Interner& t, Interner::Code code) { t.fetch_content(code); });
   ++parsed_;
   if (parsed_ - applied_ > waiting) apply(pending(applied_++));
 }

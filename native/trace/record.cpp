@@ -222,11 +222,11 @@ void Record::read_field(Json& json, Field field) {
     case Field::op: op = find_op(text(string("name the operation with a string"))); return;
     case Field::key:
       key = json.scalar();
-      key_hash = Interner::hash(key);
+      key_code = Interner::code(key);
       return;
     case Field::value:
       value = json.scalar();
-      value_hash = Interner::hash(value);
+      value_code = Interner::code(value);
       return;
     case Field::from: from = json.scalar(); return;
     case Field::to: to = json.scalar(); return;

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "trace/intern.hpp"
 #include "trace/json.hpp"
 
 namespace boomslang {
@@ -60,7 +61,7 @@ struct Record {
   Scalar session, txn, key, value, from, to, id, error, clock;
   std::string_view ctx;
   std::int64_t invoke, ret;
-  std::uint32_t key_hash, value_hash;  // see Interner::fetch_slot
+  Interner::Code key_code, value_code;
   Items items;
   std::vector<Scalar> elements;  // what a list read returned
 

@@ -37,6 +37,9 @@ HOTTEST = 5
 """Keys that are told."""
 _LOWEST = 8
 """Values and patterns are numbers above -_LOWEST."""
+_PIECE = 1 << 20
+_ROW, _BOARD = 32, 1 << 25
+"""See `_own_value`."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +107,7 @@ class Statistics:
 
     @cached_property
     def failed(self) -> Mask:
-        failed: Mask = (self.trace.op_flags & Flag.ERROR) != 0
+        failed: Mask = (self.trace.op_flags & np.uint8(Flag.ERROR)) != 0  # else NumPy widens the column
         return failed
 
     @property
@@ -128,7 +131,8 @@ class Statistics:
     @property
     def lists(self) -> int:
         """Keys that hold a list."""
-        listed = ~self.failed & np.isin(self.trace.op_kind, (Kind.APPEND, Kind.LIST))
+        kind = self.trace.op_kind
+        listed = ~self.failed & ((kind == np.uint8(Kind.APPEND)) | (kind == np.uint8(Kind.LIST)))
         return int(np.count_nonzero(_used(len(self.trace.keys), self.trace.op_key[listed])))
 
     @property
@@ -146,8 +150,20 @@ class Statistics:
     @cached_property
     def writers(self) -> Int64:
         """Of each key, how many transactions wrote it that may have committed."""
-        live = self.asg.state[self.asg.write_txn] != OUT
-        return np.bincount(self.asg.write_key[live], minlength=len(self.trace.keys))
+        per_key = np.diff(self.asg.key_start)
+        if self._live is None:
+            return per_key
+        counted = np.concatenate(([0], np.cumsum(self._live)))
+        return counted[self.asg.key_start[1:]] - counted[self.asg.key_start[:-1]]
+
+    @cached_property
+    def _live(self) -> Mask | None:
+        """Of each write: may its transaction have committed? None: of all."""
+        out = self.asg.state == OUT
+        if not out[self.asg.write_txn].any():
+            return None
+        live: Mask = ~out[self.asg.write_txn]
+        return live
 
     @cached_property
     def writers_of_a_key(self) -> tuple[float, int]:
@@ -158,8 +174,7 @@ class Statistics:
     @cached_property
     def hottest(self) -> list[Hot]:
         """The keys that most operations are about."""
-        keyed = self.trace.op_key[self.trace.op_key >= 0]
-        counts = np.bincount(keyed, minlength=len(self.trace.keys))
+        counts = _counts(self.trace.op_key, len(self.trace.keys))
         order = np.argsort(-counts, kind="stable")[:HOTTEST]
         return [
             Hot(self.trace.keys[k], int(counts[k]), int(self.writers[k])) for k in order.tolist() if counts[k]
@@ -228,11 +243,7 @@ class Statistics:
         """Of all reads of a kind, and of each of their candidates: how many others wrote the key."""
         count, initial, counts = self._candidates
         item = self.asg.read_kind == ITEM
-        kinds: dict[int | str, Mask] = {
-            ITEM: item,
-            PREDICATE: ~item,
-            "cursor": item & self.asg.cursor_reads(),
-        }
+        kinds: dict[int | str, Mask] = {ITEM: item, PREDICATE: ~item, "cursor": item & self._cursor}
         found: dict[int | str, int] = {}
         for kind, which in kinds.items():
             at = np.flatnonzero(counts & which)
@@ -255,17 +266,21 @@ class Statistics:
         initial = asg.read_writer == INITIAL
         count = (asg.read_writer >= INITIAL).astype(np.int64)
         open_ = np.flatnonzero((state != OUT) & ((asg.read_writer == SEVERAL) | (state == MAYBE)))
-        key, pattern = asg.read_key[open_], asg.read_value[open_]
-        first, last = self._matching(key, pattern)
-        live = np.concatenate(([0], np.cumsum(asg.state[asg.write_txn] != OUT)))
-        start = asg.initial[key]
-        from_initial = (start == UNKNOWN_INITIAL) | np.where(
-            pattern == PRESENT, start != ABSENT, start == pattern
-        )
-        own = self._own_value(reader[open_], key)
-        fits = (own > -_LOWEST) & np.where(pattern == PRESENT, own != ABSENT, own == pattern)
-        count[open_] = live[last] - live[first] + from_initial - fits
-        initial[open_] = from_initial
+        if len(open_):
+            key, pattern = asg.read_key[open_], asg.read_value[open_]
+            first, last = self._matching(key, pattern)
+            writes = last - first
+            if self._live is not None:
+                live = np.concatenate(([0], np.cumsum(self._live)))
+                writes = live[last] - live[first]
+            start = asg.initial[key]
+            from_initial = (start == UNKNOWN_INITIAL) | np.where(
+                pattern == PRESENT, start != ABSENT, start == pattern
+            )
+            own = self._own_value(reader[open_], key)
+            fits = (own > -_LOWEST) & np.where(pattern == PRESENT, own != ABSENT, own == pattern)
+            count[open_] = writes + from_initial - fits
+            initial[open_] = from_initial
         return count, initial, state != OUT
 
     def _matching(self, key: NDArray[Any], pattern: NDArray[Any]) -> tuple[Int64, Int64]:
@@ -279,29 +294,43 @@ class Statistics:
         last = np.where(present, asg.key_start[key + 1], np.searchsorted(code, base + pattern, side="right"))
         return first, last
 
-    @cached_property
-    def _writes(self) -> tuple[Int64, NDArray[np.int32]]:
-        """Codes of (transaction, key) of all final writes, sorted, and the values."""
-        code = self.asg.write_txn * np.int64(self.asg.keys) + self.asg.write_key
-        order = np.argsort(code)
-        return code[order], self.asg.write_value[order]
-
     def _own_value(self, txn: NDArray[Any], key: NDArray[Any]) -> NDArray[np.int32]:
-        """What the transaction itself finally wrote to the key; -_LOWEST: nothing."""
-        codes, values = self._writes
-        wanted = txn * np.int64(self.asg.keys) + key
+        """What the transaction itself finally wrote to the key; -_LOWEST: nothing.
+
+        Few transactions read what they write, so nearly all are sifted out before anything is sorted: each
+        (transaction, key) has a place on a board on which neighbours in the columns are neighbours too.
+        """
+        asg = self.asg
+        own = np.full(len(txn), -_LOWEST, np.int32)
+        size = min(_BOARD, _ROW << max(0, asg.transactions - 1).bit_length())
+        asked, written = _place(txn, key, size), _place(asg.write_txn, asg.write_key, size)
+        board = np.zeros(size, bool)
+        board[asked] = True
+        writes = np.flatnonzero(board[written])
+        board[:] = False
+        board[written[writes]] = True
+        reads = np.flatnonzero(board[asked])
+        codes = asg.write_txn[writes] * np.int64(asg.keys) + asg.write_key[writes]
+        order = np.argsort(codes)
+        codes = codes[order]
+        wanted = txn[reads] * np.int64(asg.keys) + key[reads]
         at = np.searchsorted(codes, wanted)
-        found = np.zeros(len(wanted), bool)
         inside = at < len(codes)
-        found[inside] = codes[at[inside]] == wanted[inside]
-        own = np.full(len(wanted), -_LOWEST, np.int32)
-        own[found] = values[at[found]]
+        at, wanted, reads = at[inside], wanted[inside], reads[inside]
+        found = codes[at] == wanted
+        own[reads[found]] = asg.write_value[writes[order[at[found]]]]
         return own
 
     @cached_property
     def _overwritten(self) -> Mask:
         """Of each read: did its transaction write the key too?"""
         return self._own_value(self._read_txn, self.asg.read_key) > -_LOWEST
+
+    @cached_property
+    def _cursor(self) -> Mask:
+        """As `ASG.cursor_reads`."""
+        marked = self.trace.marked("cursor")
+        return self._overwritten if marked is None else self._overwritten & marked[self.asg.read_op]
 
     # --- time and length
 
@@ -342,8 +371,24 @@ class Statistics:
 
 
 def _by_kind(kinds: NDArray[np.uint8]) -> dict[str, int]:
-    counts = np.bincount(kinds, minlength=len(Kind)).tolist()
+    counts = _counts(kinds, len(Kind)).tolist()
     return {kind.name.lower(): counts[kind] for kind in Kind if counts[kind]}
+
+
+def _place(txn: NDArray[Any], key: NDArray[Any], size: int) -> NDArray[np.int32]:
+    """On a board of `size` places, a power of two: a row for each transaction, as long as there are rows."""
+    place: NDArray[np.int32] = (txn.astype(np.int32) * np.int32(_ROW)) & np.int32(size - 1)
+    place |= key.astype(np.int32) & np.int32(_ROW - 1)
+    return place
+
+
+def _counts(ids: NDArray[Any], size: int) -> Int64:
+    """How often each id occurs; -1 is none. In pieces: NumPy widens what it counts."""
+    counts = np.zeros(size, np.int64)
+    for at in range(0, len(ids), _PIECE):
+        piece = ids[at : at + _PIECE]
+        counts += np.bincount(piece[piece >= 0], minlength=size)
+    return counts
 
 
 def _used(size: int, *columns: NDArray[np.int32]) -> NDArray[np.bool_]:

@@ -3,6 +3,7 @@
 //
 // Nothing else is said: all transactions committed, and no value means that there was none.
 #include "trace/formats/lines.hpp"
+#include "trace/formats/lookahead.hpp"
 
 namespace boomslang {
 namespace {
@@ -12,56 +13,84 @@ constexpr const char* form =
 
 class Awdit final : public LineFormat {
  public:
-  void start(std::string_view data, Emit&) override {
-    rewind(data);
+  void begin() override {
+    LineFormat::begin();
+    ahead_ = {};
     session_ = 1;
     transaction_ = last_ = 0;
-    open_ = false;
+    session_id_ = txn_ = none;
   }
 
  private:
+  struct Step {
+    char what;  // r, w, - or =
+    std::uint32_t line;
+    Number key, value;
+  };
+
   void line(Line at, Emit& emit) override {
     at.space();
     if (at.done()) return;
-    if (*at.p == '-' || *at.p == '=') {
-      const char rule = *at.p;
-      while (at.accept(rule)) {
+    Step& step = ahead_.next();
+    step.what = *at.p;
+    step.line = line_;
+    if (step.what == '-' || step.what == '=') {
+      while (at.accept(step.what)) {
       }
       if (!at.done()) at.wrong("nothing else on a line of - or =", form);
-      finish(emit);
-      if (rule == '=') ++session_, transaction_ = 0;
-      return;
+    } else {
+      if (!at.accept('r') && !at.accept('w')) at.wrong("r or w", form);
+      step.key = operand(at, "the key");
+      step.value = operand(at, "the value");
+      if (!at.done()) at.wrong("the end of the line", form);
+      emit.history().keys.fetch_slot(step.key.code);
+      emit.history().values.fetch_slot(step.value.code);
     }
-    const bool read = at.accept('r');
-    if (!read && !at.accept('w')) at.wrong("r or w", form);
-    const Scalar key = operand(at, "the key");
-    const Scalar value = operand(at, "the value");
-    if (!at.done()) at.wrong("the end of the line", form);
-    if (!open_) {
-      Scalar session = session_digits_.of(session_);
-      session.type = Type::text;
-      emit.begin(&session, name_digits_.of(++transaction_), line_);
-      open_ = true;
-    }
-    last_ = line_;
-    read ? emit.get(key, value, line_) : emit.put(key, value, line_);
+    if (ahead_.add()) settle(emit);
   }
 
-  static Scalar operand(Line& at, const char* what) {
+  static Number operand(Line& at, const char* what) {
     const char* before = at.p;
     at.space();
     if (at.p == before) at.wrong("a space", form);
     return at.number(what, form);
   }
 
-  void finish(Emit& emit) override {
-    if (open_) emit.commit(last_);
-    open_ = false;
+  void settle(Emit& emit) override {
+    ahead_.settle([&](const Step& step) { act(step, emit); });
   }
 
+  void act(const Step& step, Emit& emit) {
+    History& history = emit.history();
+    if (step.what == '-' || step.what == '=') {
+      finish(emit);
+      if (step.what == '=') ++session_, transaction_ = 0, session_id_ = none;
+      return;
+    }
+    if (txn_ == none) {
+      if (session_id_ == none) {
+        Scalar name = digits_.of(session_);
+        name.type = Type::text;
+        session_id_ = history.session_of(name);
+      }
+      const std::int32_t name = history.name_of(digits_.of(++transaction_), {transaction_, true});
+      txn_ = history.open(session_id_, name, step.line);
+    }
+    last_ = step.line;
+    const std::int32_t key = history.keys.intern(step.key.scalar, step.key.code);
+    const std::int32_t value = history.values.intern(step.value.scalar, step.value.code);
+    history.access(step.what == 'r' ? Op::get : Op::put, txn_, key, value, step.line);
+  }
+
+  void finish(Emit& emit) override {
+    if (txn_ != none) emit.history().close(txn_, committed, last_);
+    txn_ = none;
+  }
+
+  Lookahead<Step> ahead_;
   std::uint32_t session_ = 1, transaction_ = 0, last_ = 0;
-  bool open_ = false;
-  Digits session_digits_, name_digits_;
+  std::int32_t session_id_ = none, txn_ = none;
+  Digits digits_;
 };
 
 }  // namespace

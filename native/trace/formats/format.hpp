@@ -1,9 +1,10 @@
 // Others' formats: what every tokenizer of them shares.
 //
-// A format reads one file that lies in memory, ended by zeros, and says what happened through `Emit`, which
-// makes the records of our own format from it. So all rules of a trace (one open transaction a session, times
-// that run forwards, ...) hold for every format, and all end in the same columns. A format works in steps of
-// about a megabyte: between two steps the caller looks at the clock, the memory and the keyboard.
+// A format reads one file that lies in memory, ended by zeros, or line by line, and says what happened through
+// `Emit`, which makes the records of our own format from it. So all rules of a trace (one open transaction a
+// session, times that run forwards, ...) hold for every format, and all end in the same columns. (The plainest
+// formats fill the columns themselves: see History::access.) A format works in steps of about a megabyte: between two
+// steps the caller looks at the clock, the memory and the keyboard.
 #pragma once
 
 #include <charconv>
@@ -87,7 +88,7 @@ class Emit {
   // The operation failed: it saw and changed nothing. The key may be null.
   void failed(Op op, const Scalar* key, std::string_view error, std::uint32_t line) {
     set(op, bit(Field::error) | (key ? bit(Field::key) : 0));
-    if (key) record_.key = *key, record_.key_hash = Interner::hash(*key);
+    if (key) record_.key = *key, record_.key_code = Interner::code(*key);
     record_.error = text(error);
     apply(line);
   }
@@ -128,12 +129,12 @@ class Emit {
   void on_key(Op op, std::uint32_t fields, const Scalar& key) {
     set(op, fields | bit(Field::key));
     record_.key = key;
-    record_.key_hash = Interner::hash(key);
+    record_.key_code = Interner::code(key);
   }
   void pair(Op op, const Scalar& key, const Scalar& value, std::uint32_t line) {
     on_key(op, bit(Field::value), key);
     record_.value = value;
-    record_.value_hash = Interner::hash(value);
+    record_.value_code = Interner::code(value);
     apply(line);
   }
   void end(Op op, std::uint32_t line, std::int64_t time, std::string_view ctx) {
@@ -175,7 +176,14 @@ class Digits {
 class Format {
  public:
   virtual ~Format() = default;
-  // `data` is followed by at least `slack` zero bytes. The Faults thrown need no file.
+  // A new file.
+  virtual void begin() {}
+  // Formats of lines read them as they come, so that the file is never in memory as a whole: first all lines that
+  // have a newline, in pieces of any size, then through start() what follows the last one.
+  virtual bool takes_lines() const { return false; }
+  virtual void lines(std::string_view, Emit&) {}
+  // All data of the file, or what lines() has not had. It is followed by at least `slack` zero bytes. The Faults
+  // thrown need no file.
   virtual void start(std::string_view data, Emit& emit) = 0;
   // A bounded piece of work; false when the file is done.
   virtual bool step(Emit& emit) = 0;

@@ -15,8 +15,8 @@ bool letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
 
 class Hist final : public LineFormat {
  public:
-  void start(std::string_view data, Emit&) override {
-    rewind(data);
+  void begin() override {
+    LineFormat::begin();
     session_ = 1;
     transaction_ = 0;
   }
@@ -63,7 +63,7 @@ class Hist final : public LineFormat {
       emit.get_absent(key, line_);
     } else {
       const Scalar version =
-          at.number(write ? "the version, a whole number" : "the version, a whole number or ?", form);
+          at.number(write ? "the version, a whole number" : "the version, a whole number or ?", form).scalar;
       write ? emit.put(key, version, line_) : emit.get(key, version, line_);
     }
     const char* end = at.p;

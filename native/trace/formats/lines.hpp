@@ -1,12 +1,20 @@
 // For formats of short lines of ASCII: one line after the other, and numbers in it.
 #pragma once
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 
+#include "trace/digits.hpp"
 #include "trace/formats/format.hpp"
 
 namespace boomslang {
+
+// With what it is looked up by.
+struct Number {
+  Scalar scalar;
+  Interner::Code code;
+};
 
 // Characters of one line, from `p` up to `end`. Whatever is wrong is a Fault that names the column.
 struct Line {
@@ -20,13 +28,16 @@ struct Line {
     while (p < end && (*p == ' ' || *p == '\t')) ++p;
   }
 
-  // A whole number without a sign, in canonical form.
-  Scalar number(const char* expected, const char* fix) {
+  // A whole number without a sign, in canonical form. (Digits end before the line does.)
+  Number number(const char* expected, const char* fix) {
     const char* first = p;
-    while (p < end && *p >= '0' && *p <= '9') ++p;
+    const std::uint64_t value = read_digits(p);
     if (p == first) wrong(expected, fix);
     while (first + 1 < p && *first == '0') ++first;
-    return {Type::integer, static_cast<std::uint32_t>(p - first), first};
+    const Scalar scalar{Type::integer, static_cast<std::uint32_t>(p - first), first};
+    if (scalar.size > Interner::longest_number) [[unlikely]]
+      return {scalar, Interner::code(scalar)};
+    return {scalar, {value, true}};
   }
 
   [[noreturn]] void wrong(const char* expected, const char* fix) const {
@@ -41,13 +52,38 @@ struct Line {
 
 class LineFormat : public Format {
  public:
+  void begin() override {
+    data_ = {};
+    at_ = line_ = 0;
+  }
+  bool takes_lines() const final { return true; }
+  void lines(std::string_view data, Emit& emit) final {
+    start(data, emit);
+    read(data.size(), emit);
+  }
+  void start(std::string_view data, Emit&) final {
+    data_ = data;
+    at_ = 0;
+  }
   bool step(Emit& emit) final {
-    const std::size_t until = at_ + stride;
+    read(at_ + stride, emit);
+    if (at_ < data_.size()) return true;
+    finish(emit);
+    return false;
+  }
+
+ protected:
+  virtual void line(Line line, Emit& emit) = 0;
+  // For formats that look at some lines before they act on them: now act on all, as the lines are about to go.
+  virtual void settle(Emit&) {}
+  virtual void finish(Emit& emit) = 0;
+
+  std::uint32_t line_ = 0;
+
+ private:
+  void read(std::size_t until, Emit& emit) {
+    until = std::min(until, data_.size());
     while (at_ < until) {
-      if (at_ >= data_.size()) {
-        finish(emit);
-        return false;
-      }
       const char* from = data_.data() + at_;
       const void* newline = std::memchr(from, '\n', data_.size() - at_);
       const char* end = newline ? static_cast<const char*>(newline) : data_.data() + data_.size();
@@ -57,25 +93,16 @@ class LineFormat : public Format {
       try {
         line({from, from, end}, emit);
       } catch (Fault& f) {
-        if (!f.line) f.line = line_;
+        if (!f.line) {
+          settle(emit);  // an earlier line may have a fault of its own, which then is the one to report
+          f.line = line_;
+        }
         throw;
       }
     }
-    return true;
+    settle(emit);
   }
 
- protected:
-  void rewind(std::string_view data) {
-    data_ = data;
-    at_ = 0;
-    line_ = 0;
-  }
-  virtual void line(Line line, Emit& emit) = 0;
-  virtual void finish(Emit& emit) = 0;
-
-  std::uint32_t line_ = 0;
-
- private:
   std::string_view data_;
   std::size_t at_ = 0;
 };

@@ -4,9 +4,10 @@
 // A session's transactions follow each other; sessions may alternate from line to line. Transaction -1 means
 // aborted: such lines have lost their transaction's id, so each run of them in a session becomes one aborted
 // transaction without a name.
-#include <unordered_map>
+#include <vector>
 
 #include "trace/formats/lines.hpp"
+#include "trace/formats/lookahead.hpp"
 
 namespace boomslang {
 namespace {
@@ -15,106 +16,132 @@ constexpr const char* form = "write r(key,value,session,transaction) or w(...), 
 
 class Text final : public LineFormat {
  public:
-  void start(std::string_view data, Emit&) override {
-    rewind(data);
+  void begin() override {
+    LineFormat::begin();
+    ahead_ = {};
     sessions_.clear();
-    by_name_.clear();
-    transactions_.clear();
+    numbered_ = Interner();
+    begun_.clear();
     current_ = nowhere;
   }
 
  private:
-  static constexpr std::size_t nowhere = static_cast<std::size_t>(-1);
+  static constexpr std::int32_t nowhere = -1;
 
-  struct Session {
-    Scalar name;
-    std::string_view transaction = {};  // the open one's id, as it stands in the file
-    std::uint32_t line = 0;             // of its last operation
+  struct Step {
+    bool read, aborted;
+    std::uint32_t line;
+    Number key, value, session, transaction;
   };
 
-  struct Seen {
-    std::size_t session;
-    std::uint32_t line;
+  struct Session {
+    std::int32_t id;
+    std::int32_t txn = none;  // the open one
+    bool aborted = false;
+    Interner::Code code = {};  // of its id
+    std::uint32_t line = 0;    // of its last operation
   };
 
   static std::string_view view(const Scalar& s) { return {s.data, s.size}; }
 
   void line(Line at, Emit& emit) override {
     if (at.done()) return;
-    const bool read = at.accept('r');
-    if (!read && !at.accept('w')) at.wrong("r or w", form);
+    Step& step = ahead_.next();
+    step.read = at.accept('r');
+    if (!step.read && !at.accept('w')) at.wrong("r or w", form);
     if (!at.accept('(')) at.wrong("'('", form);
-    const Scalar key = at.number("the key", form);
+    step.key = at.number("the key", form);
     if (!at.accept(',')) at.wrong("',' after the key", form);
-    const Scalar value = at.number("the value", form);
+    step.value = at.number("the value", form);
     if (!at.accept(',')) at.wrong("',' after the value", form);
-    const Scalar session = at.number("the session", form);
+    step.session = at.number("the session", form);
     if (!at.accept(',')) at.wrong("',' after the session", form);
-    const bool aborted = at.accept('-');
-    const Scalar transaction = at.number("the transaction", form);
-    if (aborted && view(transaction) != "1") {
-      at.p = transaction.data - 1;
+    step.aborted = at.accept('-');
+    step.transaction = at.number("the transaction", form);
+    if (step.aborted && view(step.transaction.scalar) != "1") {
+      at.p = step.transaction.scalar.data - 1;
       at.wrong("a transaction's id, or -1 for an aborted one", form);
     }
     if (!at.accept(')')) at.wrong("')' after the transaction", form);
     if (!at.done()) at.wrong("the end of the line", form);
-
-    enter(session, aborted ? "-1" : view(transaction), transaction, emit);
-    read ? emit.get(key, value, line_) : emit.put(key, value, line_);
+    step.line = line_;
+    emit.history().keys.fetch_slot(step.key.code);
+    emit.history().values.fetch_slot(step.value.code);
+    if (ahead_.add()) settle(emit);
   }
 
-  void enter(const Scalar& session, std::string_view id, const Scalar& name, Emit& emit) {
-    if (current_ == nowhere || view(sessions_[current_].name) != view(session)) {
-      const auto [found, fresh] = by_name_.try_emplace(view(session), sessions_.size());
-      if (fresh) {
-        sessions_.push_back({session});
-        sessions_.back().name.type = Type::text;
-      }
-      current_ = found->second;
-      emit.resume(&sessions_[current_].name);
-    }
+  void settle(Emit& emit) override {
+    ahead_.settle([&](const Step& step) { act(step, emit.history()); });
+  }
+
+  void act(const Step& step, History& history) {
+    if (current_ == nowhere || !step.session.code.number || step.session.code.word != current_word_)
+      enter(step.session, history);
     Session& now = sessions_[current_];
-    if (now.transaction != id) {
-      end(now, emit);
-      now.transaction = id;
-      const bool aborted = id == "-1";
-      if (!aborted) remember(name);
-      emit.begin(&now.name, aborted ? Scalar{} : name, line_);
+    if (!is_open(now, step, history)) {
+      end(now, history);
+      const std::int32_t name = step.aborted ? history.null_name() : fresh_name(step, history);
+      now.txn = history.open(now.id, name, step.line);
+      now.aborted = step.aborted;
+      now.code = step.transaction.code;
+      if (!step.aborted) begun_[name] = now.txn;
     }
-    now.line = line_;
+    now.line = step.line;
+    const std::int32_t key = history.keys.intern(step.key.scalar, step.key.code);
+    const std::int32_t value = history.values.intern(step.value.scalar, step.value.code);
+    history.access(step.read ? Op::get : Op::put, now.txn, key, value, step.line);
   }
 
-  void remember(const Scalar& name) {
-    const auto [found, fresh] = transactions_.try_emplace(view(name), Seen{current_, line_});
-    if (fresh) return;
-    const Seen& seen = found->second;
-    if (seen.session != current_)
-      fault("transaction " + show(name) + " in session " + std::string(view(sessions_[current_].name)) +
-                "; on line " + std::to_string(seen.line) + " it is in session " +
-                std::string(view(sessions_[seen.session].name)),
+  void enter(const Number& session, History& history) {
+    current_ = numbered_.intern(session.scalar, session.code);
+    current_word_ = session.code.word;
+    if (static_cast<std::size_t>(current_) == sessions_.size()) {
+      Scalar name = session.scalar;
+      name.type = Type::text;
+      sessions_.push_back({history.session_of(name)});
+    }
+  }
+
+  static bool is_open(const Session& session, const Step& step, const History& history) {
+    if (session.txn == none || session.aborted != step.aborted) return false;
+    if (step.aborted) return true;
+    if (step.transaction.code.number) return session.code.number && session.code.word == step.transaction.code.word;
+    return history.names.is(history.txn_name[session.txn], step.transaction.scalar);
+  }
+
+  // Of a transaction that begins here; nobody else may have it.
+  std::int32_t fresh_name(const Step& step, History& history) {
+    const Scalar& text = step.transaction.scalar;
+    const std::int32_t name = history.name_of(text, step.transaction.code);
+    begun_.pad(history.names.size(), none);
+    const std::int32_t other = begun_[name];
+    if (other == none) return name;
+    const std::string line = std::to_string(history.txn_begin_line[other]);
+    const std::int32_t here = sessions_[current_].id, there = history.txn_session[other];
+    if (here != there)
+      fault("transaction " + show(text) + " in session " + std::string(view(history.sessions[here])) +
+                "; on line " + line + " it is in session " + std::string(view(history.sessions[there])),
             "each transaction in one session", "give each transaction an id of its own");
-    fault("transaction " + show(name) + " again, which began on line " + std::to_string(seen.line) +
+    fault("transaction " + show(text) + " again, which began on line " + line +
               " and was followed by another of its session",
           "one transaction of a session after the other",
           "write the operations of a transaction one after the other, and give each an id of its own");
   }
 
-  static void end(const Session& session, Emit& emit) {
-    if (session.transaction.empty()) return;
-    session.transaction == "-1" ? emit.abort(session.line) : emit.commit(session.line);
+  static void end(const Session& session, History& history) {
+    if (session.txn != none) history.close(session.txn, session.aborted ? aborted : committed, session.line);
   }
 
   void finish(Emit& emit) override {
-    for (const Session& session : sessions_) {
-      emit.resume(&session.name);
-      end(session, emit);
-    }
+    for (const Session& session : sessions_) end(session, emit.history());
   }
 
+  Lookahead<Step> ahead_;
   std::vector<Session> sessions_;
-  std::unordered_map<std::string_view, std::size_t> by_name_;
-  std::unordered_map<std::string_view, Seen> transactions_;
-  std::size_t current_ = nowhere;
+  Interner numbered_;            // number of a session -> its place in sessions_
+  Column<std::int32_t> begun_;   // name -> the transaction that has it
+  std::int32_t current_ = nowhere;
+  std::uint64_t current_word_ = 0;  // the code of its number
 };
 
 }  // namespace

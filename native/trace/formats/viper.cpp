@@ -28,8 +28,8 @@ class Viper final : public LineFormat {
  public:
   explicit Viper(bool flags_are_success) : flags_are_success_(flags_are_success) {}
 
-  void start(std::string_view data, Emit&) override {
-    rewind(data);
+  void begin() override {
+    LineFormat::begin();
     transaction_ = 0;
   }
 

@@ -21,10 +21,14 @@ class FormatReader:
     """Others' formats, into the same columns."""
 
     def __init__(self, format: str, option: str = "") -> None: ...
-    def begin_file(self, name: str, session: str | None, data: bytes) -> None:
-        """A whole file; all of it belongs to `session`, if there is one."""
+    def begin_file(self, name: str, session: str | None) -> None:
+        """All that follows stands in this file; all of it belongs to `session`, if there is one."""
+    def read(self, descriptor: int) -> bool:
+        """Read one block. False at the end of the file."""
+    def feed(self, data: bytes) -> None:
+        """Take these bytes."""
     def step(self) -> bool:
-        """Read about a megabyte. False at the end of the file."""
+        """After the last block of a file: understand about a megabyte. False when the file is done."""
     def finish_step(self) -> bool:
         """After the last file: call until it says False."""
     def columns(self) -> dict[str, Any]:

@@ -6,14 +6,12 @@ Any file may be packed (see packed.py); that shows in its first bytes. What cann
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import lzma
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, Protocol, cast
 
 from boomslang.errors import UsageError
 from boomslang.trace.errors import TraceError
@@ -117,6 +115,34 @@ def read_start(file: BinaryIO, size: int) -> bytes:
     return start
 
 
+class Takes(Protocol):
+    """A native reader: it reads a plain file itself, and is given the pieces of one that was packed."""
+
+    def read(self, descriptor: int) -> bool: ...
+    def feed(self, data: bytes) -> None: ...
+
+
+def read_into(reader: Takes, path: Path, check: Callable[[], None]) -> None:
+    """All of a file, unpacked, piece by piece. `check` may raise to stop."""
+    with opened(path) as file:
+        start = read_start(file, START)
+        unpacking = pieces(file, start, shown(path))
+        if unpacking is None:
+            reader.feed(without_mark(start))
+            while reader.read(file.fileno()):
+                check()
+            return
+        first = b""
+        for piece in unpacking:
+            if len(first) <= len(BOM):  # until it shows whether there is a mark
+                first += piece
+                piece = without_mark(first) if len(first) > len(BOM) else b""
+            reader.feed(piece)
+            check()
+        if len(first) <= len(BOM):
+            reader.feed(without_mark(first))
+
+
 def read_head(path: Path, size: int) -> bytes:
     """The first bytes of a file, unpacked."""
     with opened(path) as file:
@@ -141,18 +167,19 @@ def head_of(file: BinaryIO, start: bytes, size: int, name: str, cut: bool = Fals
     return without_mark(head)[:size]
 
 
-_OPEN: dict[str, Callable[..., Any]] = {"": open, ".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
+_OPENS = {"": "io", ".gz": "gzip", ".xz": "lzma", ".bz2": "bz2"}
+"""What a file's name ends in, and the module whose `open` packs it so."""
 
 
 def create(path: Path) -> BinaryIO:
     """A new file; packed if its name says so."""
     suffix = next((suffix for suffix in SUFFIXES if path.name.endswith(suffix)), "")
-    if suffix not in _OPEN:
+    if suffix not in _OPENS:
         raise UsageError(
             f"found the name {shown(path)}; expected one that ends in .gz, .xz or .bz2, or in none of these: "
             "Zstandard is read and not written; fix: write another, or pack it afterwards"
         )
-    return cast(BinaryIO, _OPEN[suffix](path, "wb"))
+    return cast(BinaryIO, import_module(_OPENS[suffix]).open(path, "wb"))
 
 
 def create_folder(path: Path) -> None:

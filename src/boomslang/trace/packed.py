@@ -7,8 +7,6 @@ that append make them. One that ends early or is damaged is an error: nobody can
 
 from __future__ import annotations
 
-import bz2
-import lzma
 import re
 import zlib
 from collections.abc import Callable, Iterator
@@ -36,6 +34,18 @@ class Packing:
     """A decompressor of one stream, with `decompress(data, most)`, `eof`, `unused_data`."""
     padded: bool = False
     """Zeros may follow a stream."""
+
+
+def _xz() -> Any:
+    from lzma import LZMADecompressor
+
+    return LZMADecompressor()
+
+
+def _bzip2() -> Any:
+    from bz2 import BZ2Decompressor
+
+    return BZ2Decompressor()
 
 
 def _zstd() -> Any:
@@ -83,8 +93,8 @@ PACKINGS = (
     Packing(
         "gzip", re.compile(rb"\x1f\x8b(\x08|\Z)"), ".gz", lambda: zlib.decompressobj(wbits=31), padded=True
     ),
-    Packing("xz", re.compile(rb"\xfd7zXZ\0"), ".xz", lzma.LZMADecompressor, padded=True),
-    Packing("bzip2", re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)", re.DOTALL), ".bz2", bz2.BZ2Decompressor),
+    Packing("xz", re.compile(rb"\xfd7zXZ\0"), ".xz", _xz, padded=True),
+    Packing("bzip2", re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)", re.DOTALL), ".bz2", _bzip2),
     Packing("Zstandard", re.compile(rb"\x28\xb5\x2f\xfd"), ".zst", _zstd),
 )
 SUFFIXES = tuple(packing.suffix for packing in PACKINGS)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import io
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -143,7 +142,9 @@ def _read_pipe(
             f"found a pipe; expected {chosen.title}: a folder; fix: give the folder, or correct --format",
             name,
         )
-    with tempfile.NamedTemporaryFile(prefix="boomslang-") as copy:
+    from tempfile import NamedTemporaryFile
+
+    with NamedTemporaryFile(prefix="boomslang-") as copy:
         block: bytes | None = start
         while block:
             copy.write(block)

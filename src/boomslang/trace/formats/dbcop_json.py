@@ -22,8 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from boomslang.trace.errors import TraceError
-from boomslang.trace.files import read_bytes
-from boomslang.trace.formats.format import Format, Loss, Sample, read_native
+from boomslang.trace.formats.format import Format, Loss, Sample, read_native_file
 from boomslang.trace.formats.initial import Mask, keys_of, rows_of
 from boomslang.trace.formats.losses import (
     Survey,
@@ -54,7 +53,7 @@ def recognise(sample: Sample) -> bool:
 
 
 def read(path: Path, check: Callable[[], None]) -> Trace:
-    trace = read_native("dbcop-json", [(path, None, read_bytes(path, check))], check)
+    trace = read_native_file("dbcop-json", path, check)
     refuse_repeated(trace)
     return zero_is_initial(trace)
 

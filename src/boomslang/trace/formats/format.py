@@ -13,12 +13,14 @@ from functools import cached_property
 from pathlib import Path
 
 from boomslang.trace.errors import TraceError
-from boomslang.trace.files import natural_order, read_bytes, read_head, shown
+from boomslang.trace.files import natural_order, read_head, read_into, shown
 from boomslang.trace.model import Trace
 from boomslang.trace.reader import trace_of
 
 SAMPLE = 1 << 16
 """How many bytes of a file tell its format."""
+PIECE = 1 << 20
+"""How many bytes are read before somebody looks at the clock."""
 
 
 @dataclass(frozen=True)
@@ -92,18 +94,25 @@ class Format:
 
 def read_native(
     format: str,
-    files: Iterable[tuple[Path, str | None, bytes]],
+    files: Iterable[tuple[Path, str | None, bytes | None]],
     check: Callable[[], None],
     *,
     option: str = "",
 ) -> Trace:
-    """Read files with a native tokenizer; each with the session that all of it belongs to, if there is one."""
+    """Read files with a native tokenizer; each with the session that all of it belongs to, if there is one, and with
+    what is in it, if that is known already."""
     from boomslang.trace._reader import FormatReader
 
     reader = FormatReader(format, option)
     for path, session, data in files:
         check()
-        reader.begin_file(shown(path), session, data)
+        reader.begin_file(shown(path), session)
+        if data is None:
+            read_into(reader, path, check)
+        else:
+            for at in range(0, len(data), PIECE):
+                reader.feed(data[at : at + PIECE])
+                check()
         while reader.step():
             check()
     while reader.finish_step():
@@ -131,4 +140,4 @@ def logs_in(folder: Path) -> list[Path]:
 
 def read_native_file(format: str, path: Path, check: Callable[[], None], *, option: str = "") -> Trace:
     """Read one file, plain or gzip, with a native tokenizer."""
-    return read_native(format, [(path, None, read_bytes(path, check))], check, option=option)
+    return read_native(format, [(path, None, None)], check, option=option)

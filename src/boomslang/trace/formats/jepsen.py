@@ -27,8 +27,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from boomslang.trace.files import read_bytes
-from boomslang.trace.formats.format import Loss, read_native
+from boomslang.trace.formats.format import Loss, read_native_file
 from boomslang.trace.formats.initial import empty_lists
 from boomslang.trace.formats.losses import Survey, check_spelling, lose_names, number_of, survey
 from boomslang.trace.formats.spelling import counted
@@ -44,7 +43,7 @@ KEYWORD = re.compile(r":[^\x00-\x20\x7f\"\\()\[\]{};,@^`~]+")
 
 
 def read(name: str, path: Path, check: Callable[[], None]) -> Trace:
-    trace = empty_lists(read_native(name, [(path, None, read_bytes(path, check))], check))
+    trace = empty_lists(read_native_file(name, path, check))
     if (trace.txn_begin == NO_TIME).all():
         nothing = np.full(len(trace), NO_TIME, np.int64)
         trace = replace(trace, txn_end=nothing, clocks=[""])

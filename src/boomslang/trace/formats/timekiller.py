@@ -22,8 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from boomslang.trace.files import read_bytes
-from boomslang.trace.formats.format import Format, Loss, Sample, read_native
+from boomslang.trace.formats.format import Format, Loss, Sample, read_native_file
 from boomslang.trace.formats.initial import empty_lists
 from boomslang.trace.formats.losses import (
     Survey,
@@ -53,7 +52,7 @@ def recognise(sample: Sample) -> bool:
 
 
 def read(path: Path, check: Callable[[], None]) -> Trace:
-    trace = read_native("timekiller", [(path, None, read_bytes(path, check))], check)
+    trace = read_native_file("timekiller", path, check)
     return empty_lists(zero_is_initial(trace))
 
 

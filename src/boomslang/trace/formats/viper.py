@@ -106,7 +106,9 @@ def _unwritten_is_initial(trace: Trace) -> Trace:
             initial_value=(initial % width).astype(np.int32),
         )
     else:
-        trace = made_absent(trace, gets & np.isin(pairs(trace.op_key, trace.op_value), initial))
+        trace = made_absent(
+            trace, np.flatnonzero(gets & np.isin(pairs(trace.op_key, trace.op_value), initial))
+        )
     return zero_is_initial(trace)
 
 

@@ -16,6 +16,7 @@ from boomslang.trace.model import ABSENT, Flag, Initial, Kind, Trace
 from boomslang.trace.scalars import INT, Scalars
 
 Mask = NDArray[np.bool_]
+Rows = NDArray[np.intp]
 
 
 def zero(values: Scalars) -> int:
@@ -26,28 +27,29 @@ def zero(values: Scalars) -> int:
     return int(found[0]) if len(found) else -2
 
 
-def reads_and_writes_of_zero(trace: Trace) -> tuple[Mask, Mask]:
-    """Which operations read 0, and which keys are ever written 0."""
+def reads_and_writes_of_zero(trace: Trace) -> tuple[Rows, Mask]:
+    """Which operations read 0, and which keys are ever written 0. (Few are about 0: only the first look is long.)"""
     value = zero(trace.values)
-    done = (trace.op_flags & Flag.ERROR) == 0
-    reads = (trace.op_kind == Kind.GET) & (trace.op_value == value) & done
+    rows = np.flatnonzero(trace.op_value == value)
+    rows = rows[(trace.op_flags[rows] & Flag.ERROR) == 0]
+    kind = trace.op_kind[rows]
     written = np.zeros(len(trace.keys), np.bool_)
-    written[trace.op_key[(trace.op_kind == Kind.PUT) & (trace.op_value == value) & done]] = True
+    written[trace.op_key[rows[kind == Kind.PUT]]] = True
     written[trace.initial_key[trace.initial_value == value]] = True
-    return reads, written
+    return rows[kind == Kind.GET], written
 
 
 def zero_is_initial(trace: Trace) -> Trace:
     """Reads of 0 become absent for all keys to which nobody writes 0."""
     reads, written = reads_and_writes_of_zero(trace)
-    reads[reads] = ~written[trace.op_key[reads]]
-    return made_absent(trace, reads)
+    return made_absent(trace, reads[~written[trace.op_key[reads]]])
 
 
 def zero_is_initial_or_written(trace: Trace) -> Trace:
     """As `zero_is_initial`; keys that are read as 0 and also written 0 start as 0."""
     reads, written = reads_and_writes_of_zero(trace)
-    both = np.unique(trace.op_key[reads & written[np.maximum(trace.op_key, 0)]])
+    keys = trace.op_key[reads]
+    both = np.unique(keys[written[keys]])
     trace = zero_is_initial(trace)
     if not len(both):
         return trace
@@ -59,7 +61,9 @@ def zero_is_initial_or_written(trace: Trace) -> Trace:
     )
 
 
-def made_absent(trace: Trace, reads: Mask) -> Trace:
-    if not reads.any():
+def made_absent(trace: Trace, reads: Rows) -> Trace:
+    if not len(reads):
         return trace
-    return replace(trace, op_value=np.where(reads, ABSENT, trace.op_value).astype(np.int32))
+    value = trace.op_value.copy()
+    value[reads] = ABSENT
+    return replace(trace, op_value=value)
