@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from boomslang.asg.graph import ASG, build_asg
+from boomslang.deadline import left, until
 from boomslang.errors import UsageError
 from boomslang.explain.parts import Parts, first_broken
 from boomslang.ir.lower import lower
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
     Asked = str | Module | Function
 Progress = Callable[[int, int, int], object]
+A_MOMENT = 0.2
+"""Seconds in which an answer that came just in time is explained."""
 _REASONS = {
     "time": "the time limit was reached",
     "memory": "the memory limit was reached",
@@ -116,7 +119,8 @@ class Checker:
 
     def analysed(self, modules: tuple[Module, ...]) -> ASG:
         """The ASG as these modules have it."""
-        asg = build_asg(self.trace, seconds=self.limits.seconds, megabytes=self.limits.megabytes)
+        seconds = self.limits.seconds if (now := left()) is None else max(1e-3, now)
+        asg = build_asg(self.trace, seconds=seconds, megabytes=self.limits.megabytes)
         if not modules:
             return asg
         from boomslang.modules.module import prepare
@@ -127,8 +131,10 @@ class Checker:
         """The verdict at one level."""
         level = find_level(level)
         begin = time.monotonic()
+        seconds = self.limits.seconds
         try:
-            verdict = self._decide(level, begin) if level.observes else self._check_appends(level)
+            with until(None if seconds is None else begin + seconds):
+                verdict = self._decide(level, begin) if level.observes else self._check_appends(level)
         except LimitReached as limit:
             return Verdict(self.trace, level, UNKNOWN, _REASONS.get(limit.reason, limit.reason))
         return replace(verdict, modules=tuple(m.spelled for m in self.modules)) if self.modules else verdict
@@ -141,7 +147,7 @@ class Checker:
         if parts is None:
             with _timed(stats, "lower"):
                 ir = lower(asg, level)
-            solution = self.solve(ir, begin, stats)
+            solution = self.solve(ir, self.left(begin), stats)
             if solution.status == UNKNOWN:
                 reason = _REASONS.get(solution.reason, solution.reason)
                 return Verdict(self.trace, level, UNKNOWN, reason, stats=stats)
@@ -160,21 +166,21 @@ class Checker:
         if self.modules:
             from boomslang.modules.blame import blame
 
-            return blame(self, level, stats, begin)
+            return blame(self, level, parts, stats, begin)
         with _timed(stats, "explain"):
             counterexample = self.explained(asg, level, parts, begin)
         return Verdict(self.trace, level, INVALID, counterexample=counterexample, stats=stats)
 
-    def solve(self, ir: IR, begin: float, stats: dict[str, Any] | None = None) -> Solution:
-        """Asks the solver that was chosen, for as long as is left since `begin`."""
+    def solve(self, ir: IR, limits: Limits, stats: dict[str, Any] | None = None) -> Solution:
+        """Asks the solver that was chosen."""
         stats = {} if stats is None else stats
         with _timed(stats, "solve"):
             if self.solver == NATIVE:
-                solution = solve_with_engine(ir, self.left(begin))
+                solution = solve_with_engine(ir, limits)
             else:
                 from boomslang.solve.eagerly import solve_expanded
 
-                solution = solve_expanded(ir, self.solver, self.left(begin), self.passes, self.encoding)
+                solution = solve_expanded(ir, self.solver, limits, self.passes, self.encoding)
         stats |= solution.stats
         if solution.decided_by:
             stats["decided by"] = solution.decided_by
@@ -184,8 +190,12 @@ class Checker:
         """Why these parts are refuted. The answer is there: this may use the time that is left, and a moment more."""
         from boomslang.explain.counterexample import explain
 
-        left = self.left(begin).seconds
-        return explain(asg, level, parts, None if left is None else max(0.2, left))
+        seconds = self.left(begin).seconds
+        if seconds is None:
+            return explain(asg, level, parts)
+        seconds = max(A_MOMENT, seconds)
+        with until(time.monotonic() + seconds):
+            return explain(asg, level, parts, seconds)
 
     def _check_appends(self, level: Level) -> Verdict:
         """Read uncommitted: only lists can break it."""

@@ -108,7 +108,8 @@ def _verdict(answer: Answer) -> Iterator[Part]:
     word, style = _SHOWN[answer.status]
     found = answer.counterexample
     reason = found.anomaly.name if found is not None and found.anomaly is not None else answer.reason
-    if answer.verdict is not None and answer.verdict.broken_by and reason != answer.reason:
+    told = () if answer.verdict is None else (*answer.verdict.broken_by, *answer.verdict.perhaps_by)
+    if told and reason != answer.reason:
         reason = f"{reason}; {answer.reason}"
     yield (f"{word:7}" if reason else word, style)
     if reason:
@@ -185,17 +186,11 @@ def _show_reasons(report: Report, screen: Screen) -> None:
             reasons.setdefault(tuple(answer.counterexample.lines()), []).append(answer)
     for lines, answers in reasons.items():
         screen.line()
-        titles = [_asked(answer) for answer in answers]
+        titles = [a.level.title if a.verdict is None else a.verdict.title for a in answers]
         screen.line((f"Why it is not {' and not '.join(titles)}:", "bold"))
         show_story(lines, screen)
         if not all(a.counterexample is not None and a.counterexample.minimal for a in answers):
             screen.line(("(Time ran out before every part had been tried: fewer may do.)", "dim"), indent=2)
-
-
-def _asked(answer: Answer) -> str:
-    """The level, and the modules that were broken rather than the level."""
-    broken = () if answer.verdict is None else answer.verdict.broken_by
-    return f"{answer.level.title} with {' and '.join(broken)}" if broken else answer.level.title
 
 
 def _show_stats(report: Report, screen: Screen) -> None:

@@ -23,11 +23,13 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
 from boomslang.errors import UsageError
+from boomslang.modules.in_time import in_time
 from boomslang.trace.errors import LimitReached
 
 if TYPE_CHECKING:
@@ -208,7 +210,7 @@ def apply(modules: tuple[Module, ...], ir: IR) -> None:
     for m in modules:
         ir.begin_module(m.spelled)
         with blamed_on(m):
-            m(ir.asg, ir, Hints(ir.asg, m.parameters))
+            in_time(m.name, partial(m, ir.asg, ir, Hints(ir.asg, m.parameters)))
             _sensible(ir)
         ir.end_module()
 
@@ -237,7 +239,7 @@ def prepare(asg: ASG, modules: tuple[Module, ...]) -> ASG:
         if m.prepare is None:
             continue
         with blamed_on(m):
-            asg = m.prepare(asg, Hints(asg, m.parameters))
+            asg = in_time(m.name, partial(m.prepare, asg, Hints(asg, m.parameters)))
     return replace(asg, modules=modules)
 
 

@@ -41,11 +41,11 @@ class Story:
         self.further = further
         """Is it one more violation of a level whose story has been told?"""
         self.name = name
-        self.values = values
-        self.trace = verdict.trace
         assert verdict.counterexample is not None
+        self.trace = verdict.counterexample.trace  # with its transactions as modules split them
+        self.values = values.on(self.trace)
         for row, key in verdict.counterexample.core.reads:
-            values.wanted.setdefault(row, []).append(key)
+            self.values.wanted.setdefault(row, []).append(key)
         self.doc = document(verdict)
         self.edges: dict[str, Json] = {e["id"]: e for e in self.doc["edges"]}
         self.steps: dict[str, Json] = {s["id"]: s for s in self.doc["steps"]}

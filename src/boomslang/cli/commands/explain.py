@@ -187,7 +187,8 @@ def show(path: str, told: Told, screen: Screen) -> None:
     for verdict in told.broken:
         assert verdict.counterexample is not None
         core = verdict.counterexample.core
-        reasons.setdefault((core.transactions, core.reads, verdict.broken_by), []).append(verdict)
+        said = (verdict.broken_by, verdict.perhaps_by)
+        reasons.setdefault((core.transactions, core.reads, said), []).append(verdict)
     for verdicts in reasons.values():
         _show_reason(verdicts, screen)
     for verdict in told.verdicts:
@@ -203,8 +204,7 @@ def _show_reason(verdicts: list[Verdict], screen: Screen) -> None:
     first = verdicts[0]
     assert first.counterexample is not None
     screen.line()
-    modules = f" with {' and '.join(first.broken_by)}" if first.broken_by else ""
-    screen.line((f"Why it is not {first.level.title}{modules}:", "bold"))
+    screen.line((f"Why it is not {first.title}:", "bold"))
     show_story(first.counterexample.lines(), screen)
     if not first.counterexample.minimal:
         screen.line(("(Time ran out before every part had been tried: fewer may do.)", "dim"), indent=2)
