@@ -219,20 +219,24 @@ class Checker:
             return self.limits
         return replace(self.limits, seconds=max(1e-3, self.limits.seconds - (time.monotonic() - begin)))
 
-    def strongest(self, among: Iterable[Level] = LEVELS) -> dict[str, Verdict]:
+    def strongest(
+        self, among: Iterable[Level] = LEVELS, settled: dict[str, Verdict] | None = None
+    ) -> dict[str, Verdict]:
         """Verdicts at every level that the trace has the means to decide, by name.
 
         One that holds settles all that it implies, and one that is broken all that imply it; those are not asked. The
         strongest come first, for most traces keep what their database promised; once one of them is broken, the
         next question is the one that settles most whatever its answer is. All the strongest that hold and the weakest
-        that do not have been asked, so they have their certificates.
+        that do not have been asked, so they have their certificates. `settled`, if given, holds what is known so far
+        while this goes on.
         """
         levels = [
             level for level in among if (level.observes or not self.modules) and not lacks(level, self.trace)
         ]
-        verdicts: dict[str, Verdict] = {}
+        verdicts: dict[str, Verdict] = {} if settled is None else settled
         if self.modules:  # what they ask for may differ from level to level
-            return {level.name: self.check(level) for level in levels}
+            for level in levels:
+                verdicts[level.name] = self.check(level)
         while left := [level for level in levels if level.name not in verdicts]:
             verdict = self.check(_next_question(left, any(v.invalid for v in verdicts.values())))
             asked = verdict.level

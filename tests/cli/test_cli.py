@@ -27,7 +27,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from support.commands import EVIL, PROGRAM, Ran, environment, evil_trace, printable, program, write
+from support.commands import EVIL, PROGRAM, Ran, command, environment, evil_trace, printable, program, write
 
 import boomslang
 from boomslang.cli import exit_codes
@@ -881,6 +881,72 @@ def test_ctrl_c_without_a_terminal(tmp_path: Path) -> None:
         child.send_signal(signal.SIGINT)
         out, err = child.communicate(timeout=10)
     assert child.returncode == exit_codes.INTERRUPTED and out == b"" and err == b"boomslang: interrupted\n"
+
+
+LOOPS = """
+import pathlib, boomslang
+HERE = pathlib.Path(__file__)
+@boomslang.module
+def loops(asg, ir, hints):
+    'Comes to an end at read committed only.'
+    while ir.level.name != 'read-committed':
+        HERE.with_suffix('.begun').touch()
+"""
+
+
+def test_ctrl_c_keeps_the_levels_that_were_decided(tmp_path: Path) -> None:
+    """Also while a module works: it is Python code, which the main thread need not wait for."""
+    (tmp_path / "loops.py").write_text(LOOPS)
+    terminal = Terminal("check", SKEW, "--level", "rc,ser", "--module", tmp_path / "loops.py")
+    terminal.read_until(b"checking serializable")
+    interrupted(terminal)
+    assert "  read committed  valid\n  serializable    unknown  interrupted\n" in terminal.text
+
+
+def test_ctrl_c_as_json(tmp_path: Path) -> None:
+    (tmp_path / "loops.py").write_text(LOOPS)
+    words = ["--level", "rc,ser", "--module", tmp_path / "loops.py", "--certificate", tmp_path / "proof.json"]
+    child = subprocess.Popen(
+        [*PROGRAM, "check", str(SKEW), *map(str, words), "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+    )
+    while not (tmp_path / "loops.begun").exists():
+        assert child.poll() is None
+        time.sleep(0.02)
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=10)
+    answer = json.loads(out)
+    jsonschema.validate(answer, SCHEMA)
+    assert child.returncode == answer["exit"] == exit_codes.INTERRUPTED and err == b"boomslang: interrupted\n"
+    told = [(level["status"], level["reason"]) for level in answer["levels"]]
+    assert told == [("valid", None), ("unknown", "interrupted")]
+    assert (tmp_path / "proof.rc.json").exists() and not (tmp_path / "proof.ser.json").exists()
+
+
+def test_the_main_thread_waits_no_longer_than_a_little_over_the_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Should a solver not look at the clock: what was decided is told, and the exit code is unknown."""
+    from boomslang.cli import progress
+    from boomslang.cli.watched_checker import WatchedChecker
+
+    right = WatchedChecker.check
+
+    def deaf(self: Any, level: Any) -> Any:
+        if level.name == "serializable":
+            time.sleep(20)
+        return right(self, level)
+
+    monkeypatch.setattr(WatchedChecker, "check", deaf)
+    monkeypatch.setattr(progress, "GRACE", 0.3)
+    monkeypatch.setattr(progress, "abandoned", [])
+    start = time.monotonic()
+    ran = command("check", SKEW, "--level", "rc,ser", "--timeout", 1)
+    assert time.monotonic() - start < 10 and len(progress.abandoned) == 1
+    assert ran.code == exit_codes.UNKNOWN
+    assert "  read committed  valid\n" in ran.out and "unknown  the time limit was reached, and " in ran.out
 
 
 @pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")

@@ -55,6 +55,10 @@ class Report:
     trace: Trace | None = None
     """None: a limit was reached while it was read."""
     answers: list[Answer] = field(default_factory=list)
+    settled: dict[str, Verdict] = field(default_factory=dict)
+    """Verdicts so far, by the level's name."""
+    interrupted: bool = False
+    """Ctrl-C came first: what is not settled is unknown."""
     undecidable: list[Level] = field(default_factory=list)
     """With `strongest`: levels that need what the trace lacks."""
     load_seconds: float = 0.0
@@ -73,6 +77,8 @@ class Report:
 
     @property
     def exit_code(self) -> int:
+        if self.interrupted:
+            return exit_codes.INTERRUPTED
         if self.of(INVALID) and not self.strongest:
             return exit_codes.INVALID
         return exit_codes.UNKNOWN if self.of(UNKNOWN) else exit_codes.VALID

@@ -134,4 +134,8 @@ def run() -> NoReturn:
         # Not sys.exit: the worker may be deep in native code, and Ctrl-C means now.
         print("boomslang: interrupted", file=sys.stderr, flush=True)
         os._exit(exit_codes.INTERRUPTED)
+    progress = sys.modules.get("boomslang.cli.progress")  # only what works in the background has loaded it
+    if progress is not None and progress.abandoned:
+        sys.stderr.flush()
+        os._exit(code)
     sys.exit(code)

@@ -3,7 +3,8 @@
 Python delivers Ctrl-C to the main thread only, and only between two steps of Python code; a main thread that
 is deep in native code answers when that returns. So the work gets a thread of its own and the main thread
 waits: it can always be interrupted, and it moves the progress bar (on a terminal, once the work takes longer
-than a blink). After Ctrl-C the process ends without waiting for the worker, see `main.run`.
+than a blink). Work that has a time limit looks at the clock itself; should some solver not, the main thread waits no
+longer than a little over it. After that, and after Ctrl-C, the process ends without the worker, see `main.run`.
 """
 
 from __future__ import annotations
@@ -17,11 +18,14 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from boomslang.cli.screen import console, is_terminal
+from boomslang.trace.errors import LimitReached
 
 T = TypeVar("T")
 
 PATIENCE = 0.4
 """Seconds before a progress bar appears."""
+GRACE = 2.0
+"""Seconds beyond a time limit in which the work should notice; and a tenth of the limit more."""
 STACK = 64 << 20
 """Of the worker: as deep as a main thread's, on every system."""
 
@@ -46,8 +50,13 @@ class Watch:
         self.note = f"{decisions:,} decisions, {conflicts:,} conflicts, {pending:,} to repair"
 
 
-def watched(work: Callable[[Watch], T], *, quiet: bool = False) -> T:
-    """Does the work, and returns or raises what it does."""
+abandoned: list[threading.Thread] = []
+"""Workers that nobody waits for any more: the process must end without them."""
+
+
+def watched(work: Callable[[Watch], T], *, quiet: bool = False, seconds: float | None = None) -> T:
+    """Does the work, and returns or raises what it does; LimitReached, if it goes on long after so many seconds."""
+    end = None if seconds is None else time.monotonic() + 1.1 * seconds + GRACE
     watch = Watch()
     results: list[T] = []
     errors: list[BaseException] = []
@@ -62,11 +71,18 @@ def watched(work: Callable[[Watch], T], *, quiet: bool = False) -> T:
     worker = threading.Thread(target=run, name="boomslang", daemon=True)
     worker.start()
     threading.stack_size(before)
-    worker.join(PATIENCE)
-    with _bar(watch, show=worker.is_alive() and not quiet and is_terminal(sys.stderr)) as move:
-        while worker.is_alive():
-            move()
-            worker.join(0.1)
+    try:
+        worker.join(PATIENCE)
+        with _bar(watch, show=worker.is_alive() and not quiet and is_terminal(sys.stderr)) as move:
+            while worker.is_alive() and (end is None or time.monotonic() < end):
+                move()
+                worker.join(0.1)
+    except KeyboardInterrupt:
+        abandoned.append(worker)
+        raise
+    if worker.is_alive():
+        abandoned.append(worker)
+        raise LimitReached(f"the time limit was reached, and {watch.phase} did not stop there")
     if errors:
         raise errors[0]
     return results[0]
