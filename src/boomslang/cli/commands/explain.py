@@ -106,7 +106,9 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     find_modules(arguments.module)  # a wrong name should not wait for the trace to be read
     prepare_report(arguments.report, arguments.trace)
     try:
-        told = watched(lambda watch: _told(arguments, asked, watch), quiet=arguments.quiet)
+        told = watched(
+            lambda watch: _told(arguments, asked, watch), quiet=arguments.quiet, seconds=arguments.timeout
+        )
     except LimitReached as limit:
         screen.error(f"{arguments.trace}: {limit.reason}")
         return exit_codes.UNKNOWN
