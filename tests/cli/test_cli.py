@@ -27,7 +27,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from support.commands import EVIL, PROGRAM, Ran, command, environment, evil_trace, printable, program, write
+from support.commands import EVIL, PROGRAM, Ran, environment, evil_trace, printable, program, write
 
 import boomslang
 from boomslang.cli import exit_codes
@@ -929,6 +929,8 @@ def test_the_main_thread_waits_no_longer_than_a_little_over_the_limit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Should a solver not look at the clock: what was decided is told, and the exit code is unknown."""
+    from support.commands import command
+
     from boomslang.cli import progress
     from boomslang.cli.watched_checker import WatchedChecker
 

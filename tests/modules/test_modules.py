@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 import z3
 from fuzz.traces import MIXES, SMALL, random_trace
-from support.commands import environment
+from support.commands import command, environment
 from support.constraints import kept, random_module
 from support.histories import Absent, append, get, history, list_, put, scan, txn
 
@@ -288,7 +288,9 @@ def test_preparing_modules_may_err_too() -> None:
     def spoiler(asg, ir, hints):  # type: ignore[no-untyped-def]
         """Fails early."""
 
-    with pytest.raises(UsageError, match="module spoiler failed: IndexError: no such thing"):
+    with pytest.raises(
+        UsageError, match=r"module spoiler failed at .*test_modules\.py:\d+: IndexError: no such thing"
+    ):
         check(stale(), "ser", modules=[spoiler])
 
 
@@ -313,12 +315,37 @@ def test_a_module_that_fails_is_named() -> None:
         """Expects two transactions."""
         ir.know(1, [0, 1][asg.transactions - 2])
 
-    with pytest.raises(UsageError, match="module hasty failed: IndexError"):
+    with pytest.raises(UsageError, match=r"module hasty failed at .*test_modules\.py:\d+: IndexError"):
         check(history(*(txn("A", put("x", i)) for i in range(5))), "ser", modules=[hasty])
     # It fails on parts of the trace, too; then the whole is the counterexample.
     trace = history(txn("A", put("x", 1)), txn("A", get("x", 1)))
     verdict = check(trace, "ser", modules=[hasty])
     assert verdict.broken_by == ("hasty",) and verdict.counterexample is not None
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("    return {}[asg.transactions]", "module hasty failed at hasty.py:{n}: KeyError: 2"),
+        ("    ir.know(0, 'x')", "module hasty failed at hasty.py:{n}: ValueError"),
+        ("    ir.demand(Dependency.WW)", "module hasty at hasty.py:{n}: only so and rt can be demanded"),
+        ("    import json; json.loads('{{')", "module hasty failed at hasty.py:{n}: JSONDecodeError"),
+        ("    ) oops", "hasty.py:{n}: cannot be run: SyntaxError"),
+        ("    pass\nnowhere", "hasty.py:{n}: cannot be run: NameError"),
+    ],
+)
+def test_an_error_names_the_line_of_the_users_module(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, said: str
+) -> None:
+    """Theirs, not the one of ours or of a library in which it shows; and no traceback."""
+    lines = ["import boomslang", "from boomslang.levels.level import Dependency", "@boomslang.module"]
+    lines += ["def hasty(asg, ir, hints):", "    'Fails.'", *line.replace("{{", "{").split("\n")]
+    (tmp_path / "hasty.py").write_text("\n".join(lines) + "\n")
+    write_trace(stale(), tmp_path / "trace.jsonl")
+    monkeypatch.chdir(tmp_path)
+    ran = command("check", "trace.jsonl", "--level", "ser", "--module", "hasty.py")
+    assert ran.code == 254 and "Traceback" not in ran.err
+    assert ran.err.startswith(f"boomslang: {said.format(n=len(lines))}")
 
 
 def test_read_uncommitted_has_no_modules() -> None:

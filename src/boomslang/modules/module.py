@@ -30,6 +30,7 @@ import numpy as np
 
 from boomslang.errors import UsageError
 from boomslang.modules.in_time import in_time
+from boomslang.modules.where import at_line
 from boomslang.trace.errors import LimitReached
 
 if TYPE_CHECKING:
@@ -251,6 +252,7 @@ def blamed_on(m: Module) -> Iterator[None]:
     except LimitReached:
         raise
     except UsageError as problem:
-        raise UsageError(f"module {m.name}: {problem}") from None
+        raise UsageError(f"module {m.name}{at_line(problem, ' at ')}: {problem}") from None
     except Exception as problem:
-        raise UsageError(f"module {m.name} failed: {type(problem).__name__}: {problem}") from problem
+        where = at_line(problem, " at ")
+        raise UsageError(f"module {m.name} failed{where}: {type(problem).__name__}: {problem}") from problem

@@ -19,6 +19,7 @@ from typing import Any
 
 from boomslang.errors import UsageError
 from boomslang.modules.module import Function, Module, module
+from boomslang.modules.where import at_line
 
 GROUP = "boomslang.modules"
 _registered: dict[str, Module] = {}
@@ -166,7 +167,8 @@ def _from_file(path: Path) -> list[Module]:
     except UsageError:
         raise
     except Exception as problem:
-        raise UsageError(f"{path}: cannot be run: {type(problem).__name__}: {problem}") from problem
+        where = at_line(problem) or str(path)
+        raise UsageError(f"{where}: cannot be run: {type(problem).__name__}: {problem}") from problem
     here = {id(m): m for m in names.values() if isinstance(m, Module) and m.owner != "boomslang"}
     if not here:
         raise UsageError(f"{path}: found no module; expected a function with @boomslang.module")
