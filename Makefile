@@ -58,10 +58,13 @@ DEMO := --db slatedb --workload insert-if-none --txns 400
 	@printf '\nBoth answers are as they should be: the second history is a write skew.\n'
 	@printf 'Check one of your own: $(BIN)/boomslang check TRACE --level strongest\n'
 
+# Tests start the program hundreds of times; compiled once, it starts three times as fast wherever Python may not write.
 test: $(VENV)/.test
+	@$(BIN)/python -m compileall -q src/boomslang tests
 	@$(BIN)/python -m pytest -m 'not full' $(PYTEST)
 
 test-full: $(VENV)/.test
+	@$(BIN)/python -m compileall -q src/boomslang tests
 	@$(BIN)/python -m pytest $(PYTEST)
 
 fuzz docs: export PYTHONPATH := tests:benchmarks
@@ -120,6 +123,7 @@ $(VENV)/.made:
 $(VENV)/.built: $(VENV)/.made $(SOURCES)
 	@echo 'Building Boomslang (a minute or two, the first time) ...'
 	@$(BIN)/python -m pip install --quiet --editable .
+	@$(BIN)/python -m compileall -q src/boomslang
 	@touch $@
 
 # Boomslang is there by now, at this very version: these add what the extra asks for.

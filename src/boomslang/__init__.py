@@ -12,8 +12,9 @@ A trace goes in (what clients sent and got back), a verdict with a certificate c
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from boomslang.lazily import lazily
 
 if TYPE_CHECKING:
     from boomslang.assertion import assert_isolation
@@ -47,27 +48,16 @@ __all__ = [
 
 __version__ = "0.1.0"
 
-_HOMES = {
-    "boomslang.assertion": ("assert_isolation",),
-    "boomslang.checker": ("Checker", "check"),
-    "boomslang.errors": ("UsageError",),
-    "boomslang.levels": ("LEVELS", "Level"),
-    "boomslang.modules": ("Hints", "Module", "module", "register_user_module"),
-    "boomslang.record": ("Tracer",),
-    "boomslang.trace": ("Absent", "Trace", "TraceBuilder", "TraceError", "read_trace"),
-    "boomslang.verdict": ("Verdict",),
-}
-"""Where each name lives. It is loaded when it is first used (PEP 562): a check needs no recorder, and no start-up
-should pay for one."""
-_HOME = {name: home for home, names in _HOMES.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'boomslang' has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(_HOME[name]), name)
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "assertion": "assert_isolation",
+        "checker": "Checker check",
+        "errors": "UsageError",
+        "levels": "LEVELS Level",
+        "modules": "Hints Module module register_user_module",
+        "record": "Tracer",
+        "trace": "Absent Trace TraceBuilder TraceError read_trace",
+        "verdict": "Verdict",
+    },
+)

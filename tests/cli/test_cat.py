@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from support import strategies
 from support.commands import EVIL, command, evil_trace, printable, program
+from support.paths import ROOT
 from support.whole_traces import story
 
 from boomslang.cli import exit_codes
 from boomslang.cli.commands.cat import describe
 from boomslang.trace import Absent, Trace, TraceBuilder, read_trace, write_trace
 
-ROOT = Path(__file__).resolve().parents[2]
 SKEW = ROOT / "examples" / "write-skew.jsonl"
 
 

@@ -28,6 +28,7 @@ from typing import Any
 import jsonschema
 import pytest
 from support.commands import EVIL, PROGRAM, Ran, environment, evil_trace, printable, program, write
+from support.paths import ROOT
 
 import boomslang
 from boomslang.cli import exit_codes
@@ -35,7 +36,6 @@ from boomslang.cli.main import main
 from boomslang.cli.screen import escape
 from boomslang.levels import LEVELS
 
-ROOT = Path(__file__).resolve().parents[2]
 VALID = str(ROOT / "examples" / "valid.jsonl")
 SKEW = str(ROOT / "examples" / "write-skew.jsonl")
 SCHEMA = json.loads((Path(boomslang.__file__).parent / "cli" / "answer.schema.json").read_text())

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from support.commands import PROGRAM, command, environment, program
+from support.paths import ROOT
 from support.whole_traces import story
 
 from boomslang.cli import exit_codes
@@ -21,7 +22,6 @@ from boomslang.trace import Trace, TraceBuilder, read_trace, write_trace
 from boomslang.trace import formats as registry
 from boomslang.trace.formats import Format, Loss
 
-ROOT = Path(__file__).resolve().parents[2]
 SKEW = ROOT / "examples" / "write-skew.jsonl"
 
 

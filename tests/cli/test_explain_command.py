@@ -11,10 +11,10 @@ import pytest
 from jsonschema import Draft202012Validator
 from support.commands import command
 from support.histories import get, history, put, txn
+from support.paths import ROOT
 
 from boomslang.trace import Trace, write_trace
 
-ROOT = Path(__file__).parents[2]
 SCHEMA = json.loads((files("boomslang") / "explain" / "explanation.schema.json").read_text())
 
 

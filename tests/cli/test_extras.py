@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
+
+from support.paths import ROOT
 
 from boomslang.extras import PACKAGES, how_to_install
-
-ROOT = Path(__file__).parents[2]
 
 
 def test_packages_are_those_of_the_extras() -> None:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from support import strategies
 from support.commands import EVIL, command, evil_trace, printable
+from support.paths import ROOT
 
 import boomslang
 from boomslang.asg import build_asg
@@ -22,7 +23,6 @@ from boomslang.levels.level import Dependency
 from boomslang.statistics import Statistics
 from boomslang.trace import Trace, TraceBuilder, write_trace
 
-ROOT = Path(__file__).resolve().parents[2]
 SKEW = ROOT / "examples" / "write-skew.jsonl"
 SCHEMA = json.loads((Path(boomslang.__file__).parent / "cli" / "stats.schema.json").read_text())
 LISTS = strategies.Mix(lists=0.5, ranges=False)
@@ -186,5 +186,5 @@ def test_wrong_use(words: list[str]) -> None:
 
 
 def test_a_bound_of_a_range_is_no_key_that_was_absent() -> None:
-    skew = boomslang.read_trace(Path(__file__).parents[2] / "examples/write-skew.jsonl")
+    skew = boomslang.read_trace(ROOT / "examples/write-skew.jsonl")
     assert Statistics(build_asg(skew)).absences.total == 0

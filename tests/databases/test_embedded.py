@@ -20,6 +20,7 @@ from pathlib import Path
 
 import pytest
 from support.interleavings import SCRIPTS, Played, play
+from support.paths import ROOT
 from support.random_runs import LOCKED, MIX, run
 
 from boomslang import UsageError, check, read_trace
@@ -146,7 +147,7 @@ def test_the_table_has_every_script_and_every_level_and_says_what_cannot_be_play
 
 
 def test_the_documentation_shows_the_same_table() -> None:
-    page = Path(__file__).parents[2] / "docs" / "databases.md"
+    page = ROOT / "docs" / "databases.md"
     assert TABLE.strip("\n") in page.read_text(encoding="utf-8")
 
 

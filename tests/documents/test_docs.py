@@ -24,6 +24,7 @@ from support.anomalies import CASES
 from support.capabilities import capabilities, signs
 from support.commands import environment
 from support.levels_apart import POOL, notation, telling
+from support.paths import ROOT
 
 from boomslang.levels import (
     LEVELS,
@@ -38,7 +39,6 @@ from boomslang.levels import (
 )
 from boomslang.levels.names import ELSEWHERE, NOT_SUPPORTED
 
-ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
     ROOT / "README.md",
     *sorted((ROOT / "docs").glob("*.md")),

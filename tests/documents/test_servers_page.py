@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from support.interleavings import SCRIPTS
+from support.paths import ROOT
 from support.server_levels import INNODB, POSTGRES
 
 from boomslang.databases.cockroachdb import CockroachDB
@@ -16,7 +15,7 @@ from boomslang.databases.tidb import TiDB
 from boomslang.databases.tikv import TiKV
 from boomslang.databases.yugabytedb import YugabyteDB
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "databases-servers.md").read_text()
+PAGE = (ROOT / "docs" / "databases-servers.md").read_text()
 
 
 def rows(after: str) -> list[list[str]]:

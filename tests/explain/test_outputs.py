@@ -7,7 +7,6 @@ import json
 import re
 import shutil
 import subprocess
-from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -16,10 +15,14 @@ from jsonschema import Draft202012Validator
 from support.anomalies import CASES
 from support.commands import command
 from support.histories import get, history, put, txn
+from support.paths import ROOT
 
 from boomslang import Trace, check
 from boomslang.explain.document import document
-from boomslang.explain.outputs import OUTPUTS, dot, junit, sarif
+from boomslang.explain.outputs import OUTPUTS
+from boomslang.explain.outputs.dot import dot
+from boomslang.explain.outputs.junit import junit
+from boomslang.explain.outputs.sarif import sarif
 
 Json = dict[str, Any]
 
@@ -29,7 +32,7 @@ EVIL = '"; } <script>&amp;]]>\\ \x1b[2J \n\x00é\u202e'
 
 @pytest.fixture(autouse=True)
 def beside_the_examples(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(Path(__file__).parents[2])
+    monkeypatch.chdir(ROOT)
 
 
 def documents(trace: Trace, *levels: str) -> list[Json]:

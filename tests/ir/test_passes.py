@@ -7,13 +7,13 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from fuzz.traces import MIXES, random_trace
 from support.histories import get, history, put, txn
+from support.paths import ROOT
 
 from boomslang import Checker, Trace, check
 from boomslang.asg import build_asg
@@ -273,7 +273,7 @@ def test_shown_on_the_command_line(tmp_path: Any) -> None:
     ],
 )
 def test_benchmarks_run(words: list[str]) -> None:
-    folder = Path(__file__).resolve().parents[2] / "benchmarks"
+    folder = ROOT / "benchmarks"
     command = [sys.executable, str(folder / f"{words[0]}.py"), *words[1:]]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0 and "failed" not in done.stdout, done.stdout + done.stderr

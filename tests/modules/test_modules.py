@@ -25,6 +25,7 @@ from fuzz.traces import MIXES, SMALL, random_trace
 from support.commands import command, environment
 from support.constraints import kept, random_module
 from support.histories import Absent, append, get, history, list_, put, scan, txn
+from support.paths import ROOT
 
 import boomslang
 from boomslang import LEVELS, Checker, Module, TraceBuilder, UsageError, check, module, register_user_module
@@ -474,7 +475,7 @@ def test_a_real_plugin_on_the_command_line(path: str, tmp_path: Path) -> None:
 
 
 def test_the_tutorials_modules_are_short() -> None:
-    page = Path(__file__).resolve().parents[2] / "docs" / "write-a-module.md"
+    page = ROOT / "docs" / "write-a-module.md"
     blocks = re.findall(r"```python file=\S+\n(.*?)```", page.read_text(), re.DOTALL)
     modules = [block for block in blocks if "boomslang.module" in block]
     assert len(modules) >= 2 and all(len(block.splitlines()) < 50 for block in modules)

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 
 from support.list_cases import CASES as LIST_CASES
+from support.paths import ROOT
 from support.public_cases import (
     CORPUS,
     ELLE_SESSIONS,
@@ -25,7 +25,7 @@ from support.public_cases import (
 from boomslang import LEVELS, Checker
 from boomslang.levels import find_level
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "conformance.md"
+PAGE = ROOT / "docs" / "conformance.md"
 
 INTRO = """\
 # Conformance

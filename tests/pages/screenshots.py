@@ -10,12 +10,12 @@ import tempfile
 from pathlib import Path
 
 from support.browser import Browser, find_chromium
+from support.paths import ROOT
 from support.report_samples import cases, transfers
 
 from boomslang import Checker, Trace, read_trace
 from boomslang.report import write_report
 
-ROOT = Path(__file__).resolve().parents[2]
 IMAGES = ROOT / "docs" / "images"
 MOST = 200_000
 """Bytes of a picture."""

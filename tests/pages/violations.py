@@ -12,9 +12,9 @@ import sys
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import corpus
+from support.paths import ROOT
 from support.public_cases import CORPUS, Case, load_all
 
 from boomslang import Checker, Trace, read_trace
@@ -22,7 +22,7 @@ from boomslang.explain.counterexample import Counterexample
 from boomslang.levels import Level, find_level, minimal
 from boomslang.trace import Initial
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "violations.md"
+PAGE = ROOT / "docs" / "violations.md"
 
 # --- what is documented
 

@@ -20,6 +20,7 @@ import pytest
 from support.anomalies import CASES, Case
 from support.browser import Browser, find_chromium
 from support.commands import command
+from support.paths import ROOT
 from support.report_samples import JOKES, cases, jokes, ring, transfers
 
 import boomslang
@@ -36,7 +37,6 @@ from boomslang.report.story import MOST
 from boomslang.trace import Absent, Trace, TraceBuilder
 from boomslang.verdict import UNKNOWN, Verdict
 
-ROOT = Path(__file__).resolve().parents[2]
 SKEW = ROOT / "examples" / "write-skew.jsonl"
 VOID = {"meta", "link", "br", "img", "input"}
 

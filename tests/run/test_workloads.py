@@ -10,11 +10,11 @@ import pickle
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
 from support.memory_store import Memory
+from support.paths import ROOT
 
 from boomslang.errors import UsageError
 from boomslang.workloads import WORKLOADS, GiveUp, Settings, Workload, find_workload
@@ -329,7 +329,7 @@ def test_every_workload_says_what_it_is() -> None:
 
 
 def test_the_page_lists_every_workload_with_its_defaults() -> None:
-    page = (Path(__file__).resolve().parents[2] / "docs" / "run-and-hunt.md").read_text()
+    page = (ROOT / "docs" / "run-and-hunt.md").read_text()
     rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| `")]
     keys = {cells[0].strip("| `"): cells[1] for cells in rows}
     for name, workload in WORKLOADS.items():

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from fuzz.traces import random_trace
 from support.histories import Absent, append, delete, get, history, list_, put, scan, txn
+from support.paths import ROOT
 from support.strategies import DEFAULT, generate
 
 from boomslang import Checker, Trace, check
@@ -35,7 +36,7 @@ from boomslang.trace import TraceBuilder, write_trace
 
 pytest.importorskip("clingo")
 
-SOURCE = Path(__file__).resolve().parents[2] / "src" / "boomslang" / "encodings"
+SOURCE = ROOT / "src" / "boomslang" / "encodings"
 REGISTERS = replace(
     DEFAULT, ranges=False, deletes=False, errors=False, unknown=False, values=("unique",),
     initial=("empty", "given"), operations=(1, 4), transactions=(3, 8),

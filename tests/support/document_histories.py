@@ -6,7 +6,6 @@ transactions are numbered, and damage.
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -17,8 +16,8 @@ from hypothesis import strategies as st
 
 from boomslang.trace import Absent, Kind, Outcome, Trace, TraceBuilder, TraceError, typed
 from boomslang.trace.formats.format import Format, Sample
+from support.paths import CORPUS
 
-CORPUS = Path(os.environ.get("BOOMSLANG_CORPUS", Path(__file__).resolve().parents[3] / "shared" / "corpus"))
 MARK = 424242
 """A key to which each transaction writes its number, to be known again by."""
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
 from boomslang.trace import Absent, Trace, TraceBuilder, TraceError, Unbounded, typed
+from support.paths import CORPUS
 
-CORPUS = Path(os.environ.get("BOOMSLANG_CORPUS", Path(__file__).resolve().parents[3] / "shared" / "corpus"))
 HISTORIES = CORPUS / "histories"
 
 

@@ -16,7 +16,6 @@ every stronger one, and what a strong level accepts is accepted by every weaker 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,9 +24,7 @@ from typing import Any
 from boomslang.errors import UsageError
 from boomslang.levels import LEVELS, find_level, implies
 from boomslang.trace import Absent, Trace, TraceBuilder
-
-BESIDE = Path(__file__).resolve().parents[3] / "shared" / "corpus"
-CORPUS = Path(os.environ.get("BOOMSLANG_CORPUS", BESIDE))
+from support.paths import CORPUS
 
 SOURCES = {
     "awdit": "AWDIT",

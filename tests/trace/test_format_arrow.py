@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import strategies
 from support.commands import command
+from support.paths import ROOT
 from support.whole_traces import story
 from support.whole_traces import traces as all_traces
 
@@ -32,7 +33,6 @@ from boomslang.trace.scalars import BOOL, FLOAT, INT, STR, Scalars
 
 pa = pytest.importorskip("pyarrow")
 FORMATS = ("arrow", "parquet")
-ROOT = Path(__file__).resolve().parents[2]
 SKEW = ROOT / "examples" / "write-skew.jsonl"
 LISTS = strategies.Mix(lists=0.5, ranges=False)
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import struct
 from pathlib import Path
 
 import numpy as np
 import pytest
+from support.paths import CORPUS
 
 from boomslang.trace import Absent, Initial, Kind, Outcome, TraceError, read_trace, write_trace
 
-CORPUS = Path(os.environ.get("BOOMSLANG_CORPUS", Path(__file__).resolve().parents[3] / "shared" / "corpus"))
 LOADED, MISSING, DELETED, UNIVERSAL = 0xBEBEEBEE, 0xDEADBEEF, 0xABCDEFAB, 0xABDDEFEE
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.paths import ROOT
 
 from boomslang.trace import (
     ABSENT,
@@ -493,7 +494,7 @@ def test_interrupt(tmp_path: Path) -> None:
 
 
 def test_examples() -> None:
-    examples = Path(__file__).parents[2] / "examples"
+    examples = ROOT / "examples"
     for name in ("valid", "write-skew"):
         trace = read_trace(examples / f"{name}.jsonl")
         assert len(trace) == 3 and not trace.warnings

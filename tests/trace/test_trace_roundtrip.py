@@ -12,6 +12,7 @@ import jsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.paths import ROOT
 from support.whole_traces import story, traces
 
 from boomslang.trace import Trace, TraceError, read_trace, write_trace
@@ -108,6 +109,6 @@ def test_the_schema_refuses_what_the_reader_refuses(line: str, tmp_path: Path) -
 
 def test_the_schema_is_a_schema() -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
-    for example in (Path(__file__).parents[2] / "examples").glob("*.jsonl"):
+    for example in (ROOT / "examples").glob("*.jsonl"):
         for line in example.read_text().splitlines():
             jsonschema.Draft202012Validator(SCHEMA).validate(json.loads(line))

@@ -9,7 +9,6 @@ modules split transactions, the numbers are those of the parts, in the same orde
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -124,6 +123,8 @@ def to_json(trace: Trace, certificate: Witness | Core, **more: Any) -> dict[str,
 
 def read_certificate(path: Path, trace: Trace) -> Witness | Core:
     """Reads a certificate file that was made for this trace."""
+    import json
+
     try:
         text = path.read_text()
     except OSError as problem:

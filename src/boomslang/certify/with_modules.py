@@ -40,8 +40,9 @@ from boomslang.ir.expression import (
     Superposition,
     atoms,
 )
+from boomslang.ir.families import ReadFrom
 from boomslang.ir.lower import lower
-from boomslang.ir.model import IR, ReadFrom
+from boomslang.ir.model import IR
 from boomslang.ir.printer import format_item
 from boomslang.levels import find_level
 from boomslang.levels.level import Dependency, Level, Point

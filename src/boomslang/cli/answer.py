@@ -8,20 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import boomslang
 from boomslang.cli import exit_codes
-from boomslang.cli.coloured_story import show_story
 from boomslang.cli.screen import Part, Screen
-from boomslang.explain.counterexample import Counterexample
-from boomslang.explain.document import document, undecided
 from boomslang.levels import Level, maximal, minimal
 from boomslang.trace import Outcome, Trace
 from boomslang.verdict import INVALID, UNKNOWN, VALID, Verdict
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from boomslang.explain.counterexample import Counterexample
 
 FORMAT = 1
 """Of the JSON output; grows when a field changes its meaning or goes."""
@@ -191,6 +192,8 @@ def _show_reasons(report: Report, screen: Screen) -> None:
         if answer.counterexample is not None and answer.level.name in told:
             reasons.setdefault(tuple(answer.counterexample.lines()), []).append(answer)
     for lines, answers in reasons.items():
+        from boomslang.cli.coloured_story import show_story
+
         screen.line()
         titles = [a.level.title if a.verdict is None else a.verdict.title for a in answers]
         screen.line((f"Why it is not {' and not '.join(titles)}:", "bold"))
@@ -250,6 +253,8 @@ def _answer_json(answer: Answer) -> dict[str, Any]:
 
 def explanation(answer: Answer) -> dict[str, Any]:
     """The answer as the document of explain/document.py."""
+    from boomslang.explain.document import document, undecided
+
     return undecided(answer.level, answer.reason) if answer.verdict is None else document(answer.verdict)
 
 

@@ -6,7 +6,6 @@ name before the suffix. All targets are looked at before the work begins.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -80,6 +79,8 @@ class Certificates:
 
 def _pieces(data: dict[str, Any]) -> Iterator[str]:
     """JSON, a field a line."""
+    import json
+
     separator = "{"
     for name, value in data.items():
         yield f"{separator}{json.dumps(name)}: "

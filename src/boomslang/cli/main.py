@@ -37,11 +37,18 @@ COMMANDS = {
 """Each is a file in cli/commands. Only the one that is asked for is loaded: most of the start-up would be theirs."""
 
 
+class Formatter(argparse.HelpFormatter):
+    """argparse makes one for every option and asks for the terminal's width each time, which loads half of `shutil`."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=_columns() - 2)
+
+
 class Parser(argparse.ArgumentParser):
     """argparse, but its errors are ours: exit code 254 and not 2, which is a verdict."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(allow_abbrev=False, **options)
+        super().__init__(allow_abbrev=False, formatter_class=Formatter, **options)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         """Each command says itself which words it does not know, with its own usage."""
@@ -60,6 +67,10 @@ class Parser(argparse.ArgumentParser):
 
 def parse(words: Sequence[str]) -> argparse.Namespace:
     """The words of a command line as its command wants them."""
+    if words and words[0] in COMMANDS:
+        parser = Parser(prog=f"boomslang {words[0]}")
+        import_module(f"boomslang.cli.commands.{words[0]}").add(parser)
+        return parser.parse_args(words[1:])
     parser = Parser(
         prog="boomslang",
         description="Did your database keep its isolation promise? Checks a trace of what clients saw, "
@@ -68,19 +79,26 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
         "255 internal error.",
     )
     parser.add_argument("--version", action="version", version=f"boomslang {__version__}")
-    commands = parser.add_subparsers(metavar="COMMAND", dest="command")
+    commands = parser.add_subparsers(metavar="COMMAND")
     for name, summary in COMMANDS.items():
         commands.add_parser(name, help=summary)
-    asked = words[0] if words else ""
-    if asked in COMMANDS:
-        import_module(f"boomslang.cli.commands.{asked}").add(commands.choices[asked])
-    elif asked and not asked.startswith("-"):
+    if words and not words[0].startswith("-"):
         known = ", ".join(COMMANDS)
-        parser.error(f"unknown command {asked!r}{did_you_mean(asked, COMMANDS)}; the commands are {known}")
-    arguments = parser.parse_args(words)
-    if arguments.command is None:
-        parser.error("which command?")
-    return arguments
+        parser.error(
+            f"unknown command {words[0]!r}{did_you_mean(words[0], COMMANDS)}; the commands are {known}"
+        )
+    parser.parse_args(words)
+    raise UsageError(f"which command?\n{parser.format_usage().strip()}\nTry: boomslang --help")
+
+
+def _columns() -> int:
+    """How wide help may be: what COLUMNS says, else the terminal, else 80."""
+    if (said := os.environ.get("COLUMNS", "")).isdigit() and int(said) > 0:
+        return int(said)
+    try:
+        return os.get_terminal_size(sys.__stdout__.fileno()).columns or 80  # type: ignore[union-attr]
+    except (AttributeError, ValueError, OSError):
+        return 80
 
 
 def main(words: Sequence[str] | None = None) -> int:

@@ -8,7 +8,6 @@ anywhere else they are plain text, one line each, whatever the width.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Sequence
@@ -64,6 +63,8 @@ class Screen:
 
     def document(self, data: Any) -> None:
         """An answer for programs: JSON in ASCII, so that it holds nothing a terminal could obey."""
+        import json
+
         self._write(sys.stdout, json.dumps(data, indent=2) + "\n")
 
     def text(self, text: str) -> None:
@@ -73,6 +74,8 @@ class Screen:
     def json_line(self, text: str) -> None:
         """A line of JSON Lines as it is, but in ASCII: what is not can only stand in a string, so it can be spelled
         out."""
+        import json
+
         ascii_text = "".join(c if " " <= c <= "~" else json.dumps(c)[1:-1] for c in text.rstrip("\n"))
         self._write(sys.stdout, ascii_text.replace("\x7f", "\\u007f") + "\n")
 

@@ -31,8 +31,9 @@ from boomslang.encodings.encoding import (
     refuse_unknown_outcomes,
 )
 from boomslang.ir.expression import START
+from boomslang.ir.families import ReadFrom
 from boomslang.ir.lower import lower
-from boomslang.ir.model import IR, ReadFrom
+from boomslang.ir.model import IR
 from boomslang.levels.level import Level
 from boomslang.modules.module import Hints
 from boomslang.modules.version_hints import FIRST, SCALES, Place, places, seen

@@ -16,7 +16,8 @@ import numpy as np
 from boomslang.asg.graph import ASG, IN, MAYBE, OUT, PREDICATE
 from boomslang.errors import UsageError
 from boomslang.ir.expression import FALSE, START, Atom, Edge, Expression, Superposition
-from boomslang.ir.model import IR, ReadFrom
+from boomslang.ir.families import ReadFrom
+from boomslang.ir.model import IR
 from boomslang.levels.level import Level
 from boomslang.passes.problem import Problem
 from boomslang.solve.clock import Clock

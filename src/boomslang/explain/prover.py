@@ -26,8 +26,9 @@ from boomslang.asg.graph import ASG, IN, OUT
 from boomslang.explain.argument import Argument, Contradiction, Step
 from boomslang.explain.names import Names
 from boomslang.ir.expression import START, Edge
+from boomslang.ir.families import ReadFrom
 from boomslang.ir.lower import lower
-from boomslang.ir.model import IR, ReadFrom
+from boomslang.ir.model import IR
 from boomslang.levels.level import Dependency, Level, Point
 from boomslang.trace.model import NO_TIME, Outcome
 

@@ -11,10 +11,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from boomslang.ir.model import START
 from boomslang.levels.level import Dependency
 
-START = -1
-"""The node of the abstract initial transaction: before everything, and in no graph."""
+__all__ = [
+    "FALSE",
+    "START",
+    "TRUE",
+    "And",
+    "Atom",
+    "Committed",
+    "Edge",
+    "Expression",
+    "Implies",
+    "InitialIs",
+    "Not",
+    "Or",
+    "Path",
+    "Superposition",
+    "all_of",
+    "atoms",
+]
 
 
 @dataclass(frozen=True)

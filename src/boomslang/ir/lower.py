@@ -8,11 +8,14 @@ is lowered like the whole.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from boomslang.asg.graph import ASG
 from boomslang.ir.model import IR, Graph
 from boomslang.levels.level import Dependency, Level, Point
-from boomslang.modules.module import Module, apply, protected
+
+if TYPE_CHECKING:
+    from boomslang.modules.module import Module
 
 
 def lower(asg: ASG, level: Level, modules: tuple[Module, ...] | None = None) -> IR:
@@ -29,6 +32,8 @@ def lower(asg: ASG, level: Level, modules: tuple[Module, ...] | None = None) -> 
         graph.add_time_line(asg)
     if not asg.modules:
         return IR(asg, level, graph)
+    from boomslang.modules.module import apply, protected
+
     ir = IR(protected(asg), level, graph)
     apply(asg.modules, ir)
     return ir

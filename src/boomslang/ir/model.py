@@ -3,9 +3,9 @@
     IR = graph + expressions + superpositions
 
 The graph holds what is known under a level. What is not known comes in two *families*, each in linear space:
-`WriteOrder(key)`, the order of a key's writers, and `ReadFrom(read)`, the writer of an ambiguous read. A family
-stands for all its superpositions and the anti-dependencies they imply, and can be expanded one by one; that is what
-a person, a printer and an eager solver see. Written out they are quadratic in the writers of a key, which is where
+`WriteOrder(key)`, the order of a key's writers, and `ReadFrom(read)`, the writer of an ambiguous read (families.py). A
+family stands for all its superpositions and the anti-dependencies they imply, and can be expanded one by one; that is
+what a person, a printer and an eager solver see. Written out they are quadratic in the writers of a key, which is where
 earlier checkers stop; the native engine never expands them. Superpositions and expressions added by hand are explicit.
 """
 
@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import combinations, pairwise, permutations
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,28 +29,19 @@ from boomslang.asg.graph import (
     OUT,
     PRESENT,
     SEVERAL,
-    UNKNOWN_INITIAL,
 )
 from boomslang.errors import UsageError
-from boomslang.ir.expression import (
-    FALSE,
-    START,
-    TRUE,
-    Committed,
-    Edge,
-    Expression,
-    Implies,
-    InitialIs,
-    Not,
-    Path,
-    Superposition,
-    all_of,
-    atoms,
-)
-from boomslang.levels.level import Dependency, Ends, Level, Once, Point
+from boomslang.levels.level import Dependency, Ends, Level, Point
 from boomslang.trace.model import ABSENT
 
+if TYPE_CHECKING:
+    from boomslang.ir.expression import Edge, Expression, Superposition
+    from boomslang.ir.families import ReadFrom, WriteOrder
+
 Int64 = NDArray[np.int64]
+
+START = -1
+"""The node of the abstract initial transaction: before everything, and in no graph."""
 
 
 @dataclass
@@ -105,58 +96,6 @@ class Graph:
 
 
 @dataclass(frozen=True)
-class WriteOrder:
-    """The writers of a key are totally ordered, we do not know how."""
-
-    key: int
-    writers: tuple[int, ...]
-
-    def expand(self, ir: IR) -> Iterator[Superposition]:
-        for i, j in combinations(self.writers, 2):
-            yield Superposition(
-                (ir.ww(i, j, self.key), ir.ww(j, i, self.key)),
-                why=f"T{i} and T{j} both wrote {ir.key_name(self.key)}",
-                when=all_of(ir.committed(i), ir.committed(j)),
-            )
-
-
-@dataclass(frozen=True)
-class ReadFrom:
-    """A read took one of its candidates, we do not know which. With one candidate it is known; then the family
-    stands for the anti-dependencies only."""
-
-    read: int
-    txn: int
-    key: int
-    candidates: tuple[int, ...]
-    """Transactions; START for the initial state."""
-
-    def expand(self, ir: IR) -> Iterator[Superposition | Expression]:
-        when = ir.committed(self.txn)
-        reads = {w: ir.wr(w, self) for w in self.candidates}
-        if len(reads) != 1 or when != TRUE:
-            yield Superposition(
-                tuple(reads.values()),
-                why=f"T{self.txn} read {ir.key_name(self.key)} = {ir.read_name(self.read)}",
-                when=when,
-            )
-        for w, takes in reads.items():
-            if w == START:
-                if int(ir.asg.initial[self.key]) == UNKNOWN_INITIAL:
-                    yield Implies(takes, InitialIs(self.key, int(ir.asg.read_value[self.read])))
-            elif ir.committed(w) != TRUE:
-                yield Implies(takes, ir.committed(w))
-        if not ir.sees_last(self.read):
-            return
-        for w, takes in reads.items():
-            for p in ir.writers(self.key):
-                if p in (w, self.txn):
-                    continue
-                overwritten = ir.committed(p) if w == START else ir.ww(w, p, self.key)
-                yield Implies(all_of(takes, overwritten), ir.rw(self, p))
-
-
-@dataclass(frozen=True)
 class Told:
     """What one module added: from where to where in the IR's lists."""
 
@@ -205,12 +144,16 @@ class IR:
         """These must hold."""
         self.expressions.extend(expressions)
 
-    def choose(self, *options: Expression, why: str, when: Expression = TRUE) -> None:
-        """A superposition: exactly one of these holds."""
-        self.superpositions.append(Superposition(options, why, when))
+    def choose(self, *options: Expression, why: str, when: Expression | None = None) -> None:
+        """A superposition: exactly one of these holds (provided that `when` does)."""
+        from boomslang.ir.expression import TRUE, Superposition
+
+        self.superpositions.append(Superposition(options, why, TRUE if when is None else when))
 
     def refine(self, read: int, writers: Iterable[int]) -> None:
         """The read took one of these (transactions, or START) and no other of its candidates."""
+        from boomslang.ir.expression import Not
+
         family = self.read_from(read, int(self.asg.read_txn[read]))
         left = set(writers)
         for w in family.candidates:
@@ -270,15 +213,25 @@ class IR:
         default = self.level.edges[Dependency.WR] if kind in (Dependency.SO, Dependency.RT) else None
         return self.level.edges.get(kind) or default or (Point.ONLY, Point.ONLY)
 
+    @cached_property
+    def _words(self) -> Any:
+        """What the atoms are made of, loaded when the first is made."""
+        from boomslang.ir import expression
+
+        return expression
+
     def committed(self, txn: int) -> Expression:
-        return Committed(txn) if self.asg.state[txn] == MAYBE else TRUE
+        words = self._words
+        made: Expression = words.Committed(txn) if self.asg.state[txn] == MAYBE else words.TRUE
+        return made
 
     def _edge(self, a: int, b: int, kind: Dependency, key: int, read: int = -1) -> Edge:
         # A cursor's anti-dependencies are none of its level's, but order all the same.
         source, target = self.ends(kind)
-        return Edge(
+        made: Edge = self._words.Edge(
             START if a == START else self.graph.node(a, source), self.graph.node(b, target), kind, key, read
         )
+        return made
 
     def ww(self, i: int, j: int, key: int) -> Edge:
         return self._edge(i, j, Dependency.WW, key)
@@ -311,6 +264,8 @@ class IR:
         return sorted(w for w in self.asg.write_txn[low:high].tolist() if self.asg.state[w] != OUT)
 
     def write_orders(self) -> Iterator[WriteOrder]:
+        from boomslang.ir.families import WriteOrder
+
         for key in np.flatnonzero(np.diff(self.asg.key_start) > 1).tolist():
             writers = self.writers(key)
             if len(writers) > 1:
@@ -323,6 +278,8 @@ class IR:
             yield self.read_from(read, int(read_txn[read]))
 
     def read_from(self, read: int, txn: int) -> ReadFrom:
+        from boomslang.ir.families import ReadFrom
+
         writer = int(self.asg.read_writer[read])
         if self.asg.state[txn] == IN and writer >= INITIAL:
             candidates: tuple[int, ...] = (writer,)
@@ -353,53 +310,16 @@ class IR:
         for a, b, read in zip(
             *(x.tolist() for x in self.list_order()), self.asg.list_read.tolist(), strict=True
         ):
-            yield Edge(a, b, Dependency.WW, int(self.asg.read_key[read]))
+            yield self._words.Edge(a, b, Dependency.WW, int(self.asg.read_key[read]))
         for sources, targets, kind in self.graph.chunks:
             for a, b in zip(sources.tolist(), targets.tolist(), strict=True):
-                yield Edge(a, b, kind)
+                yield self._words.Edge(a, b, kind)
 
     def expand(self, look: Callable[[], object] = lambda: None) -> Iterator[Superposition | Expression]:
-        """Everything unknown, written out: for people and for eager solvers. `look` is called now and then."""
-        for order in self.write_orders():
-            yield from order.expand(self)
-        for read in self.read_froms():
-            yield from read.expand(self)
-        yield from self._initial_axioms()
-        if self.level.once is not None:
-            yield from self._paths(self.level.once, look)
-        for txn in self.asg.doubtful.tolist():
-            yield from self._shown_by(txn)
-        yield from self.superpositions
-        yield from self.expressions
-        yield from self._named_edges()
+        """Everything unknown, written out. `look` is called now and then."""
+        from boomslang.ir.families import expand
 
-    def _named_edges(self) -> Iterator[Expression]:
-        """An edge that an expression names is there only if both its transactions committed."""
-        items = [*self.expressions, *(e for s in self.superpositions for e in (*s.options, s.when))]
-        for atom in dict.fromkeys(a for e in items for a in atoms(e)):
-            if isinstance(atom, Edge):
-                for node in (atom.source, atom.target):
-                    txn = self.graph.transaction(node)
-                    if txn is not None and self.asg.state[txn] != IN:
-                        yield Implies(atom, self.committed(txn) if self.asg.state[txn] == MAYBE else FALSE)
-
-    def _shown_by(self, txn: int) -> Iterator[Expression]:
-        """What the list reads of a transaction of unknown outcome say, if it committed."""
-        for read in range(int(self.asg.read_start[txn]), int(self.asg.read_start[txn + 1])):
-            blocks, key = self.asg.lists.blocks(read).tolist(), int(self.asg.read_key[read])
-            if not blocks:
-                continue
-            for w in blocks:
-                if self.asg.state[w] == OUT:
-                    yield Not(self.committed(txn))
-                elif self.committed(w) != TRUE:
-                    yield Implies(self.committed(txn), self.committed(w))
-            for a, b in pairwise(blocks):
-                yield Implies(self.committed(txn), self.ww(a, b, key))
-            for f in self.writers(key):
-                if f not in blocks:
-                    both = all_of(self.committed(txn), self.committed(f))
-                    yield Implies(both, self.ww(blocks[-1], f, key))
+        return expand(self, look)
 
     def order_edges(self) -> tuple[Int64, Int64]:
         """All known edges that are no read's: `list_order`, then the graph's."""
@@ -414,80 +334,6 @@ class IR:
         kinds = frozenset() if self.level.once is None else self.level.once.kinds
         lists = np.full(len(self.asg.list_from), Dependency.WW in kinds)
         return np.concatenate([lists, *(np.full(len(a), kind in kinds) for a, _, kind in self.graph.chunks)])
-
-    def _paths(self, once: Once, look: Callable[[], object]) -> Iterator[Expression]:
-        """No cycle with one anti-dependency: r read x from w, p overwrote it, and there is no path from p to r."""
-        sources, targets = self.order_edges()
-        steps_of_paths = self.path_edges()
-        known = list(zip(sources[steps_of_paths].tolist(), targets[steps_of_paths].tolist(), strict=True))
-        reads = list(self.read_froms())
-        steps: list[tuple[Expression, int, int, int]] = [(TRUE, a, b, -1) for a, b in known]
-        steps += [(self.wr(w, r), w, r.txn, r.read) for r in reads for w in r.candidates if w != START]
-        if Dependency.WW in once.kinds:
-            for order in self.write_orders():
-                for i, j in permutations(order.writers, 2):
-                    look()
-                    steps.append((self.ww(i, j, order.key), i, j, -1))
-        if once.longest is None:
-            into: dict[int, list[tuple[Expression, int]]] = {}
-            for edge, a, b, _ in steps:
-                into.setdefault(b, []).append((edge, a))
-                yield Implies(edge, Path(a, b))
-            for b in sorted(into):
-                for c in range(self.graph.nodes):
-                    for edge, a in into[b]:
-                        if c not in (a, b):
-                            yield Implies(all_of(edge, Path(b, c)), Path(a, c))
-        direct = self._closure(known, look) if once.longest == 1 else set()
-        takes: dict[tuple[int, int], list[tuple[Expression, int]]] = {}
-        for edge, a, b, q in steps:
-            if q >= 0:
-                takes.setdefault((a, b), []).append((edge, q))
-        for r in reads:
-            look()
-            for w in r.candidates:
-                for p in self.writers(r.key):
-                    if p in (w, r.txn):
-                        continue
-                    overwritten = self.committed(p) if w == START else self.ww(w, p, r.key)
-                    missed = all_of(self.wr(w, r), overwritten, self.committed(p), self.committed(r.txn))
-                    if once.longest is None:
-                        yield Implies(missed, Not(Path(p, r.txn)))
-                        continue
-                    if (p, r.txn) in direct:
-                        yield Not(missed)
-                    for edge, q in takes.get((p, r.txn), ()):
-                        if not (once.earlier and self.asg.read_op[q] >= self.asg.read_op[r.read]):
-                            yield Not(all_of(missed, edge))
-
-    @staticmethod
-    def _closure(edges: list[tuple[int, int]], look: Callable[[], object]) -> set[tuple[int, int]]:
-        """All pairs that a row of these edges joins."""
-        follows: dict[int, list[int]] = {}
-        for a, b in edges:
-            follows.setdefault(a, []).append(b)
-        found: set[tuple[int, int]] = set()
-        for a in follows:
-            todo = [a]
-            while todo:
-                look()
-                for b in follows.get(todo.pop(), ()):
-                    if (a, b) not in found:
-                        found.add((a, b))
-                        todo.append(b)
-        return found
-
-    def _initial_axioms(self) -> Iterator[Expression]:
-        """A key has one initial value."""
-        read_by_key: dict[int, set[int]] = {}
-        open_reads = self.asg.initial[self.asg.read_key] == UNKNOWN_INITIAL
-        for read in np.flatnonzero(open_reads).tolist():
-            read_by_key.setdefault(int(self.asg.read_key[read]), set()).add(int(self.asg.read_value[read]))
-        for key, patterns in sorted(read_by_key.items()):
-            for a, b in combinations(sorted(patterns), 2):
-                if PRESENT in (a, b) and ABSENT not in (a, b):
-                    continue
-                yield Not(all_of(InitialIs(key, a), InitialIs(key, b)))
 
     # --- names for people
 

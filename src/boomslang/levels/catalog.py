@@ -7,13 +7,16 @@ from one writer" of some papers. Here it is Adya's.
 
 from __future__ import annotations
 
-import difflib
 import re
 from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING
 
 from boomslang.errors import UsageError
 from boomslang.levels.level import Dependency, Level, Once, Point
-from boomslang.levels.names import ALSO, NOT_SUPPORTED, NotSupported
+
+if TYPE_CHECKING:
+    from boomslang.levels.names import NotSupported
 
 _T = (Point.ONLY, Point.ONLY)
 _FORWARD = (Point.COMMIT, Point.BEGIN)
@@ -193,34 +196,46 @@ def _normal(name: str) -> str:
 
 def names_of(level: Level) -> tuple[str, ...]:
     """All names under which the level can be asked for, the canonical one first."""
+    from boomslang.levels.names import ALSO
+
     names = (level.name, level.short, *level.aliases, *ALSO.get(level.name, ()))
     return tuple(dict.fromkeys(names))
 
 
-_BY_NAME: dict[str, Level] = {
-    _normal(name): level for level in LEVELS for name in (*names_of(level), level.title)
-}
-_NOT_SUPPORTED: dict[str, NotSupported] = {
-    _normal(name): known for known in NOT_SUPPORTED for name in (known.name, *known.aliases)
-}
+_BY_OWN_NAME = {name: level for level in LEVELS for name in (level.name, level.short)}
+
+
+@cache
+def _by_name() -> dict[str, Level]:
+    """Under all names: made when somebody uses another than the level's own."""
+    return {_normal(name): level for level in LEVELS for name in (*names_of(level), level.title)}
+
+
+@cache
+def _not_supported() -> dict[str, NotSupported]:
+    from boomslang.levels.names import NOT_SUPPORTED
+
+    return {_normal(name): known for known in NOT_SUPPORTED for name in (known.name, *known.aliases)}
 
 
 def find_level(name: str | Level) -> Level:
     """The level of that name, however it is written: `ser`, `PL-3`, `Serializable`, ..."""
     if isinstance(name, Level):
         return name
-    level = _BY_NAME.get(_normal(name))
+    level = _BY_OWN_NAME.get(name) or _by_name().get(_normal(name))
     if level is not None:
         return level
-    if (known := _NOT_SUPPORTED.get(_normal(name))) is not None:
+    if (known := _not_supported().get(_normal(name))) is not None:
         raise UsageError(f"{name!r} is known, but not supported: {_nearest(known)}")
     if "," in name:
         raise UsageError(f"found several levels in {name!r}; expected one; fix: ask for each on its own")
-    near = difflib.get_close_matches(_normal(name), [*_BY_NAME, *_NOT_SUPPORTED], n=1)
+    import difflib
+
+    near = difflib.get_close_matches(_normal(name), [*_by_name(), *_not_supported()], n=1)
     hint = ""
     if near:
-        meant = _BY_NAME.get(near[0])
-        hint = f" (did you mean {_NOT_SUPPORTED[near[0]].name if meant is None else meant.short}?)"
+        meant = _by_name().get(near[0])
+        hint = f" (did you mean {_not_supported()[near[0]].name if meant is None else meant.short}?)"
     levels = ", ".join(f"{level.name} ({level.short})" for level in LEVELS)
     raise UsageError(f"unknown level {name!r}{hint}; known levels: {levels}")
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from boomslang.asg.graph import ASG, IN, Int64
 from boomslang.ir.expression import START, TRUE, Expression, Implies, Not, all_of
-from boomslang.ir.model import IR, ReadFrom
+from boomslang.ir.families import ReadFrom
+from boomslang.ir.model import IR
 from boomslang.modules.version_hints import Place
 from boomslang.trace.model import NO_TIME, Outcome
 

@@ -50,8 +50,6 @@ Clause = tuple[Literal, ...]
 
 def clauses(ir: IR) -> tuple[NDArray[np.int64], NDArray[np.int32], int]:
     """Where each clause starts, the literals (four numbers each), and how many helper nodes they need."""
-    if not ir.superpositions and not ir.expressions:
-        return np.zeros(0, np.int64), np.zeros(0, np.int32), 0
     made = _Clauses(ir)
     for n, item in enumerate((*ir.superpositions, *ir.expressions)):
         if n % OFTEN == 0:

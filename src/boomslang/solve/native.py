@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from boomslang.asg.graph import ASG, suppose
 from boomslang.ir.model import IR
 from boomslang.levels.level import Dependency, Point
-from boomslang.solve.clauses import clauses
 from boomslang.solve.solution import Limits, Solution
 from boomslang.trace.model import NO_TIME, Kind, Outcome
 
@@ -93,7 +92,7 @@ def _solve(ir: IR, limits: Limits, hints: bool, saturate: bool) -> Solution:
     asg, level = ir.asg, ir.level
     once = level.once
     begin = time.monotonic()
-    clause_start, clause_literals, helpers = clauses(ir)
+    clause_start, clause_literals, helpers = _clauses(ir)
     seconds = None if limits.seconds is None else max(1e-3, limits.seconds - (time.monotonic() - begin))
     # Where a path decides, it does so for every read that does not see the last writer.
     strong = np.ones(len(asg.read_key), np.uint8) if once else ir.strong.astype(np.uint8)
@@ -142,6 +141,15 @@ def _solve(ir: IR, limits: Limits, hints: bool, saturate: bool) -> Solution:
         initial=found["initial"].astype(np.int64),
         stats=found["stats"],
     )
+
+
+def _clauses(ir: IR) -> tuple[Int64, NDArray[np.int32], int]:
+    """What modules said beyond known edges, as clauses: where each starts, its literals, and helper nodes they need."""
+    if not ir.superpositions and not ir.expressions:
+        return np.zeros(0, np.int64), np.zeros(0, np.int32), 0
+    from boomslang.solve.clauses import clauses
+
+    return clauses(ir)
 
 
 def _with_lists(asg: ASG, transactions: Int64, reads: NDArray[np.int32]) -> tuple[Int64, Int64]:

@@ -59,10 +59,11 @@ def witness(ir: IR, solution: Solution) -> Witness:
     assert solution.order is not None and solution.read_writer is not None and solution.initial is not None
     txn = solution.order // ir.graph.points
     order = asg.txn_of[txn] * ir.graph.points + solution.order % ir.graph.points
-    open_keys = np.flatnonzero(asg.initial == UNKNOWN_INITIAL)
-    fixed = np.flatnonzero(asg.initial_by >= 0) if len(asg.initial_by) else open_keys[:0]
+    chosen = asg.initial == UNKNOWN_INITIAL
+    if len(asg.initial_by):
+        chosen |= asg.initial_by >= 0
     initial = []
-    for k in np.union1d(open_keys, fixed).tolist():
+    for k in np.flatnonzero(chosen).tolist():
         value = int(solution.initial[k])
         if value == PRESENT:  # any value will do, as long as it is there: one that the trace does not name
             value = len(asg.trace.values)

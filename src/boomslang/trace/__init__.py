@@ -5,22 +5,29 @@ give or take a `Trace`. The file format is documented in docs/trace-format.md an
 file.
 """
 
-from boomslang.trace.builder import TraceBuilder
-from boomslang.trace.errors import LimitReached, TraceError
-from boomslang.trace.model import (
-    ABSENT,
-    NO_TIME,
-    Flag,
-    Initial,
-    Kind,
-    Operation,
-    Outcome,
-    Trace,
-    Transaction,
-)
-from boomslang.trace.reader import read_trace
-from boomslang.trace.scalars import Absent, Scalar, Scalars, Unbounded, same, typed
-from boomslang.trace.writer import write_trace
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from boomslang.lazily import lazily
+
+if TYPE_CHECKING:
+    from boomslang.trace.builder import TraceBuilder
+    from boomslang.trace.errors import LimitReached, TraceError
+    from boomslang.trace.model import (
+        ABSENT,
+        NO_TIME,
+        Flag,
+        Initial,
+        Kind,
+        Operation,
+        Outcome,
+        Trace,
+        Transaction,
+    )
+    from boomslang.trace.reader import read_trace
+    from boomslang.trace.scalars import Absent, Scalar, Scalars, Unbounded, same, typed
+    from boomslang.trace.writer import write_trace
 
 __all__ = [
     "ABSENT",
@@ -44,3 +51,15 @@ __all__ = [
     "typed",
     "write_trace",
 ]
+
+__getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "builder": "TraceBuilder",
+        "errors": "LimitReached TraceError",
+        "model": "ABSENT NO_TIME Flag Initial Kind Operation Outcome Trace Transaction",
+        "reader": "read_trace",
+        "scalars": "Absent Scalar Scalars Unbounded same typed",
+        "writer": "write_trace",
+    },
+)

@@ -11,7 +11,6 @@ They are for messages and small traces; nothing that must be fast uses them.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum, IntFlag
@@ -230,6 +229,8 @@ class Trace:
     def _ctx(self, column: Int32 | None, row: int) -> dict[str, Any] | None:
         if column is None or column[row] < 0:
             return None
+        import json
+
         hints: dict[str, Any] = json.loads(self.texts.text(int(column[row])))
         return hints
 
@@ -238,6 +239,8 @@ class Trace:
         if self.op_ctx is None:
             return None
         distinct = [i for i in np.unique(self.op_ctx).tolist() if i >= 0]
+        import json
+
         yes = [i for i in distinct if json.loads(self.texts.text(i)).get(hint) is True]
         return np.isin(self.op_ctx, yes) if yes else None
 

@@ -11,16 +11,15 @@ from boomslang.cli.certificate_files import Certificates
 from boomslang.cli.options import solver as solver_options
 from boomslang.cli.options.limits import add_limits
 from boomslang.cli.options.output import add_output
-from boomslang.cli.options.question import add_module, asked_levels
+from boomslang.cli.options.question import add_module, asked_levels, look_at_modules
 from boomslang.cli.options.report import prepare_report, report_option, write_report
 from boomslang.cli.options.trace_input import TRACE, add_format, free_ctrl_c, load_to_check
 from boomslang.cli.progress import Watch, watched
 from boomslang.cli.screen import Screen
 from boomslang.cli.watched_checker import WatchedChecker
-from boomslang.explain.outputs import OUTPUTS
+from boomslang.explain.outputs import OUTPUTS, write
 from boomslang.levels import LEVELS, Level
 from boomslang.levels.needs import lacks
-from boomslang.modules import find_modules
 from boomslang.trace import LimitReached
 from boomslang.verdict import UNKNOWN, Verdict
 
@@ -73,7 +72,7 @@ def prepare_files(arguments: argparse.Namespace) -> Certificates:
 
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
     asked = asked_levels(arguments.level)
-    find_modules(arguments.module)  # a wrong name should not wait for the trace to be read
+    look_at_modules(arguments.module)
     certificates = prepare_files(arguments)
     if arguments.solver == "z3" or arguments.encoding is not None:
         free_ctrl_c()
@@ -85,9 +84,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     if arguments.output == "json":
         screen.document(to_json(report))
     elif arguments.output in OUTPUTS:
-        screen.text(
-            OUTPUTS[arguments.output](report.path, [explanation(answer) for answer in report.answers])
-        )
+        screen.text(write(arguments.output, report.path, [explanation(answer) for answer in report.answers]))
     else:
         show(report, screen, stats=arguments.stats)
     if report.interrupted:  # whoever pressed Ctrl-C does not want to wait for a page

@@ -20,7 +20,7 @@ from boomslang.cli.answer import FORMAT, size
 from boomslang.cli.coloured_story import show_story, styled
 from boomslang.cli.options.limits import add_limits
 from boomslang.cli.options.output import add_output
-from boomslang.cli.options.question import add_module, asked_levels
+from boomslang.cli.options.question import add_module, asked_levels, look_at_modules
 from boomslang.cli.options.report import prepare_report, report_option, write_report
 from boomslang.cli.options.trace_input import TRACE, add_format, load_to_check
 from boomslang.cli.progress import Watch, watched
@@ -30,9 +30,8 @@ from boomslang.errors import UsageError
 from boomslang.explain.counterexample import Counterexample
 from boomslang.explain.document import document
 from boomslang.explain.further import further
-from boomslang.explain.outputs import OUTPUTS
+from boomslang.explain.outputs import OUTPUTS, write
 from boomslang.levels import Level, maximal, minimal
-from boomslang.modules import find_modules
 from boomslang.trace import LimitReached, Trace
 from boomslang.verdict import INVALID, UNKNOWN, Verdict
 
@@ -103,7 +102,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     asked = asked_levels(arguments.level) if arguments.level else None
     if arguments.module and arguments.all is not None:
         raise UsageError("--all takes no modules: what one says may rest on transactions that are taken out")
-    find_modules(arguments.module)  # a wrong name should not wait for the trace to be read
+    look_at_modules(arguments.module)
     prepare_report(arguments.report, arguments.trace)
     try:
         told = watched(
@@ -118,7 +117,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     if arguments.output == "json":
         screen.document(to_json(arguments.trace, told))
     elif arguments.output in OUTPUTS:
-        screen.text(OUTPUTS[arguments.output](arguments.trace, documents(told)))
+        screen.text(write(arguments.output, arguments.trace, documents(told)))
     else:
         show(arguments.trace, told, screen)
     quiet = arguments.output != "text" or arguments.quiet

@@ -21,6 +21,14 @@ def add_module(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def look_at_modules(words: list[str]) -> None:
+    """A wrong name should not wait for the trace to be read."""
+    if words:
+        from boomslang.modules import find_modules
+
+        find_modules(words)
+
+
 def asked_levels(words: list[str]) -> list[Level] | None:
     """The levels of `--level`, each once, in the order given. None: find the strongest."""
     names = [name for word in words for name in word.split(",") if name.strip()]

@@ -5,10 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from boomslang.encodings import ENCODINGS
 from boomslang.errors import UsageError
-from boomslang.passes import PASSES, chosen
-from boomslang.solve.names import NATIVE, SOLVERS
+from boomslang.solve.names import ENCODINGS, NATIVE, PASSES, SOLVERS
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -43,6 +41,8 @@ def passes(arguments: argparse.Namespace) -> tuple[str, ...] | None:
     given = (
         None if arguments.passes is None else [n.strip() for n in arguments.passes.split(",") if n.strip()]
     )
+    from boomslang.passes import chosen
+
     return chosen([] if given == ["none"] else given, arguments.no_pass)
 
 

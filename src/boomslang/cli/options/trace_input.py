@@ -9,7 +9,7 @@ from typing import Any
 from boomslang.cli.progress import Watch
 from boomslang.errors import UsageError
 from boomslang.trace import Outcome, Trace, read_trace
-from boomslang.trace.formats import FORMATS, find
+from boomslang.trace.formats import NAMES, find
 
 TRACE = "a trace: a file, or a folder with one file a session"
 """What commands say of that argument."""
@@ -17,12 +17,11 @@ TRACE = "a trace: a file, or a folder with one file a session"
 
 def add_format(parser: argparse.ArgumentParser) -> None:
     """The option --format of a command that reads a trace."""
-    names = ", ".join(format.name for format in FORMATS)
     parser.add_argument(
         "--format",
         metavar="NAME",
         type=_format,
-        help=f"the trace's format, if its content does not tell: {names}",
+        help=f"the trace's format, if its content does not tell: {', '.join(NAMES)}",
     )
 
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
-from boomslang.explain.outputs.dot import dot
-from boomslang.explain.outputs.junit import junit
-from boomslang.explain.outputs.sarif import sarif
+OUTPUTS = ("dot", "sarif", "junit")
+"""Each is a file here, with a function of its name."""
 
-Json = dict[str, Any]
 
-OUTPUTS: dict[str, Callable[[str, Sequence[Json]], str]] = {"dot": dot, "sarif": sarif, "junit": junit}
-"""By name: from a trace's path and its explanations to a text."""
-
-__all__ = ["OUTPUTS", "dot", "junit", "sarif"]
+def write(output: str, path: str, explanations: Sequence[dict[str, Any]]) -> str:
+    """The text of that kind, from a trace's path and its explanations."""
+    made: str = getattr(import_module(f"{__name__}.{output}"), output)(path, explanations)
+    return made

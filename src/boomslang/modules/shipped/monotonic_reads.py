@@ -1,7 +1,8 @@
 """Monotonic reads: Terry et al., "Session guarantees for weakly consistent replicated data", PDIS 1994."""
 
 from boomslang.asg.graph import ASG
-from boomslang.ir.model import IR, ReadFrom
+from boomslang.ir.families import ReadFrom
+from boomslang.ir.model import IR
 from boomslang.modules.module import Hints, module
 from boomslang.modules.version_relations import not_older, session_of
 from boomslang.trace.model import Outcome

@@ -6,75 +6,85 @@
 from __future__ import annotations
 
 import os
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from boomslang.errors import UsageError
+from boomslang.errors import UsageError, did_you_mean
 from boomslang.trace.errors import TraceError
 from boomslang.trace.files import shown
-from boomslang.trace.formats import (
-    arrow,
-    awdit,
-    cobra,
-    dbcop_bincode,
-    dbcop_hist,
-    dbcop_json,
-    jepsen_edn,
-    jepsen_json,
-    jsonl,
-    parquet,
-    text,
-    timekiller,
-    viper,
-)
 from boomslang.trace.formats.format import Format, Loss, Sample
 
-__all__ = ["FORMATS", "Format", "Loss", "Sample", "find", "recognise"]
+if TYPE_CHECKING:
+    FORMATS: tuple[Format, ...]
 
-# In the order in which they are tried.
-FORMATS: tuple[Format, ...] = (
-    jsonl.FORMAT,
-    arrow.FORMAT,
-    parquet.FORMAT,
-    viper.FORMAT,
-    cobra.FORMAT,
-    dbcop_bincode.FORMAT,
-    dbcop_bincode.COMMITTED,
-    jepsen_edn.FORMAT,
-    jepsen_json.FORMAT,
-    timekiller.FORMAT,
-    dbcop_json.FORMAT,
-    dbcop_hist.FORMAT,
-    text.FORMAT,
-    awdit.FORMAT,
-)
+__all__ = ["FORMATS", "NAMES", "Format", "Loss", "Sample", "find", "recognise"]
+
+_HOMES = {
+    "jsonl": "jsonl.FORMAT",
+    "arrow": "arrow.FORMAT",
+    "parquet": "parquet.FORMAT",
+    "viper": "viper.FORMAT",
+    "cobra": "cobra.FORMAT",
+    "dbcop-bincode": "dbcop_bincode.FORMAT",
+    "dbcop-bincode-committed": "dbcop_bincode.COMMITTED",
+    "jepsen-edn": "jepsen_edn.FORMAT",
+    "jepsen-json": "jepsen_json.FORMAT",
+    "timekiller": "timekiller.FORMAT",
+    "dbcop-json": "dbcop_json.FORMAT",
+    "dbcop-hist": "dbcop_hist.FORMAT",
+    "text": "text.FORMAT",
+    "awdit": "awdit.FORMAT",
+}
+"""Format -> where it is, in the order in which they are tried. Each is loaded when it is."""
+NAMES = tuple(_HOMES)
+
+
+def _load(name: str) -> Format:
+    module, constant = _HOMES[name].split(".")
+    format: Format = getattr(import_module(f"{__name__}.{module}"), constant)
+    return format
+
+
+def __getattr__(name: str) -> Any:
+    if name != "FORMATS":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()["FORMATS"] = found = tuple(map(_load, NAMES))
+    return found
+
+
+def _jsonl() -> Format:
+    return _load("jsonl")
 
 
 def find(name: str) -> Format:
     """The format of this name."""
     wanted = name.strip().lower()
-    for format in FORMATS:
-        if format.name == wanted:
-            return format
-    known = ", ".join(format.name for format in FORMATS)
-    raise UsageError(f"unknown format {name!r}; known formats: {known}")
+    if wanted in _HOMES:
+        return _load(wanted)
+    raise UsageError(
+        f"unknown format {name!r}{did_you_mean(wanted, NAMES)}; known formats: {', '.join(NAMES)}"
+    )
 
 
 def recognise(path: str | os.PathLike[str]) -> Format:
     """The format of a file or folder, by its content. Pipes are ours: they can be read only once."""
     path = Path(path)
     if path.exists() and not (path.is_file() or path.is_dir()):
-        return jsonl.FORMAT
+        return _jsonl()
+    from boomslang.trace.formats.jsonl import is_called_so
+
     sample = Sample.of(path)
-    for format in FORMATS:
+    for format in map(_load, NAMES):
         if format.recognise(sample):
             return format
-    if jsonl.is_called_so(path) or not (sample.is_folder or sample.head.strip()):
-        return jsonl.FORMAT  # its errors say more than ours here
+    if is_called_so(path) or not (sample.is_folder or sample.head.strip()):
+        return _jsonl()  # its errors say more than ours here
     raise _unrecognised(sample)
 
 
 def _unrecognised(sample: Sample) -> TraceError:
-    tried = [f for f in FORMATS if f.sign and (f.folder == sample.is_folder or f is jsonl.FORMAT)]
+    tried = [f for f in map(_load, NAMES) if f.sign and (f.folder == sample.is_folder or f.name == "jsonl")]
     signs = "; ".join(f"{format.name} ({format.sign})" for format in tried)
     if sample.is_folder:
         return TraceError(

@@ -20,7 +20,6 @@ from boomslang.trace.files import GZIP, natural_order, opened, shown, unpacked
 from boomslang.trace.formats.format import Format, Loss, Sample
 from boomslang.trace.model import NO_TIME, Trace
 from boomslang.trace.reader import Progress, trace_of
-from boomslang.trace.writer import write_trace
 
 SUFFIXES = (".jsonl", ".jsonl.gz")
 FIELD = re.compile(r'"(op|boomslang)"\s*:')
@@ -122,6 +121,12 @@ def losses(trace: Trace) -> list[Loss]:
     return [Loss(what, fatal=True)]
 
 
+def _write(trace: Trace, path: Path) -> None:
+    from boomslang.trace.writer import write_trace
+
+    write_trace(trace, path)
+
+
 def _runs_back(trace: Trace) -> NDArray[np.int64]:
     """Transactions with a time before one that was recorded earlier in their session, by the same clock."""
     txns = np.arange(len(trace))
@@ -149,6 +154,6 @@ FORMAT = Format(
     recognise=recognise,
     read=read,
     losses=losses,
-    write=write_trace,
+    write=_write,
     sign='JSON Lines with "op"; in a folder, files named *.jsonl',
 )
