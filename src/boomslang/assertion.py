@@ -6,12 +6,15 @@ import os
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from boomslang.checker import Asked, check
+from boomslang.checker import check
 from boomslang.levels import Level, find_level
 from boomslang.trace import Trace, read_trace
 from boomslang.verdict import Verdict
+
+if TYPE_CHECKING:
+    from boomslang.checker import Asked
 
 
 class Recorded(Protocol):

@@ -14,7 +14,7 @@ from boomslang.levels import LEVELS, implies, minimal
 from boomslang.report.neighbours import neighbours
 from boomslang.report.times import Axis
 from boomslang.report.transaction_summary import glance
-from boomslang.report.values import Values
+from boomslang.report.values import Values, clipped
 from boomslang.verdict import Verdict
 
 MOST = 30
@@ -218,7 +218,8 @@ class Story:
         step = e["step"] if e["step"] in self.steps else None
         return {
             **{n: e[n] for n in names},
-            "kind": e["kind"] if e["kind"] in KINDS else "other",
+            "kind": e["kind"] if e["kind"] in KINDS and e["module"] is None else "other",
+            "word": clipped(e["module"].partition(":")[0]) if e["module"] else e["kind"],
             "step": step,
         }
 
