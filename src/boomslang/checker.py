@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from boomslang.asg.graph import ASG, build_asg
 from boomslang.deadline import left, until
-from boomslang.errors import UsageError
+from boomslang.errors import UsageError, did_you_mean
 from boomslang.explain.parts import Parts, first_broken
 from boomslang.ir.lower import lower
 from boomslang.ir.model import IR
@@ -92,7 +92,9 @@ class Checker:
         if solver is None:
             solver = NATIVE if encoding is None else _any_eager()
         if solver not in SOLVERS:
-            raise UsageError(f"unknown solver {solver!r}; known solvers: {', '.join(SOLVERS)}")
+            raise UsageError(
+                f"unknown solver {solver!r}{did_you_mean(solver, SOLVERS)}; known solvers: {', '.join(SOLVERS)}"
+            )
         if solver == NATIVE and encoding is not None:
             raise UsageError("the native engine takes no encoding but its own; use solver='z3' or 'clingo'")
         if solver == NATIVE and passes is not None:

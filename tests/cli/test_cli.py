@@ -883,6 +883,33 @@ def test_ctrl_c_without_a_terminal(tmp_path: Path) -> None:
     assert child.returncode == exit_codes.INTERRUPTED and out == b"" and err == b"boomslang: interrupted\n"
 
 
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (("check", SKEW, "--level", "serializbale"), "serializable"),
+        (("check", SKEW, "--level", "ser", "--output", "jsno"), "json"),
+        (("check", SKEW, "--level", "ser", "--solver", "clngo"), "clingo"),
+        (("check", SKEW, "--level", "ser", "--encoding", "polisy"), "polysi"),
+        (("check", SKEW, "--level", "ser", "--solver", "z3", "--passes", "purne"), "prune"),
+        (("check", SKEW, "--level", "ser", "--format", "jespen-edn"), "jepsen-edn"),
+        (("check", SKEW, "--level", "ser", "--module", "real-time-oder"), "real-time-order"),
+        (("check", SKEW, "--level", "ser", "--module", "bounded-staleness:tmie=3"), "time"),
+        (("export", SKEW, "--level", "ser", "--to", "smtlb"), "smtlib"),
+        (("run", "--workload", "bnak", "--out", "x"), "bank"),
+        (("run", "--workload", "bank", "--out", "x", "--db", "postgers"), "postgres"),
+        (("run", "--workload", "bank", "--out", "x", "--db-level", "immediat"), "immediate"),
+        (("run", "--workload", "bank", "--out", "x", "--fault", "kill-clinet"), "kill-client"),
+        (("db", "start", "postgras"), "postgres"),
+    ],
+    ids=lambda x: x if isinstance(x, str) else None,
+)
+def test_a_wrong_name_gets_the_one_that_was_meant(words: Any, meant: str, tmp_path: Path) -> None:
+    from support.commands import command
+
+    ran = command(*(tmp_path / "x" if word == "x" else word for word in words))
+    assert ran.code == exit_codes.USAGE and f"(did you mean {meant}?)" in ran.err, ran.err
+
+
 LOOPS = """
 import pathlib, boomslang
 HERE = pathlib.Path(__file__)

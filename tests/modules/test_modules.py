@@ -208,7 +208,7 @@ def test_dropped_and_demanded_dependencies() -> None:
         """Drops what cannot be dropped."""
         ir.drop(Dependency.WR)
 
-    with pytest.raises(UsageError, match="module unheard-of at .*: wr cannot be dropped"):
+    with pytest.raises(UsageError, match=r"module unheard-of at .*: wr cannot be dropped"):
         check(skew, "ser", modules=[unheard_of])
     with pytest.raises(UsageError, match="rw stays"):
         check(skew, "causal", modules=[no_anti_dependencies])

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
-from boomslang.errors import UsageError
+from boomslang.errors import UsageError, did_you_mean
 from boomslang.modules.in_time import in_time
 from boomslang.modules.where import at_line
 from boomslang.trace.errors import LimitReached
@@ -65,8 +65,8 @@ class Module:
         """This module with these parameters."""
         for name in values:
             if name not in self.parameters:
-                known = ", ".join(self.parameters) or "none"
-                raise UsageError(f"the module {self.name} has no parameter {name!r}; it has: {known}")
+                known, meant = ", ".join(self.parameters) or "none", did_you_mean(name, self.parameters)
+                raise UsageError(f"the module {self.name} has no parameter {name!r}{meant}; it has: {known}")
         return replace(self, parameters={**self.parameters, **values})
 
     def ready(self) -> Module:

@@ -17,7 +17,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
-from boomslang.errors import UsageError
+from boomslang.errors import UsageError, did_you_mean
 from boomslang.modules.module import Function, Module, module
 from boomslang.modules.where import at_line
 
@@ -122,7 +122,8 @@ def find_module(asked: str | Module | Function) -> list[Module]:
     known = known_modules()
     if word not in known:
         raise UsageError(
-            f"unknown module {word!r}; known modules: {', '.join(known)} (a file needs its .py: {word}.py)"
+            f"unknown module {word!r}{did_you_mean(word, known)}; known modules: {', '.join(known)} "
+            f"(a file needs its .py: {word}.py)"
         )
     return [known[word].given(**values).ready()]
 
