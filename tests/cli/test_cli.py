@@ -886,7 +886,7 @@ def test_ctrl_c_without_a_terminal(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "meant"),
     [
-        (("check", SKEW, "--level", "serializbale"), "serializable"),
+        (("check", SKEW, "--level", "serializbale"), "ser"),
         (("check", SKEW, "--level", "ser", "--output", "jsno"), "json"),
         (("check", SKEW, "--level", "ser", "--solver", "clngo"), "clingo"),
         (("check", SKEW, "--level", "ser", "--encoding", "polisy"), "polysi"),
@@ -1014,3 +1014,17 @@ def test_the_progress_bar_as_a_person_sees_it(tmp_path: Path) -> None:
     finally:
         tmux("kill-server")
         shutil.rmtree(short)
+
+
+def test_the_words_of_the_progress_bar() -> None:
+    from boomslang.cli.progress import Watch
+
+    watch = Watch()
+    watch.begin("reading the trace")
+    assert watch.percent == ""
+    watch.bytes_read(1, 3)
+    assert watch.percent == "33 %"
+    watch.bytes_read(4, 3)  # a file that grows
+    assert watch.percent == "100 %"
+    watch.solving(12_345, 1, 17)
+    assert watch.note == "17 places in the order still wrong; 12,345 guesses, 1 dead end"

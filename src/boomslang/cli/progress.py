@@ -47,7 +47,15 @@ class Watch:
         self.done, self.total = done, total
 
     def solving(self, decisions: int, conflicts: int, pending: int) -> None:
-        self.note = f"{decisions:,} decisions, {conflicts:,} conflicts, {pending:,} to repair"
+        """How the search for an order goes: what is wrong with the one it has, and what it took so far."""
+        wrong = f"{pending:,} place{'s' * (pending != 1)} in the order still wrong"
+        tried = f"{decisions:,} guess{'es' * (decisions != 1)}, {conflicts:,} dead end{'s' * (conflicts != 1)}"
+        self.note = f"{wrong}; {tried}"
+
+    @property
+    def percent(self) -> str:
+        """How much is done; nothing if nobody knows of how much."""
+        return f"{min(100, 100 * self.done // self.total)} %" if self.total else ""
 
 
 abandoned: list[threading.Thread] = []
@@ -100,11 +108,12 @@ def _bar(watch: Watch, *, show: bool) -> Iterator[Callable[[], object]]:
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=24),
+        TextColumn("{task.fields[percent]:>5}", markup=False),
         TextColumn("{task.fields[seconds]:.0f} s", markup=False),
         TextColumn("{task.fields[note]}", style="dim", markup=False),
     )
     with Progress(*columns, console=console(sys.stderr), transient=True) as progress:
-        task = progress.add_task(watch.phase, total=None, note="", seconds=0.0)
+        task = progress.add_task(watch.phase, total=None, note="", percent="", seconds=0.0)
 
         def move() -> None:
             progress.update(
@@ -113,6 +122,7 @@ def _bar(watch: Watch, *, show: bool) -> Iterator[Callable[[], object]]:
                 total=watch.total or None,
                 completed=watch.done,
                 note=watch.note,
+                percent=watch.percent,
                 seconds=time.monotonic() - start + PATIENCE,
             )
 
