@@ -48,8 +48,7 @@ def assert_isolation(
     if not verdict.invalid:
         raise AssertionError(f"it is not known whether this is {asked.title}: {verdict.reason}")
     assert verdict.counterexample is not None
-    broken = f" with {' and '.join(verdict.broken_by)}" if verdict.broken_by else ""
-    lines = [f"this is not {asked.title}{broken}:", *verdict.counterexample.lines()]
+    lines = [f"this is not {verdict.title}:", *verdict.counterexample.lines()]
     lines += ["", f"report: {_reported(verdict, path, report)}"]
     raise AssertionError("\n".join(lines))
 

@@ -14,7 +14,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from boomslang.asg.graph import ASG, build_asg
-from boomslang.errors import UsageError
+from boomslang.deadline import left, until
+from boomslang.errors import UsageError, did_you_mean
 from boomslang.explain.parts import Parts, first_broken
 from boomslang.ir.lower import lower
 from boomslang.ir.model import IR
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
     Asked = str | Module | Function
 Progress = Callable[[int, int, int], object]
+A_MOMENT = 0.2
+"""Seconds in which an answer that came just in time is explained."""
 _REASONS = {
     "time": "the time limit was reached",
     "memory": "the memory limit was reached",
@@ -89,7 +92,9 @@ class Checker:
         if solver is None:
             solver = NATIVE if encoding is None else _any_eager()
         if solver not in SOLVERS:
-            raise UsageError(f"unknown solver {solver!r}; known solvers: {', '.join(SOLVERS)}")
+            raise UsageError(
+                f"unknown solver {solver!r}{did_you_mean(solver, SOLVERS)}; known solvers: {', '.join(SOLVERS)}"
+            )
         if solver == NATIVE and encoding is not None:
             raise UsageError("the native engine takes no encoding but its own; use solver='z3' or 'clingo'")
         if solver == NATIVE and passes is not None:
@@ -116,7 +121,8 @@ class Checker:
 
     def analysed(self, modules: tuple[Module, ...]) -> ASG:
         """The ASG as these modules have it."""
-        asg = build_asg(self.trace, seconds=self.limits.seconds, megabytes=self.limits.megabytes)
+        seconds = self.limits.seconds if (now := left()) is None else max(1e-3, now)
+        asg = build_asg(self.trace, seconds=seconds, megabytes=self.limits.megabytes)
         if not modules:
             return asg
         from boomslang.modules.module import prepare
@@ -127,8 +133,10 @@ class Checker:
         """The verdict at one level."""
         level = find_level(level)
         begin = time.monotonic()
+        seconds = self.limits.seconds
         try:
-            verdict = self._decide(level, begin) if level.observes else self._check_appends(level)
+            with until(None if seconds is None else begin + seconds):
+                verdict = self._decide(level, begin) if level.observes else self._check_appends(level)
         except LimitReached as limit:
             return Verdict(self.trace, level, UNKNOWN, _REASONS.get(limit.reason, limit.reason))
         if verdict.valid and (reason := vacuous(self.trace)):
@@ -143,7 +151,7 @@ class Checker:
         if parts is None:
             with _timed(stats, "lower"):
                 ir = lower(asg, level)
-            solution = self.solve(ir, begin, stats)
+            solution = self.solve(ir, self.left(begin), stats)
             if solution.status == UNKNOWN:
                 reason = _REASONS.get(solution.reason, solution.reason)
                 return Verdict(self.trace, level, UNKNOWN, reason, stats=stats)
@@ -162,21 +170,21 @@ class Checker:
         if self.modules:
             from boomslang.modules.blame import blame
 
-            return blame(self, level, stats, begin)
+            return blame(self, level, parts, stats, begin)
         with _timed(stats, "explain"):
             counterexample = self.explained(asg, level, parts, begin)
         return Verdict(self.trace, level, INVALID, counterexample=counterexample, stats=stats)
 
-    def solve(self, ir: IR, begin: float, stats: dict[str, Any] | None = None) -> Solution:
-        """Asks the solver that was chosen, for as long as is left since `begin`."""
+    def solve(self, ir: IR, limits: Limits, stats: dict[str, Any] | None = None) -> Solution:
+        """Asks the solver that was chosen."""
         stats = {} if stats is None else stats
         with _timed(stats, "solve"):
             if self.solver == NATIVE:
-                solution = solve_with_engine(ir, self.left(begin))
+                solution = solve_with_engine(ir, limits)
             else:
                 from boomslang.solve.eagerly import solve_expanded
 
-                solution = solve_expanded(ir, self.solver, self.left(begin), self.passes, self.encoding)
+                solution = solve_expanded(ir, self.solver, limits, self.passes, self.encoding)
         stats |= solution.stats
         if solution.decided_by:
             stats["decided by"] = solution.decided_by
@@ -186,8 +194,12 @@ class Checker:
         """Why these parts are refuted. The answer is there: this may use the time that is left, and a moment more."""
         from boomslang.explain.counterexample import explain
 
-        left = self.left(begin).seconds
-        return explain(asg, level, parts, None if left is None else max(0.2, left))
+        seconds = self.left(begin).seconds
+        if seconds is None:
+            return explain(asg, level, parts)
+        seconds = max(A_MOMENT, seconds)
+        with until(time.monotonic() + seconds):
+            return explain(asg, level, parts, seconds)
 
     def _check_appends(self, level: Level) -> Verdict:
         """Read uncommitted: only lists can break it."""
@@ -211,20 +223,24 @@ class Checker:
             return self.limits
         return replace(self.limits, seconds=max(1e-3, self.limits.seconds - (time.monotonic() - begin)))
 
-    def strongest(self, among: Iterable[Level] = LEVELS) -> dict[str, Verdict]:
+    def strongest(
+        self, among: Iterable[Level] = LEVELS, settled: dict[str, Verdict] | None = None
+    ) -> dict[str, Verdict]:
         """Verdicts at every level that the trace has the means to decide, by name.
 
         One that holds settles all that it implies, and one that is broken all that imply it; those are not asked. The
         strongest come first, for most traces keep what their database promised; once one of them is broken, the
         next question is the one that settles most whatever its answer is. All the strongest that hold and the weakest
-        that do not have been asked, so they have their certificates.
+        that do not have been asked, so they have their certificates. `settled`, if given, holds what is known so far
+        while this goes on.
         """
         levels = [
             level for level in among if (level.observes or not self.modules) and not lacks(level, self.trace)
         ]
-        verdicts: dict[str, Verdict] = {}
+        verdicts: dict[str, Verdict] = {} if settled is None else settled
         if self.modules:  # what they ask for may differ from level to level
-            return {level.name: self.check(level) for level in levels}
+            for level in levels:
+                verdicts[level.name] = self.check(level)
         while left := [level for level in levels if level.name not in verdicts]:
             verdict = self.check(_next_question(left, any(v.invalid for v in verdicts.values())))
             asked = verdict.level

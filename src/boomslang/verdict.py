@@ -51,6 +51,8 @@ class Verdict:
     """The modules that had a say."""
     broken_by: tuple[str, ...] = ()
     """Of an invalid trace: the modules without which it would be valid. None: the level itself is broken."""
+    perhaps_by: tuple[str, ...] = ()
+    """Of an invalid trace: the modules of which there was no time to find out whether it is valid without them."""
     rests_on: tuple[str, ...] = ()
     """Of an invalid trace: the modules that its counterexample cannot do without."""
     notes: tuple[str, ...] = ()
@@ -63,6 +65,12 @@ class Verdict:
     @property
     def invalid(self) -> bool:
         return self.status == INVALID
+
+    @property
+    def title(self) -> str:
+        """The level, and the modules that were (or may have been) broken rather than the level."""
+        modules = (*self.broken_by, *self.perhaps_by)
+        return f"{self.level.title} with {' and '.join(modules)}" if modules else self.level.title
 
     def __repr__(self) -> str:
         return f"<{self.level.short}: {self.status}{f' ({self.reason})' if self.reason else ''}>"

@@ -970,6 +970,101 @@ def test_ctrl_c_without_a_terminal(tmp_path: Path) -> None:
     assert child.returncode == exit_codes.INTERRUPTED and out == b"" and err == b"boomslang: interrupted\n"
 
 
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (("check", SKEW, "--level", "serializbale"), "ser"),
+        (("check", SKEW, "--level", "ser", "--output", "jsno"), "json"),
+        (("check", SKEW, "--level", "ser", "--solver", "clngo"), "clingo"),
+        (("check", SKEW, "--level", "ser", "--encoding", "polisy"), "polysi"),
+        (("check", SKEW, "--level", "ser", "--solver", "z3", "--passes", "purne"), "prune"),
+        (("check", SKEW, "--level", "ser", "--format", "jespen-edn"), "jepsen-edn"),
+        (("check", SKEW, "--level", "ser", "--module", "real-time-oder"), "real-time-order"),
+        (("check", SKEW, "--level", "ser", "--module", "bounded-staleness:tmie=3"), "time"),
+        (("export", SKEW, "--level", "ser", "--to", "smtlb"), "smtlib"),
+        (("run", "--workload", "bnak", "--out", "x"), "bank"),
+        (("run", "--workload", "bank", "--out", "x", "--db", "postgers"), "postgres"),
+        (("run", "--workload", "bank", "--out", "x", "--db-level", "immediat"), "immediate"),
+        (("run", "--workload", "bank", "--out", "x", "--fault", "kill-clinet"), "kill-client"),
+        (("db", "start", "postgras"), "postgres"),
+    ],
+    ids=lambda x: x if isinstance(x, str) else None,
+)
+def test_a_wrong_name_gets_the_one_that_was_meant(words: Any, meant: str, tmp_path: Path) -> None:
+    from support.commands import command
+
+    ran = command(*(tmp_path / "x" if word == "x" else word for word in words))
+    assert ran.code == exit_codes.USAGE and f"(did you mean {meant}?)" in ran.err, ran.err
+
+
+LOOPS = """
+import pathlib, boomslang
+HERE = pathlib.Path(__file__)
+@boomslang.module
+def loops(asg, ir, hints):
+    'Comes to an end at read committed only.'
+    while ir.level.name != 'read-committed':
+        HERE.with_suffix('.begun').touch()
+"""
+
+
+def test_ctrl_c_keeps_the_levels_that_were_decided(tmp_path: Path) -> None:
+    """Also while a module works: it is Python code, which the main thread need not wait for."""
+    (tmp_path / "loops.py").write_text(LOOPS)
+    terminal = Terminal("check", SKEW, "--level", "rc,ser", "--module", tmp_path / "loops.py")
+    terminal.read_until(b"checking serializable")
+    interrupted(terminal)
+    assert "  read committed  valid\n  serializable    unknown  interrupted\n" in terminal.text
+
+
+def test_ctrl_c_as_json(tmp_path: Path) -> None:
+    (tmp_path / "loops.py").write_text(LOOPS)
+    words = ["--level", "rc,ser", "--module", tmp_path / "loops.py", "--certificate", tmp_path / "proof.json"]
+    child = subprocess.Popen(
+        [*PROGRAM, "check", str(SKEW), *map(str, words), "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+    )
+    while not (tmp_path / "loops.begun").exists():
+        assert child.poll() is None
+        time.sleep(0.02)
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=10)
+    answer = json.loads(out)
+    jsonschema.validate(answer, SCHEMA)
+    assert child.returncode == answer["exit"] == exit_codes.INTERRUPTED and err == b"boomslang: interrupted\n"
+    told = [(level["status"], level["reason"]) for level in answer["levels"]]
+    assert told == [("valid", None), ("unknown", "interrupted")]
+    assert (tmp_path / "proof.rc.json").exists() and not (tmp_path / "proof.ser.json").exists()
+
+
+def test_the_main_thread_waits_no_longer_than_a_little_over_the_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Should a solver not look at the clock: what was decided is told, and the exit code is unknown."""
+    from support.commands import command
+
+    from boomslang.cli import progress
+    from boomslang.cli.watched_checker import WatchedChecker
+
+    right = WatchedChecker.check
+
+    def deaf(self: Any, level: Any) -> Any:
+        if level.name == "serializable":
+            time.sleep(20)
+        return right(self, level)
+
+    monkeypatch.setattr(WatchedChecker, "check", deaf)
+    monkeypatch.setattr(progress, "GRACE", 0.3)
+    monkeypatch.setattr(progress, "abandoned", [])
+    start = time.monotonic()
+    ran = command("check", SKEW, "--level", "rc,ser", "--timeout", 1)
+    assert time.monotonic() - start < 10 and len(progress.abandoned) == 1
+    assert ran.code == exit_codes.UNKNOWN
+    assert "  read committed  valid\n" in ran.out and "unknown  the time limit was reached, and " in ran.out
+
+
 @pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
 def test_the_progress_bar_as_a_person_sees_it(tmp_path: Path) -> None:
     """The bar is there while it works, and gone without a trace when it is done."""
@@ -1006,3 +1101,17 @@ def test_the_progress_bar_as_a_person_sees_it(tmp_path: Path) -> None:
     finally:
         tmux("kill-server")
         shutil.rmtree(short)
+
+
+def test_the_words_of_the_progress_bar() -> None:
+    from boomslang.cli.progress import Watch
+
+    watch = Watch()
+    watch.begin("reading the trace")
+    assert watch.percent == ""
+    watch.bytes_read(1, 3)
+    assert watch.percent == "33 %"
+    watch.bytes_read(4, 3)  # a file that grows
+    assert watch.percent == "100 %"
+    watch.solving(12_345, 1, 17)
+    assert watch.note == "17 places in the order still wrong; 12,345 guesses, 1 dead end"

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -73,6 +76,49 @@ def test_a_run_is_checked_at_the_levels_asked_for(tmp_path: Path) -> None:
     assert [(level["level"], level["status"]) for level in answer["levels"]] == [
         ("serializable", "invalid"), ("read-committed", "valid"),
     ]  # fmt: skip
+
+
+@pytest.fixture
+def full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every client gives up some way into its transactions."""
+    left, written = 20_000, os.write
+
+    def write(fd: int, data: bytes) -> int:
+        nonlocal left
+        if len(data) > 3 and data[:1] == b"{":  # a record; the forked server's wires are none
+            left -= len(data)
+            if left < 0:
+                raise OSError(errno.ENOSPC, "No space left on device")
+        return written(fd, data)
+
+    monkeypatch.setattr(os, "write", write)
+
+
+@pytest.mark.usefixtures("full_disk")
+@pytest.mark.parametrize(("more", "code"), [((), 254), (("--check",), 254), (("--json",), 254)])
+def test_a_run_whose_clients_all_gave_up_is_no_success(tmp_path: Path, more: Any, code: int) -> None:
+    ran = run("--out", tmp_path / "t", "--txns", 2000, *more)
+    assert ran.code == code
+    assert re.search(
+        r"boomslang: every client gave up before its time: \d+ of 2,000 transactions were run", ran.err
+    )
+    assert "warning: client c1: " in ran.err and "No space left on device" in ran.err
+    if more == ("--check",):
+        assert "  serializable  valid\n" in ran.out  # what was recorded is still checked
+    if more == ("--json",):
+        assert json.loads(ran.out)["gave_up"] is True
+
+
+@pytest.mark.usefixtures("full_disk")
+def test_a_violation_counts_however_little_was_run(tmp_path: Path) -> None:
+    ran = run("--out", tmp_path / "t", "--txns", 2000, "--db-level", "broken", "--check")
+    assert ran.code == 1 and "every client gave up" in ran.err
+
+
+@pytest.mark.usefixtures("full_disk")
+def test_a_hunt_ends_when_all_clients_give_up(tmp_path: Path) -> None:
+    ran = hunt("--out", tmp_path / "h", "--txns", 2000)
+    assert ran.code == 254 and "the hunt ends here: every client gave up before its time" in ran.err
 
 
 def test_a_run_as_json(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 import subprocess
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -206,7 +207,7 @@ def test_sarif_points_at_the_lines_of_the_trace() -> None:
     result = json.loads(ran.out)["runs"][0]["results"][0]
     where = result["locations"][0]["physicalLocation"]
     assert where == {
-        "artifactLocation": {"uri": "examples/write-skew.jsonl"},
+        "artifactLocation": {"uri": "examples/write-skew.jsonl", "uriBaseId": "%SRCROOT%"},
         "region": {"startLine": 4},
     }
     flow = result["codeFlows"][0]["threadFlows"][0]["locations"]
@@ -349,3 +350,26 @@ def test_a_limit_is_an_answer_in_every_output(output: str) -> None:
         "check", "examples/write-skew.jsonl", "--level", "ser", "--timeout", "1e-9", "--output", output
     )
     assert ran.code == 2 and "limit" in ran.out
+
+
+@pytest.mark.parametrize("given", ["absolute", "relative", "from a folder below"])
+def test_files_are_named_from_the_root_of_the_checkout(
+    given: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the trace was called on the command line, and wherever: a code host looks for it in its checkout."""
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "my traces").mkdir()
+    trace = tmp_path / "my traces" / "skew.jsonl"
+    trace.write_text((ROOT / "examples" / "write-skew.jsonl").read_text())
+    monkeypatch.chdir(trace.parent if given == "from a folder below" else tmp_path)
+    path = {"absolute": str(trace), "relative": "my traces/skew.jsonl"}.get(given, "skew.jsonl")
+    told = json.loads(command("explain", path, "--level", "ser", "--output", "sarif").out)
+    (result,) = told["runs"][0]["results"]
+    file = {"uri": "my%20traces/skew.jsonl", "uriBaseId": "%SRCROOT%"}
+    assert result["locations"][0]["physicalLocation"]["artifactLocation"] == file
+    flow = result["codeFlows"][0]["threadFlows"][0]["locations"]
+    assert [step["location"]["message"]["text"][:3] for step in flow][:2] == ["1. ", "2. "]
+    assert str(tmp_path) not in json.dumps(told)
+    xml = command("explain", path, "--level", "ser", "--output", "junit").out
+    assert 'classname="my traces/skew.jsonl"' in xml and str(tmp_path) not in xml
+    assert "1. T0 read" in xml and "[from 1]" in xml

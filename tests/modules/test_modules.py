@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 import z3
 from fuzz.traces import MIXES, SMALL, random_trace
-from support.commands import environment
+from support.commands import command, environment
 from support.constraints import kept, random_module
 from support.histories import Absent, append, get, history, list_, put, scan, txn
 from support.paths import ROOT
@@ -33,12 +33,15 @@ from boomslang.asg import build_asg
 from boomslang.certify.refute import refute
 from boomslang.certify.replay import replay
 from boomslang.cli.main import main
+from boomslang.explain.document import document
+from boomslang.explain.outputs import write
 from boomslang.explain.parts import first_broken
 from boomslang.ir import lower, print_ir, verify_ir
 from boomslang.ir.expression import START, Committed, Edge, Implies, InitialIs, Not, Or
 from boomslang.levels import find_level
 from boomslang.levels.level import Dependency
 from boomslang.modules import find_modules, known_modules, registry
+from boomslang.report.contents import contents
 from boomslang.solve.native import solve_native
 from boomslang.solve.solution import witness
 from boomslang.solve.strategy import solve
@@ -205,7 +208,7 @@ def test_dropped_and_demanded_dependencies() -> None:
         """Drops what cannot be dropped."""
         ir.drop(Dependency.WR)
 
-    with pytest.raises(UsageError, match="module unheard-of: wr cannot be dropped"):
+    with pytest.raises(UsageError, match=r"module unheard-of at .*: wr cannot be dropped"):
         check(skew, "ser", modules=[unheard_of])
     with pytest.raises(UsageError, match="rw stays"):
         check(skew, "causal", modules=[no_anti_dependencies])
@@ -289,7 +292,9 @@ def test_preparing_modules_may_err_too() -> None:
     def spoiler(asg, ir, hints):  # type: ignore[no-untyped-def]
         """Fails early."""
 
-    with pytest.raises(UsageError, match="module spoiler failed: IndexError: no such thing"):
+    with pytest.raises(
+        UsageError, match=r"module spoiler failed at .*test_modules\.py:\d+: IndexError: no such thing"
+    ):
         check(stale(), "ser", modules=[spoiler])
 
 
@@ -314,12 +319,37 @@ def test_a_module_that_fails_is_named() -> None:
         """Expects two transactions."""
         ir.know(1, [0, 1][asg.transactions - 2])
 
-    with pytest.raises(UsageError, match="module hasty failed: IndexError"):
+    with pytest.raises(UsageError, match=r"module hasty failed at .*test_modules\.py:\d+: IndexError"):
         check(history(*(txn("A", put("x", i)) for i in range(5))), "ser", modules=[hasty])
     # It fails on parts of the trace, too; then the whole is the counterexample.
     trace = history(txn("A", put("x", 1)), txn("A", get("x", 1)))
     verdict = check(trace, "ser", modules=[hasty])
     assert verdict.broken_by == ("hasty",) and verdict.counterexample is not None
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("    return {}[asg.transactions]", "module hasty failed at hasty.py:{n}: KeyError: 2"),
+        ("    ir.know(0, 'x')", "module hasty failed at hasty.py:{n}: ValueError"),
+        ("    ir.demand(Dependency.WW)", "module hasty at hasty.py:{n}: only so and rt can be demanded"),
+        ("    import json; json.loads('{{')", "module hasty failed at hasty.py:{n}: JSONDecodeError"),
+        ("    ) oops", "hasty.py:{n}: cannot be run: SyntaxError"),
+        ("    pass\nnowhere", "hasty.py:{n}: cannot be run: NameError"),
+    ],
+)
+def test_an_error_names_the_line_of_the_users_module(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, said: str
+) -> None:
+    """Theirs, not the one of ours or of a library in which it shows; and no traceback."""
+    lines = ["import boomslang", "from boomslang.levels.level import Dependency", "@boomslang.module"]
+    lines += ["def hasty(asg, ir, hints):", "    'Fails.'", *line.replace("{{", "{").split("\n")]
+    (tmp_path / "hasty.py").write_text("\n".join(lines) + "\n")
+    write_trace(stale(), tmp_path / "trace.jsonl")
+    monkeypatch.chdir(tmp_path)
+    ran = command("check", "trace.jsonl", "--level", "ser", "--module", "hasty.py")
+    assert ran.code == 254 and "Traceback" not in ran.err
+    assert ran.err.startswith(f"boomslang: {said.format(n=len(lines))}")
 
 
 def test_read_uncommitted_has_no_modules() -> None:
@@ -504,6 +534,31 @@ def test_a_broken_level_is_not_the_modules_fault() -> None:
     assert "modules" not in verdict.certificate()  # type: ignore[operator]
 
 
+def test_an_edge_of_a_module_has_its_name() -> None:
+    """In the printed IR, in the argument, for Graphviz and on the page; and its kind stays what it stands for."""
+
+    @module
+    def order_of_birth(asg, ir, hints, *, elders=0):  # type: ignore[no-untyped-def]
+        """The second comes first."""
+        ir.know(1, 0)
+
+    trace = history(txn("A", put("x", 1)), txn("B", get("x", 1)))
+    verdict = check(trace, "ser", modules=[order_of_birth])
+    assert "edge T1 -order-of-birth-> T0" in print_ir(
+        lower(build_asg(trace), find_level("ser"), (order_of_birth,))
+    )
+    assert verdict.counterexample is not None and verdict.counterexample.argument is not None
+    assert any("T1 -order-of-birth-> T0" in line for line in verdict.counterexample.lines())
+    told = document(verdict)
+    assert [(e["kind"], e["module"]) for e in told["edges"]] == [
+        ("ww", "order-of-birth:elders=0"),
+        ("wr", None),
+    ]
+    assert 'label="order-of-birth:elders=0"' in write("dot", "t", [told])
+    (story,) = contents([verdict], "t", {})["stories"]
+    assert [(e["kind"], e["word"]) for e in story["edges"]] == [("other", "order-of-birth"), ("wr", "wr")]
+
+
 def test_expressions_are_told_word_for_word() -> None:
     trace = history(
         txn("W", put("x", 1)), txn("A", get("x", 1)), txn("A", get("x", Absent)), txn("B", put("y", 1))
@@ -584,7 +639,7 @@ def test_modules_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_ir_shows_what_modules_say(path: str, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "ir", path, "--level", "ser", "--module", "session-order")
-    assert code == 0 and "edge T0 -so-> T1" in out
+    assert code == 0 and "edge T0 -session-order-> T1" in out
 
 
 def test_modules_are_exported(path: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -385,6 +385,47 @@ def contrast(one: str, two: str) -> float:
     return (b + 0.05) / (a + 0.05)
 
 
+MARIADB = "mariadb-repeatable-read"
+
+
+def locking(after: int) -> Trace:
+    """One that reads, locks what another wrote meanwhile, and writes: two or three views of the data. What is locked
+    in the second one is `after`, so that 2 is right; more transactions than the trace has make parts that it has not.
+    """
+    b = TraceBuilder(initial={"x": 0, "y": 0})
+    with b.transaction(session="A") as t:
+        t.get("x", 0)
+        t.get("x", after, ctx={"lock": "update"})
+        t.put("x", 3)
+    with b.transaction(session="B") as t:
+        t.get("y", 0)
+        t.get("y", 0, ctx={"lock": "update"})
+        t.put("x", 2)
+    return b.build()
+
+
+def test_a_witness_of_transactions_that_a_module_split() -> None:
+    """Its numbers are those of the parts, of which there are more than transactions."""
+    verdict = Checker(locking(2), modules=[MARIADB]).check("si")
+    assert verdict.valid
+    made = Parsed(render_report(verdict)).data["witnesses"][0]
+    assert made["split"] and made["total"] > 2 * len(verdict.trace)
+    assert {row["id"] for row in made["order"]} == {"T0.1", "T0.2", "T0.3", "T1.1", "T1.2", "T1.3"}
+    of = {(row["id"], row["point"]): row["text"] for row in made["order"]}
+    assert of["T0.1", "begin"] == "get 'x' -> 0" and of["T0.2", "begin"] == "get 'x' -> 2"
+    assert of["T0.3", "commit"] == "put 'x' = 3" and of["T1.3", "commit"] == "put 'x' = 2"
+
+
+def test_a_story_of_transactions_that_a_module_split() -> None:
+    """It draws the parts that it speaks of, not the transactions that have their numbers."""
+    verdict = Checker(locking(7), modules=[MARIADB]).check("si")
+    assert verdict.invalid and verdict.counterexample is not None
+    story = Parsed(render_report(verdict)).data["stories"][0]
+    (drawn,) = story["transactions"]
+    (read,) = [o for o in drawn["operations"] if o["matters"]]
+    assert read["text"] == "get 'x' -> 7" and drawn["id"] == f"T{verdict.counterexample.core.transactions[0]}"
+
+
 # --- in a browser
 
 

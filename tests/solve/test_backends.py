@@ -24,6 +24,7 @@ from boomslang.ir import lower
 from boomslang.ir.expression import Committed, Implies, Not, Or, Superposition, all_of
 from boomslang.levels import LEVELS, find_level
 from boomslang.passes import Problem, expand
+from boomslang.solve import monosat_solver
 from boomslang.solve.backends import EAGER, any_eager, eager, solve_eagerly
 from boomslang.solve.clingo_solver import solve_clingo
 from boomslang.solve.clock import Clock
@@ -238,9 +239,6 @@ class StandIn(types.ModuleType):
             def newSolver(self) -> None:
                 standin.variables, standin.clauses, standin.arcs, standin.true = [], [], [], set()
 
-            def setTimeLimit(self, seconds: int) -> None:
-                assert seconds >= 1
-
         class Graph:
             def __init__(self) -> None:
                 self.count = 0
@@ -289,6 +287,9 @@ class StandIn(types.ModuleType):
 
 def test_monosat_adapter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "monosat", StandIn())
+    monkeypatch.setattr(
+        monosat_solver, "in_a_process", lambda question, limits: monosat_solver.answer(question)
+    )
     for seed in range(40):
         trace = random_trace(seed, "default")
         if first_broken(asg := build_asg(trace)) is not None:
@@ -299,6 +300,51 @@ def test_monosat_adapter(monkeypatch: pytest.MonkeyPatch) -> None:
             assert found.status == solve_native(ir).status
             if found.status == "valid":
                 replay(trace, witness(ir, found))
+
+
+def monosat_that(solve: str, folder: Path) -> None:
+    """A module in which all clauses can be satisfied, and whose `Solve` does this."""
+    lines = [
+        "import time",
+        "class Var:",
+        "    def value(self): return True",
+        "class Monosat:",
+        "    def newSolver(self): print('MonoSAT 1.8, by the way')",
+        "class Graph:",
+        "    def addNode(self): return 0",
+        "    def addEdge(self, a, b): return Var()",
+        "    def acyclic(self): return Var()",
+        "def Not(variable): return variable",
+        "def AssertClause(clause): pass",
+        f"def Solve(): {solve}",
+    ]
+    (folder / "monosat.py").write_text("\n".join(lines) + "\n")
+
+
+def open_order() -> Problem:
+    """Two writers of a key, and somebody who read one of them."""
+    trace = history(txn("A", put("x", 1)), txn("B", put("x", 2)), txn("C", get("x", 1)))
+    return expand(lower(build_asg(trace), find_level("ser")))
+
+
+def test_monosat_is_killed_when_its_time_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may not look at the clock at all: it has a process of its own."""
+    monosat_that("time.sleep(60)", tmp_path)
+    monkeypatch.setitem(sys.modules, "monosat", StandIn())  # it is "installed"
+    monkeypatch.syspath_prepend(str(tmp_path))
+    start = time.monotonic()
+    found = solve_monosat(open_order(), Limits(seconds=1))
+    assert found.status == "unknown" and found.reason == "time" and time.monotonic() - start < 10
+
+
+def test_monosat_answers_from_its_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "monosat", StandIn())  # it is "installed"
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monosat_that("return False", tmp_path)
+    assert solve_monosat(open_order(), Limits(seconds=60)).status == "invalid"
+    monosat_that("raise RuntimeError('out of luck')", tmp_path)
+    with pytest.raises(UsageError, match="MonoSAT failed: RuntimeError: out of luck"):
+        solve_monosat(open_order())
 
 
 # --- the smallest problems

@@ -204,7 +204,10 @@ def test_our_own_format_loses_nothing(tmp_path: Path) -> None:
     with b.transaction(None, outcome="unknown", begin=1) as t:
         t.delete(b"\0", found=True)
     jsonl = find("jsonl")
-    assert jsonl.losses(b.build()) == [] and jsonl.write is write_trace
+    assert jsonl.losses(b.build()) == [] and jsonl.write is not None
+    jsonl.write(b.build(), tmp_path / "ours.jsonl")
+    write_trace(b.build(), tmp_path / "same.jsonl")
+    assert (tmp_path / "ours.jsonl").read_bytes() == (tmp_path / "same.jsonl").read_bytes()
 
 
 def test_the_option(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

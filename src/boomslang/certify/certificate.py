@@ -29,6 +29,16 @@ _NONE = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
+class Split:
+    """What modules made of a trace whose transactions they split."""
+
+    trace: Trace
+    """Of the parts."""
+    whole: Int64
+    """Of each part, the transaction that it is a part of."""
+
+
+@dataclass(frozen=True, eq=False)
 class Witness:
     """An order that explains the trace at `level`."""
 
@@ -46,6 +56,8 @@ class Witness:
     """Below snapshot isolation, of each key with several writers their order."""
     modules: tuple[str, ...] = ()
     """What else it satisfies: modules, with their parameters."""
+    split: Split | None = None
+    """If they split transactions: what the numbers are of. In no file: the modules make it again."""
 
 
 @dataclass(frozen=True)

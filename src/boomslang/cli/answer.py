@@ -56,6 +56,10 @@ class Report:
     trace: Trace | None = None
     """None: a limit was reached while it was read."""
     answers: list[Answer] = field(default_factory=list)
+    settled: dict[str, Verdict] = field(default_factory=dict)
+    """Verdicts so far, by the level's name."""
+    interrupted: bool = False
+    """Ctrl-C came first: what is not settled is unknown."""
     undecidable: list[Level] = field(default_factory=list)
     """With `strongest`: levels that need what the trace lacks."""
     load_seconds: float = 0.0
@@ -74,6 +78,8 @@ class Report:
 
     @property
     def exit_code(self) -> int:
+        if self.interrupted:
+            return exit_codes.INTERRUPTED
         if self.of(INVALID) and not self.strongest:
             return exit_codes.INVALID
         return exit_codes.UNKNOWN if self.of(UNKNOWN) else exit_codes.VALID
@@ -109,7 +115,8 @@ def _verdict(answer: Answer) -> Iterator[Part]:
     word, style = _SHOWN[answer.status]
     found = answer.counterexample
     reason = found.anomaly.name if found is not None and found.anomaly is not None else answer.reason
-    if answer.verdict is not None and answer.verdict.broken_by and reason != answer.reason:
+    told = () if answer.verdict is None else (*answer.verdict.broken_by, *answer.verdict.perhaps_by)
+    if told and reason != answer.reason:
         reason = f"{reason}; {answer.reason}"
     yield (f"{word:7}" if reason else word, style)
     if reason:
@@ -188,17 +195,11 @@ def _show_reasons(report: Report, screen: Screen) -> None:
         from boomslang.cli.coloured_story import show_story
 
         screen.line()
-        titles = [_asked(answer) for answer in answers]
+        titles = [a.level.title if a.verdict is None else a.verdict.title for a in answers]
         screen.line((f"Why it is not {' and not '.join(titles)}:", "bold"))
         show_story(lines, screen)
         if not all(a.counterexample is not None and a.counterexample.minimal for a in answers):
             screen.line(("(Time ran out before every part had been tried: fewer may do.)", "dim"), indent=2)
-
-
-def _asked(answer: Answer) -> str:
-    """The level, and the modules that were broken rather than the level."""
-    broken = () if answer.verdict is None else answer.verdict.broken_by
-    return f"{answer.level.title} with {' and '.join(broken)}" if broken else answer.level.title
 
 
 def _show_stats(report: Report, screen: Screen) -> None:

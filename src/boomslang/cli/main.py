@@ -61,6 +61,12 @@ class Parser(argparse.ArgumentParser):
     def _meant(self, option: str) -> str:
         return did_you_mean(option, (name for name in self._option_string_actions if len(name) > 2))
 
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            known = [str(choice) for choice in action.choices]
+            words = f"found {value!r}{did_you_mean(str(value), known)}; expected one of {', '.join(known)}"
+            raise argparse.ArgumentError(action, words)
+
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message}\n{self.format_usage().strip()}\nTry: {self.prog} --help")
 
@@ -152,4 +158,8 @@ def run() -> NoReturn:
         # Not sys.exit: the worker may be deep in native code, and Ctrl-C means now.
         print("boomslang: interrupted", file=sys.stderr, flush=True)
         os._exit(exit_codes.INTERRUPTED)
+    progress = sys.modules.get("boomslang.cli.progress")  # only what works in the background has loaded it
+    if progress is not None and progress.abandoned:
+        sys.stderr.flush()
+        os._exit(code)
     sys.exit(code)

@@ -19,7 +19,7 @@ from boomslang.databases.database import (
     Lost,
     Offered,
 )
-from boomslang.errors import UsageError
+from boomslang.errors import UsageError, did_you_mean
 
 ADAPTERS: Mapping[str, str] = {
     "cockroachdb": "boomslang.databases.cockroachdb:CockroachDB",
@@ -60,7 +60,10 @@ def find_database(spec: str) -> Database:
     where = ADAPTERS.get(name.lower())
     if where is None:
         known = ", ".join(sorted(ADAPTERS))
-        raise UsageError(f"found the unknown database {spec!r}; expected one of {known}, or an address")
+        meant = did_you_mean(name.lower(), ADAPTERS)
+        raise UsageError(
+            f"found the unknown database {spec!r}{meant}; expected one of {known}, or an address"
+        )
     module, _, attribute = where.partition(":")
     adapter = getattr(importlib.import_module(module), attribute)
     opened: Database = adapter(argument) if argument else adapter()

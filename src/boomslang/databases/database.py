@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from boomslang.errors import UsageError
+from boomslang.errors import UsageError, did_you_mean
 
 
 class DatabaseError(Exception):
@@ -151,7 +151,8 @@ class Database(ABC):
         found = self.levels.get(" ".join(name.replace("-", " ").replace("_", " ").lower().split()))
         if found is None:
             offered = ", ".join(repr(level) for level in self.levels)
-            raise UsageError(f"{self.title} has no level {name!r}; it offers {offered}")
+            meant = did_you_mean(name.lower(), self.levels)
+            raise UsageError(f"{self.title} has no level {name!r}{meant}; it offers {offered}")
         return found
 
     def __enter__(self) -> Any:

@@ -107,6 +107,8 @@ def name_cycle(level: Level, cycle: tuple[Step, ...]) -> Anomaly:
     if Dependency.RT in kinds:
         code += "-realtime"
         meaning += ", real-time order included"
+    if modules := sorted({e.label for e in edges if e.by}):
+        meaning += f", what {' and '.join(modules)} said included"
     return Anomaly(code, name, meaning)
 
 

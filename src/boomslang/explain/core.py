@@ -27,6 +27,7 @@ from boomslang.ir.lower import lower
 from boomslang.levels.level import Level
 from boomslang.solve.native import solve_native
 from boomslang.solve.solution import Limits, Solution
+from boomslang.trace.errors import LimitReached
 from boomslang.trace.model import Outcome
 
 Int64 = NDArray[np.int64]
@@ -114,9 +115,11 @@ def breaks(part: ASG, level: Level, limits: Limits | None = None) -> bool:
 
 
 def _solved(part: ASG, level: Level, limits: Limits | None) -> Solution | None:
-    """The engine's answer about a part; None if a module cannot make sense of it."""
+    """The engine's answer about a part; None if a module cannot make sense of it, or not in time."""
     try:
         return solve_native(lower(part, level), limits)
+    except LimitReached:
+        return None
     except UsageError:
         if not part.modules:
             raise
@@ -143,14 +146,17 @@ def shrink(asg: ASG, level: Level, found: Parts, seconds: float | None = None) -
         # Refuting a large core again can take as long as the first time; with a limit, do not start.
         return MinimalCore(_core(small, level, parts), small, False)
     made = _shrunk(small, level, parts, stop)
-    if made is None and asg.modules:
+    if made is None and asg.modules and not _over(stop):
         small, parts = _part(asg, complete(asg, neighbours(asg, found)))
         made = _shrunk(small, level, parts, stop)
+    if made is None and _over(stop) and not asg.modules:
+        # These parts were refuted once; there was no time to do it again.
+        return MinimalCore(_core(small, level, parts), small, False)
     if made is None:
         # The proof's account of itself was incomplete. The answer stands all the same; begin with everything.
         small, parts = _part(asg, _everything(asg))
-        made = _shrunk(small, level, parts, stop)
-    if made is None and asg.modules:
+        made = None if _over(stop) else _shrunk(small, level, parts, stop)
+    if made is None and (asg.modules or _over(stop)):
         # A module that says less of a part than of the whole: then only the whole will do.
         return MinimalCore(_core(small, level, parts), small, False)
     if made is None:
@@ -165,13 +171,17 @@ def shrink_if_refuted(asg: ASG, level: Level, parts: Parts, stop: float | None =
 
 
 def _shrunk(small: ASG, level: Level, parts: Parts, stop: float | None) -> MinimalCore | None:
-    used = refuted(small, level, parts)
+    used = refuted(small, level, parts, None if stop is None else _left(stop))
     if used is None:
         return None
     parts, tried_transactions = _drop(small, level, used, _transactions, _without_transactions, stop)
     parts, tried_reads = _drop(small, level, parts, _reads, _without_reads, stop)
     rest = small.restrict(parts.transactions, parts.reads, parts.internal)
     return MinimalCore(_core(small, level, parts), rest, tried_transactions and tried_reads)
+
+
+def _over(stop: float | None) -> bool:
+    return stop is not None and time.monotonic() > stop
 
 
 def _left(stop: float) -> Limits:

@@ -24,6 +24,7 @@ from boomslang.explain.parts import Parts
 from boomslang.explain.prover import argue
 from boomslang.explain.smallest import smallest
 from boomslang.levels import Level, minimal
+from boomslang.trace.errors import LimitReached
 from boomslang.trace.model import ABSENT, Flag, Kind, Operation, Outcome, Trace
 from boomslang.trace.scalars import Absent, same, typed
 
@@ -172,14 +173,17 @@ def explain(asg: ASG, level: Level, found: Parts, seconds: float | None = None) 
     made = made if left is not None and left < 0 else smallest(asg, level, made, left)
     argument: Argument | None
     anomaly: Anomaly | None
-    if (direct := _direct(asg, made)) is not None:
-        argument, anomaly = direct
-    elif (said := what_modules_said(made.asg, level)) is not None:
-        argument, anomaly = said, None
-    else:
-        left = None if seconds is None else max(0.1, seconds - (time.monotonic() - begin))
-        argument = argue(made.asg, level, left)
-        anomaly = name_anomaly(level, argument)
+    try:
+        if (direct := _direct(asg, made)) is not None:
+            argument, anomaly = direct
+        elif (said := what_modules_said(made.asg, level)) is not None:
+            argument, anomaly = said, None
+        else:
+            left = None if seconds is None else max(0.1, seconds - (time.monotonic() - begin))
+            argument = argue(made.asg, level, left)
+            anomaly = name_anomaly(level, argument)
+    except LimitReached:  # a module that was asked again had no time to say it again
+        argument, anomaly = None, None
     argument = argument and argument.hoisted()
     candidates = _candidates(made, argument)
     return Counterexample(asg.trace, made.core, argument, anomaly, made.minimal, candidates, made.asg)

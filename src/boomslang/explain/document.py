@@ -200,6 +200,7 @@ class _Writer:
             "source_point": None if points[0] is None else ("begin", "commit")[points[0]],
             "target_point": None if points[1] is None else ("begin", "commit")[points[1]],
             "kind": edge.kind.value,
+            "module": edge.by or None,
             "key": key,
             "text": step.text or f"suppose that T{source} came before T{target}",
             "supposed": step.supposed,

@@ -168,9 +168,10 @@ class _Prover:
                     if x is None or y is None or b in state.out.get(a, {}):
                         continue
                     text = f"{told.module} says that {self.names.txn(x)} comes before {self.names.txn(y)}"
-                    step = self._step(text, (), Edge(a, b, kind))
+                    edge = Edge(a, b, kind, by=told.module)
+                    step = self._step(text, (), edge)
                     state.out.setdefault(a, {})[b] = step
-                    self._note(state, Edge(a, b, kind), step)
+                    self._note(state, edge, step)
 
     def _returned_before(self, a: int, b: int) -> bool:
         trace, (x, y) = self.asg.trace, (int(self.asg.txn_of[a]), int(self.asg.txn_of[b]))
@@ -288,7 +289,7 @@ class _Prover:
             a, b = self.ir.graph.transaction(step.edge.source), self.ir.graph.transaction(step.edge.target)
             assert a is not None and b is not None
             key = f"({self.names.key(step.edge.key)})" if step.edge.key >= 0 else ""
-            shown.append((a, f"-{step.edge.kind.value}{key}->", b))
+            shown.append((a, f"-{step.edge.label}{key}->", b))
         links = [f" {arrow} {self.names.txn(b)}" for _, arrow, b in shown]
         if len(links) > LONG_CYCLE:
             links[LONG_CYCLE // 2 : -LONG_CYCLE // 2] = [f" ... {len(links) - LONG_CYCLE} more ..."]

@@ -8,7 +8,7 @@ of the paper).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from boomslang.ir.model import START
@@ -44,6 +44,13 @@ class Edge:
     kind: Dependency
     key: int = -1
     read: int = -1
+    by: str = field(default="", compare=False)
+    """The module that says so; nothing if the trace does."""
+
+    @property
+    def label(self) -> str:
+        """What people see: the kind, or the module's name without its parameters."""
+        return self.by.partition(":")[0] or self.kind.value
 
 
 @dataclass(frozen=True)

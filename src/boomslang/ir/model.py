@@ -182,7 +182,8 @@ class IR:
         if self.level.once is not None and kind in (Dependency.RW, Dependency.PRW):
             raise UsageError(f"{self.level.name} forbids cycles with one anti-dependency; {kind.value} stays")
         self.level = replace(self.level, edges={k: e for k, e in self.level.edges.items() if k != kind})
-        self.graph.chunks = [chunk for chunk in self.graph.chunks if chunk[2] != kind]
+        # Emptied, not taken out: what modules told is known by its place.
+        self.graph.chunks = [(a[:0], b[:0], k) if k == kind else (a, b, k) for a, b, k in self.graph.chunks]
         self.__dict__.pop("strong", None)
         self.weakened_by.update(told.module for told in self.told[-1:])
 
@@ -311,9 +312,10 @@ class IR:
             *(x.tolist() for x in self.list_order()), self.asg.list_read.tolist(), strict=True
         ):
             yield self._words.Edge(a, b, Dependency.WW, int(self.asg.read_key[read]))
-        for sources, targets, kind in self.graph.chunks:
+        module_of = {n: told.module for told in self.told for n in range(told.chunks, told.chunks_end)}
+        for n, (sources, targets, kind) in enumerate(self.graph.chunks):
             for a, b in zip(sources.tolist(), targets.tolist(), strict=True):
-                yield self._words.Edge(a, b, kind)
+                yield self._words.Edge(a, b, kind, by=module_of.get(n, ""))
 
     def expand(self, look: Callable[[], object] = lambda: None) -> Iterator[Superposition | Expression]:
         """Everything unknown, written out. `look` is called now and then."""

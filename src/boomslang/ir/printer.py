@@ -79,7 +79,7 @@ def format_expression(ir: IR, e: Expression, name: Names | None = None) -> str:
 
     if isinstance(e, Edge):
         key = f"({ir.key_name(e.key)})" if e.key >= 0 else ""
-        return f"{called(e.source)} -{e.kind.value}{key}-> {called(e.target)}"
+        return f"{called(e.source)} -{e.label}{key}-> {called(e.target)}"
     if isinstance(e, Committed):
         return f"committed({called(ir.graph.points * e.txn).replace('B', 'T')})"
     if isinstance(e, InitialIs):

@@ -8,59 +8,86 @@ they allow.
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from boomslang.asg.graph import ASG
+from boomslang.deadline import until
 from boomslang.explain.parts import Parts, first_broken
 from boomslang.ir.lower import lower
 from boomslang.levels.level import Level
 from boomslang.modules.module import Module
 from boomslang.trace.errors import LimitReached
-from boomslang.verdict import INVALID, VALID, Verdict
+from boomslang.verdict import INVALID, UNKNOWN, VALID, Verdict
 
 if TYPE_CHECKING:
     from boomslang.checker import Checker
 
 
-def blame(checker: Checker, level: Level, stats: dict[str, Any], begin: float) -> Verdict:
-    """The verdict `invalid`, with the modules that were broken and those that its counterexample rests on."""
-    kept, blamed = checker.modules, []
-    weaker = lower(checker.asg, level).weakened_by | {
-        m.spelled for m in checker.modules if m.prepare is not None
-    }
-    for module in checker.modules:
-        rest = tuple(m for m in kept if m is not module)
-        if _holds(checker, rest, level, begin):
-            blamed.append(module.spelled)
-        elif module.spelled not in weaker:
-            kept = rest
-    asg = checker.asg if kept == checker.modules else checker.analysed(kept)
-    ir = lower(asg, level)
-    parts = first_broken(asg)
-    if parts is None:
-        parts = Parts.used_by(asg, checker.solve(ir, begin))
+def blame(checker: Checker, level: Level, parts: Parts, stats: dict[str, Any], begin: float) -> Verdict:
+    """The verdict `invalid` of these parts, with the modules that were broken and those that its counterexample rests
+    on. The answer is there: where time runs out, less is said of whose fault it is."""
+    asg = checker.asg
+    kept, blamed, in_doubt = checker.modules, [], []
+    notes = [*asg.notes]
+    try:
+        ir = lower(asg, level)
+        notes += ir.notes
+        weaker = ir.weakened_by | {m.spelled for m in checker.modules if m.prepare is not None}
+        for module in checker.modules:
+            rest = tuple(m for m in kept if m is not module)
+            status = _answer(checker, rest, level, begin)[0]
+            if status == VALID:
+                blamed.append(module.spelled)
+            elif status == UNKNOWN:
+                in_doubt.append(module.spelled)
+            elif module.spelled not in weaker:
+                kept = rest
+        if kept != checker.modules:
+            status, fewer, refuted = _answer(checker, kept, level, begin)
+            if status == INVALID:
+                asg, parts = fewer, refuted
+            else:
+                kept = checker.modules
+    except LimitReached:
+        kept = checker.modules
     start = time.perf_counter()
     counterexample = checker.explained(asg, level, parts, begin)
     stats["explain"] = time.perf_counter() - start
-    reason = f"valid without the module{'s' * (len(blamed) > 1)} {' and '.join(blamed)}" if blamed else ""
+    reasons = []
+    if blamed:
+        reasons.append(f"valid without the module{'s' * (len(blamed) > 1)} {' and '.join(blamed)}")
+    if in_doubt:
+        reasons.append(f"no time was left to find out whether it is valid without {' or '.join(in_doubt)}")
     return Verdict(
         checker.trace,
         level,
         INVALID,
-        reason,
+        "; ".join(reasons),
         counterexample=counterexample,
         stats=stats,
         broken_by=tuple(blamed),
+        perhaps_by=tuple(in_doubt),
         rests_on=tuple(m.spelled for m in kept),
-        notes=(*checker.asg.notes, *ir.notes),
+        notes=tuple(notes),
     )
 
 
-def _holds(checker: Checker, modules: tuple[Module, ...], level: Level, begin: float) -> bool:
-    """Is the trace valid with these modules?"""
-    asg = checker.analysed(modules)
-    if first_broken(asg) is not None:
-        return False
+def _answer(
+    checker: Checker, modules: tuple[Module, ...], level: Level, begin: float
+) -> tuple[str, ASG, Parts]:
+    """What the trace is with these modules, and what of it is refuted. Takes no more than half of the time that is
+    left: the explanation needs some too."""
+    limits = checker.left(begin)
+    if limits.seconds is not None:
+        limits = replace(limits, seconds=limits.seconds / 2)
+    nothing = Parts.of([], [], [])
     try:
-        return checker.solve(lower(asg, level), begin).status == VALID
+        with until(None if limits.seconds is None else time.monotonic() + limits.seconds):
+            asg = checker.analysed(modules)
+            if (broken := first_broken(asg)) is not None:
+                return INVALID, asg, broken
+            found = checker.solve(lower(asg, level), limits)
     except LimitReached:
-        return False
+        return UNKNOWN, checker.asg, nothing
+    return found.status, asg, Parts.used_by(asg, found) if found.status == INVALID else nothing

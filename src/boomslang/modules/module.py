@@ -23,11 +23,14 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
-from boomslang.errors import UsageError
+from boomslang.errors import UsageError, did_you_mean
+from boomslang.modules.in_time import in_time
+from boomslang.modules.where import at_line
 from boomslang.trace.errors import LimitReached
 
 if TYPE_CHECKING:
@@ -62,8 +65,8 @@ class Module:
         """This module with these parameters."""
         for name in values:
             if name not in self.parameters:
-                known = ", ".join(self.parameters) or "none"
-                raise UsageError(f"the module {self.name} has no parameter {name!r}; it has: {known}")
+                known, meant = ", ".join(self.parameters) or "none", did_you_mean(name, self.parameters)
+                raise UsageError(f"the module {self.name} has no parameter {name!r}{meant}; it has: {known}")
         return replace(self, parameters={**self.parameters, **values})
 
     def ready(self) -> Module:
@@ -208,7 +211,7 @@ def apply(modules: tuple[Module, ...], ir: IR) -> None:
     for m in modules:
         ir.begin_module(m.spelled)
         with blamed_on(m):
-            m(ir.asg, ir, Hints(ir.asg, m.parameters))
+            in_time(m.name, partial(m, ir.asg, ir, Hints(ir.asg, m.parameters)))
             _sensible(ir)
         ir.end_module()
 
@@ -237,7 +240,7 @@ def prepare(asg: ASG, modules: tuple[Module, ...]) -> ASG:
         if m.prepare is None:
             continue
         with blamed_on(m):
-            asg = m.prepare(asg, Hints(asg, m.parameters))
+            asg = in_time(m.name, partial(m.prepare, asg, Hints(asg, m.parameters)))
     return replace(asg, modules=modules)
 
 
@@ -249,6 +252,7 @@ def blamed_on(m: Module) -> Iterator[None]:
     except LimitReached:
         raise
     except UsageError as problem:
-        raise UsageError(f"module {m.name}: {problem}") from None
+        raise UsageError(f"module {m.name}{at_line(problem, ' at ')}: {problem}") from None
     except Exception as problem:
-        raise UsageError(f"module {m.name} failed: {type(problem).__name__}: {problem}") from problem
+        where = at_line(problem, " at ")
+        raise UsageError(f"module {m.name} failed{where}: {type(problem).__name__}: {problem}") from problem

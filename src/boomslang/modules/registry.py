@@ -17,8 +17,9 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
-from boomslang.errors import UsageError
+from boomslang.errors import UsageError, did_you_mean
 from boomslang.modules.module import Function, Module, module
+from boomslang.modules.where import at_line
 
 GROUP = "boomslang.modules"
 _registered: dict[str, Module] = {}
@@ -121,7 +122,8 @@ def find_module(asked: str | Module | Function) -> list[Module]:
     known = known_modules()
     if word not in known:
         raise UsageError(
-            f"unknown module {word!r}; known modules: {', '.join(known)} (a file needs its .py: {word}.py)"
+            f"unknown module {word!r}{did_you_mean(word, known)}; known modules: {', '.join(known)} "
+            f"(a file needs its .py: {word}.py)"
         )
     return [known[word].given(**values).ready()]
 
@@ -166,7 +168,8 @@ def _from_file(path: Path) -> list[Module]:
     except UsageError:
         raise
     except Exception as problem:
-        raise UsageError(f"{path}: cannot be run: {type(problem).__name__}: {problem}") from problem
+        where = at_line(problem) or str(path)
+        raise UsageError(f"{where}: cannot be run: {type(problem).__name__}: {problem}") from problem
     here = {id(m): m for m in names.values() if isinstance(m, Module) and m.owner != "boomslang"}
     if not here:
         raise UsageError(f"{path}: found no module; expected a function with @boomslang.module")

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from boomslang.errors import UsageError
+from boomslang.errors import UsageError, did_you_mean
 from boomslang.passes.merge import merge
 from boomslang.passes.prioritize import prioritize
 from boomslang.passes.problem import Problem, as_problem, expand, print_problem
@@ -60,7 +60,9 @@ def chosen(passes: Iterable[str] | None = None, without: Iterable[str] = ()) -> 
     wanted, unwanted = list(PASSES) if passes is None else list(passes), list(without)
     for name in (*wanted, *unwanted):
         if name not in PASSES:
-            raise UsageError(f"unknown pass {name!r}; known passes: {', '.join(PASSES)}")
+            raise UsageError(
+                f"unknown pass {name!r}{did_you_mean(name, PASSES)}; known passes: {', '.join(PASSES)}"
+            )
     return tuple(name for name in PASSES if name in wanted and name not in unwanted)
 
 

@@ -59,7 +59,7 @@ def headline(verdicts: list[Verdict]) -> str:
     """The answer in one line."""
     if len(verdicts) == 1:
         verdict = verdicts[0]
-        what = _asked(verdict)
+        what = verdict.title
         if verdict.status == UNKNOWN:
             return f"Unknown whether it is {what}: {verdict.reason}"
         if verdict.status == VALID:
@@ -82,12 +82,6 @@ def _titles(levels: list[Level], between: str) -> str:
     shown = [level.title for level in levels[:TITLES]]
     left = len(levels) - len(shown)
     return between.join(shown) + (f"{between}{left} more" if left else "")
-
-
-def _asked(verdict: Verdict) -> str:
-    """The level, and the modules that were broken rather than the level."""
-    title = verdict.level.title
-    return f"{title} with {' and '.join(verdict.broken_by)}" if verdict.broken_by else title
 
 
 def _anomaly(verdict: Verdict) -> str:
@@ -118,6 +112,7 @@ def _stories(verdicts: list[Verdict], values: Values) -> tuple[list[Json], dict[
                 found.core.transactions,
                 found.core.reads,
                 verdict.broken_by,
+                verdict.perhaps_by,
                 told_in_words,
             )
             reasons.setdefault(reason, []).append(verdict)
@@ -125,7 +120,7 @@ def _stories(verdicts: list[Verdict], values: Values) -> tuple[list[Json], dict[
     stories: list[Json] = []
     told: dict[int, int] = {}
     for members in list(reasons.values())[:STORIES]:
-        titles = [_asked(v) for v in members]
+        titles = [v.title for v in members]
         further = not any(id(v) in first for v in members)
         stories.append(Story(members[0], titles, f"v{len(stories)}", values, further=further).to_json())
         told |= dict.fromkeys(map(id, members), len(stories) - 1)

@@ -14,7 +14,7 @@ from boomslang.levels import LEVELS, implies, minimal
 from boomslang.report.neighbours import neighbours
 from boomslang.report.times import Axis
 from boomslang.report.transaction_summary import glance
-from boomslang.report.values import Values
+from boomslang.report.values import Values, clipped
 from boomslang.verdict import Verdict
 
 MOST = 30
@@ -41,11 +41,11 @@ class Story:
         self.further = further
         """Is it one more violation of a level whose story has been told?"""
         self.name = name
-        self.values = values
-        self.trace = verdict.trace
         assert verdict.counterexample is not None
+        self.trace = verdict.counterexample.trace  # with its transactions as modules split them
+        self.values = values.on(self.trace)
         for row, key in verdict.counterexample.core.reads:
-            values.wanted.setdefault(row, []).append(key)
+            self.values.wanted.setdefault(row, []).append(key)
         self.doc = document(verdict)
         self.edges: dict[str, Json] = {e["id"]: e for e in self.doc["edges"]}
         self.steps: dict[str, Json] = {s["id"]: s for s in self.doc["steps"]}
@@ -218,7 +218,8 @@ class Story:
         step = e["step"] if e["step"] in self.steps else None
         return {
             **{n: e[n] for n in names},
-            "kind": e["kind"] if e["kind"] in KINDS else "other",
+            "kind": e["kind"] if e["kind"] in KINDS and e["module"] is None else "other",
+            "word": clipped(e["module"].partition(":")[0]) if e["module"] else e["kind"],
             "step": step,
         }
 

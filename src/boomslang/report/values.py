@@ -63,6 +63,13 @@ class Values:
         self.operations_left = ALL_OPERATIONS
         self.wanted: dict[int, list[int]] = {}
         """Of operations that read several keys: those that an explanation is about."""
+        self._others: dict[int, Values] = {}
+
+    def on(self, trace: Trace) -> Values:
+        """These, or those of another trace: that of the parts into which modules split the transactions of this one."""
+        if trace is self.trace:
+            return self
+        return self._others.setdefault(id(trace), Values(trace))
 
     def transaction(self, view: Glance, role: str, matter: set[int]) -> Json:
         """A transaction with its operations: those that matter, and the first of the others."""

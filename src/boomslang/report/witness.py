@@ -42,7 +42,17 @@ def witnesses(verdicts: list[Verdict], values: Values) -> list[Json]:
     return shown
 
 
+def _name(witness: Witness, t: int) -> str:
+    """T5; or T5.2, where modules split transactions, for the second part of T5."""
+    if witness.split is None:
+        return f"T{t}"
+    whole = witness.split.whole
+    parts = np.flatnonzero(whole == whole[t])
+    return f"T{int(whole[t])}" + (f".{t - int(parts[0]) + 1}" if len(parts) > 1 else "")
+
+
 def _witness(trace: Trace, witness: Witness, titles: list[str]) -> Json:
+    trace = trace if witness.split is None else witness.split.trace
     rows = []
     for point in witness.order[:SHOWN].tolist():
         t = glance(trace, point // witness.points)
@@ -56,7 +66,7 @@ def _witness(trace: Trace, witness: Witness, titles: list[str]) -> Json:
         left = len(here) - len(deeds)
         rows.append(
             {
-                "id": f"T{t.index}",
+                "id": _name(witness, t.index),
                 "point": "begin" if begins else "commit",
                 "session": None if t.session is None else clipped(t.session),
                 "text": clipped("; ".join(deeds), 200) + (f"; and {left:,} more" if left else ""),
@@ -66,6 +76,7 @@ def _witness(trace: Trace, witness: Witness, titles: list[str]) -> Json:
     return {
         "levels": titles,
         "points": witness.points,
+        "split": witness.split is not None,
         "total": len(witness.order),
         "exact": not witness.read_op.size,
         "order": rows,

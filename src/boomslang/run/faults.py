@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 
 from boomslang.databases.database import Connection, Database
-from boomslang.errors import UsageError
+from boomslang.errors import UsageError, did_you_mean
 
 KILL_CLIENT, KILL_SERVER, CUT_CONNECTION = "kill-client", "kill-server", "cut"
 KINDS = (KILL_CLIENT, KILL_SERVER, CUT_CONNECTION)
@@ -38,8 +38,10 @@ def parse_faults(words: Sequence[str]) -> dict[str, int]:
     for word in words:
         kind, given, count = word.partition("=")
         if kind not in KINDS or (given and (not count.isascii() or not count.isdecimal())):
+            meant = "" if kind in KINDS else did_you_mean(kind, KINDS)
             raise UsageError(
-                f"found the fault {word!r}; expected one of {', '.join(KINDS)}, with how often: {KILL_CLIENT}=3"
+                f"found the fault {word!r}{meant}; expected one of {', '.join(KINDS)}, "
+                f"with how often: {KILL_CLIENT}=3"
             )
         asked[kind] = asked.get(kind, 0) + (int(count) if given else 1)
     return {kind: count for kind, count in asked.items() if count}

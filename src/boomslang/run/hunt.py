@@ -70,6 +70,8 @@ class Hunted:
     seconds: float = 0.0
     found: list[Quarry] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    gave_up: bool = False
+    """It ended because all clients of a run did before their time."""
 
     def of(self, status: str) -> list[Quarry]:
         return [quarry for quarry in self.found if quarry.status == status]
@@ -168,6 +170,12 @@ def hunt(
                 hunted.problems.append(
                     f"{trace.name}: the hunt ends here; what the client that hung may still commit would be missing "
                     "from the next trace"
+                )
+                break
+            if ran.gave_up:
+                hunted.gave_up = True
+                hunted.problems.append(
+                    f"{trace.name}: the hunt ends here: every client gave up before its time"
                 )
                 break
             if left() <= 0:

@@ -112,6 +112,8 @@ class Ran:
     """Those that were made."""
     problems: list[str]
     """What ended clients before their time. The trace is right all the same."""
+    gave_up: bool = False
+    """No client came to the end of its transactions: this is not the load that was asked for."""
     left_behind: bool = False
     """A client that hung could not be ended, as it is a thread: the database is not ours alone any more."""
 
@@ -131,6 +133,7 @@ class Ran:
             "unknown": self.unknown,
             "made_faults": self.faults,
             "problems": self.problems,
+            "gave_up": self.gave_up,
         }
 
 
@@ -183,6 +186,7 @@ class _Run:
         self.waiting = schedule(plan.faults, plan.txns)
         self.made: list[str] = []
         self.problems: list[str] = []
+        self.gave_up = False
         self.left_behind = False
         self.context: Any = processes()
         kills = plan.faults.get(KILL_CLIENT, 0)
@@ -222,7 +226,7 @@ class _Run:
         ran = Ran(
             plan, self.folder, version, took,
             self.board.total("committed"), self.board.total("aborted"), self.board.total("unknown"),
-            self.made, self.problems, self.left_behind,
+            self.made, self.problems, self.gave_up, self.left_behind,
         )  # fmt: skip
         try:
             (self.folder / ABOUT).write_text(json.dumps(ran.to_json(), indent=2) + "\n")
@@ -266,6 +270,7 @@ class _Run:
                 last, moved = done, now
             if now - moved > STALLED:
                 self.problems.append(f"nothing moved for {STALLED:.0f} s; the run was given up")
+                self.gave_up = True
                 return
             if (self.seconds is not None and now - start > self.seconds) or self.until():
                 self.waiting.clear()
@@ -328,6 +333,7 @@ class _Run:
         for thread in self.repairs:
             thread.join(GRACE)
         end = time.monotonic() + GRACE
+        fine = 0
         for n, (job, body) in enumerate(zip(self.jobs, self.bodies, strict=True)):
             while body.is_alive() and time.monotonic() < end:
                 time.sleep(0.002)
@@ -337,6 +343,9 @@ class _Run:
                 self.left_behind |= self.plan.database.one_process
             elif (problem := body.problem()) is not None and self.board.row(n).state != KILLED:
                 self.problems.append(f"client {job.name}: {problem}")
+            elif self.board.row(n).state != KILLED:
+                fine += 1
+        self.gave_up = self.gave_up or not fine
 
 
 class _Process:

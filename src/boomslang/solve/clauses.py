@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boomslang.asg.graph import IN
+from boomslang.deadline import look
 from boomslang.errors import UsageError
 from boomslang.ir.expression import (
     START,
@@ -39,6 +40,8 @@ BEFORE, TAKES, COMMITTED = 0, 1, 2
 """Given::Kind in native/engine/problem.hpp."""
 MANY = 32
 """Clauses of one formula by distribution; beyond, parts get names."""
+OFTEN = 256
+"""Formulas between two looks at the clock: a module may have said a million things."""
 
 Literal = tuple[int, int, int, bool]
 """kind, a, b, negated."""
@@ -48,10 +51,10 @@ Clause = tuple[Literal, ...]
 def clauses(ir: IR) -> tuple[NDArray[np.int64], NDArray[np.int32], int]:
     """Where each clause starts, the literals (four numbers each), and how many helper nodes they need."""
     made = _Clauses(ir)
-    for superposition in ir.superpositions:
-        made.add(superposition)
-    for expression in ir.expressions:
-        made.add(expression)
+    for n, item in enumerate((*ir.superpositions, *ir.expressions)):
+        if n % OFTEN == 0:
+            look()
+        made.add(item)
     made.one_writer_a_read()
     start = np.concatenate(([0], np.cumsum([len(c) for c in made.clauses]))).astype(np.int64)
     return start, np.array([n for c in made.clauses for lit in c for n in lit], np.int32), made.helpers

@@ -2,29 +2,57 @@
 
 MonoSAT is a SAT solver that knows monotonic theories, among them whether a graph is acyclic (Bayless et al., "SAT
 modulo monotonic theories", AAAI 2015); Cobra and PolySI were built on it. The adapter uses five things of its
-module: `Var`, `Not`, `AssertClause`, `Graph` and `Solve`. MonoSAT has one solver for the whole process, so each
-problem begins with a new one.
+module: `Var`, `Not`, `AssertClause`, `Graph` and `Solve`.
+
+It works in a process of its own, which is killed when a limit is reached. MonoSAT's own time limit is one of whole
+seconds, which it looks at between two of its steps; and its module lets no other Python thread run meanwhile, so that
+neither the clock nor Ctrl-C would be heard. (There is also one solver for a whole process.)
 """
 
 from __future__ import annotations
 
+import ctypes
 import importlib
-import math
+import json
+import os
+import signal
+import subprocess
+import sys
 import time
+from contextlib import suppress
+from dataclasses import asdict, dataclass
 from typing import Any
 
+from boomslang.errors import UsageError
 from boomslang.ir.model import IR
 from boomslang.passes.problem import Problem, as_problem, solution
 from boomslang.solve.backends import EAGER
-from boomslang.solve.clock import Clock
-from boomslang.solve.cnf import to_clauses
+from boomslang.solve.clock import Clock, resident_megabytes
+from boomslang.solve.cnf import Clauses, to_clauses
 from boomslang.solve.solution import Limits, Solution
+from boomslang.trace.errors import LimitReached
+
+NAP = 0.05
+"""Seconds between two looks at the memory of the process."""
+
+PR_SET_PDEATHSIG = 1
+"""Of Linux: which signal comes when the parent dies."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What the process is asked."""
+
+    nodes: int
+    variables: int
+    clauses: list[list[int]]
+    arcs: list[tuple[int, int, int]]
+    always: list[tuple[int, int]]
 
 
 def solve_monosat(given: IR | Problem, limits: Limits | None = None) -> Solution:
     """Decides an IR, or a problem made of it, with MonoSAT."""
     EAGER["monosat"].require()
-    monosat: Any = importlib.import_module("monosat")
     limits = limits or Limits()
     clock = Clock(limits)
     problem = as_problem(given, clock)
@@ -32,29 +60,95 @@ def solve_monosat(given: IR | Problem, limits: Limits | None = None) -> Solution
     written = to_clauses(problem, clock)
     if [] in written.clauses:
         return Solution("invalid")
-    monosat.Monosat().newSolver()
-    graph = monosat.Graph()
-    nodes = [graph.addNode() for _ in range(problem.nodes)]
-    edge_of = {variable: graph.addEdge(nodes[a], nodes[b]) for a, b, variable in written.arcs}
-    variables = [None, *(edge_of.get(v) or monosat.Var() for v in range(1, written.variables + 1))]
-    for a, b in dict.fromkeys(written.always):
-        monosat.AssertClause([graph.addEdge(nodes[a], nodes[b])])
-    for clause in clock.over(written.clauses):
-        monosat.AssertClause([variables[x] if x > 0 else monosat.Not(variables[-x]) for x in clause])
-    monosat.AssertClause([graph.acyclic()])
     encoded = time.perf_counter()
-    if limits.seconds is not None:
-        left = limits.seconds - (encoded - start)
-        if left <= 0:
-            return Solution("unknown", reason="time")
-        monosat.Monosat().setTimeLimit(max(1, math.ceil(left)))
     try:
-        satisfiable = monosat.Solve()
-    except RuntimeError:  # what its module raises when a limit is reached
-        return Solution("unknown", reason="time")
+        true = in_a_process(_question(problem, written), clock.left())
+    except LimitReached as limit:
+        return Solution("unknown", reason=limit.reason)
     stats = {"encode": encoded - start, "solve": time.perf_counter() - encoded}
-    if not satisfiable:
+    if true is None:
         return Solution("invalid", stats=stats)
-    found = solution(problem, lambda e: bool(variables[written.of[e]].value()))
+    found = solution(problem, lambda e: written.of[e] in true)
     found.stats.update(stats)
     return found
+
+
+def _question(problem: Problem, written: Clauses) -> Question:
+    always = list(dict.fromkeys(written.always))
+    return Question(problem.nodes, written.variables, written.clauses, written.arcs, always)
+
+
+def in_a_process(question: Question, limits: Limits) -> set[int] | None:
+    """What `answer` says, from a process that does not outlive the limits."""
+    text = json.dumps({"path": sys.path, "question": asdict(question)})
+    child = subprocess.Popen(
+        [sys.executable, "-m", "boomslang.solve.monosat_solver"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        told = _wait(child, text.encode(), limits)
+    finally:
+        child.kill()
+        child.communicate()
+    if not told:
+        raise UsageError(f"MonoSAT ended without an answer (exit code {child.returncode})")
+    status, what = json.loads(told)
+    if status == "failed":
+        raise UsageError(f"MonoSAT failed: {what}")
+    return None if status == "invalid" else set(what)
+
+
+def _wait(child: subprocess.Popen[bytes], text: bytes, limits: Limits) -> bytes:
+    end = None if limits.seconds is None else time.monotonic() + limits.seconds
+    first: bytes | None = text
+    while True:
+        try:
+            return child.communicate(first, timeout=NAP)[0]
+        except subprocess.TimeoutExpired:
+            first = None  # it is being sent
+        if end is not None and time.monotonic() > end:
+            raise LimitReached("time")
+        if limits.megabytes is not None and resident_megabytes(child.pid) > limits.megabytes:
+            raise LimitReached("memory")
+
+
+def answer(question: Question) -> set[int] | None:
+    """The variables that are true, or None if the clauses and the graph cannot all be satisfied."""
+    monosat: Any = importlib.import_module("monosat")
+    monosat.Monosat().newSolver()
+    graph = monosat.Graph()
+    nodes = [graph.addNode() for _ in range(question.nodes)]
+    edge_of = {variable: graph.addEdge(nodes[a], nodes[b]) for a, b, variable in question.arcs}
+    variables = [None, *(edge_of.get(v) or monosat.Var() for v in range(1, question.variables + 1))]
+    for a, b in question.always:
+        monosat.AssertClause([graph.addEdge(nodes[a], nodes[b])])
+    for clause in question.clauses:
+        monosat.AssertClause([variables[x] if x > 0 else monosat.Not(variables[-x]) for x in clause])
+    monosat.AssertClause([graph.acyclic()])
+    if not monosat.Solve():
+        return None
+    return {v for v in range(1, question.variables + 1) if variables[v].value()}
+
+
+def _main() -> None:
+    """The process: a question in, an answer out. It ends with whoever asked, and at Ctrl-C at once."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    with suppress(OSError, AttributeError):  # Linux only
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    out = os.dup(1)
+    os.dup2(2, 1)  # what MonoSAT prints is no answer
+    asked = json.loads(sys.stdin.buffer.read())
+    sys.path += [place for place in asked["path"] if place not in sys.path]  # where MonoSAT was found
+    try:
+        true = answer(Question(**asked["question"]))
+        told: list[Any] = ["invalid", None] if true is None else ["valid", sorted(true)]
+    except Exception as problem:
+        told = ["failed", f"{type(problem).__name__}: {problem}"]
+    with os.fdopen(out, "w") as stream:
+        json.dump(told, stream)
+
+
+if __name__ == "__main__":
+    _main()

@@ -8,6 +8,7 @@ when they fail. *Priorities* say where the trace suggests a transaction belongs:
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -90,7 +91,9 @@ def _doubt(ir: IR) -> int | None:
 def _solve(ir: IR, limits: Limits, hints: bool, saturate: bool) -> Solution:
     asg, level = ir.asg, ir.level
     once = level.once
+    begin = time.monotonic()
     clause_start, clause_literals, helpers = _clauses(ir)
+    seconds = None if limits.seconds is None else max(1e-3, limits.seconds - (time.monotonic() - begin))
     # Where a path decides, it does so for every read that does not see the last writer.
     strong = np.ones(len(asg.read_key), np.uint8) if once else ir.strong.astype(np.uint8)
     sources, targets = ir.order_edges()
@@ -119,7 +122,7 @@ def _solve(ir: IR, limits: Limits, hints: bool, saturate: bool) -> Solution:
         clause_literals,
         level.edges[Dependency.WW] != (Point.COMMIT, Point.COMMIT),
         (Dependency.WW in once.kinds, once.longest or 0, once.earlier) if once else None,
-        limits.seconds or 0.0,
+        seconds or 0.0,
         limits.megabytes or 0.0,
         HINT_CONFLICTS + asg.transactions // 10,
         limits.conflicts or 0,

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boomslang.asg.graph import ASG, OUT, PRESENT, UNKNOWN_INITIAL
-from boomslang.certify.certificate import Witness
+from boomslang.certify.certificate import Split, Witness
 from boomslang.ir.model import IR
 from boomslang.trace.model import ABSENT
 
@@ -73,7 +73,8 @@ def witness(ir: IR, solution: Solution) -> Witness:
         if value > ABSENT:
             initial.append((asg.trace_key(k), value))
     modules = tuple(m.spelled for m in asg.modules)
-    made = Witness(ir.level.name, ir.graph.points, order, initial, modules=modules)
+    split = None if asg.part_of is None else Split(asg.trace, asg.part_of)
+    made = Witness(ir.level.name, ir.graph.points, order, initial, modules=modules, split=split)
     if ir.level.items_see_last and ir.level.predicates_see_last and not (modules and not ir.strong.all()):
         return made
     position = np.full(asg.transactions, -1, np.int32)

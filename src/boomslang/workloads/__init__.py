@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 
-from boomslang.errors import UsageError
+from boomslang.errors import UsageError, did_you_mean
 from boomslang.workloads.bank import Bank
 from boomslang.workloads.blindw import BlindW, BlindWE, BlindWRM, BlindWRW, BlindWT
 from boomslang.workloads.file_system import FileSystem
@@ -49,10 +48,9 @@ def find_workload(name: str) -> type[Workload]:
     plain = {known.replace("-", ""): known for known in WORKLOADS}
     found = plain.get(name.lower().replace("-", "").replace("_", "").replace(" ", ""))
     if found is None:
-        close = get_close_matches(name.lower(), WORKLOADS, 1)
-        meant = f"did you mean {close[0]}? " if close else ""
+        meant = did_you_mean(name.lower(), WORKLOADS)
         raise UsageError(
-            f"found the unknown workload {name!r}; {meant}expected one of {', '.join(WORKLOADS)} "
+            f"found the unknown workload {name!r}{meant}; expected one of {', '.join(WORKLOADS)} "
             "(see `boomslang workloads`)"
         )
     return WORKLOADS[found]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from dataclasses import replace
 
 from boomslang.cli.answer import Answer, Report, explanation, show, to_json
 from boomslang.cli.certificate_files import Certificates
@@ -18,6 +19,7 @@ from boomslang.cli.screen import Screen
 from boomslang.cli.watched_checker import WatchedChecker
 from boomslang.explain.outputs import OUTPUTS, write
 from boomslang.levels import LEVELS, Level
+from boomslang.levels.needs import lacks
 from boomslang.trace import LimitReached
 from boomslang.verdict import UNKNOWN, Verdict
 
@@ -74,7 +76,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     certificates = prepare_files(arguments)
     if arguments.solver == "z3" or arguments.encoding is not None:
         free_ctrl_c()
-    report = watched(lambda watch: answers(arguments, asked, watch), quiet=arguments.quiet)
+    report = _watched_answers(arguments, asked)
     for warning in report.trace.warnings if report.trace is not None else ():
         screen.warning(warning)
     for answer in report.answers:
@@ -85,6 +87,9 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         screen.text(write(arguments.output, report.path, [explanation(answer) for answer in report.answers]))
     else:
         show(report, screen, stats=arguments.stats)
+    if report.interrupted:  # whoever pressed Ctrl-C does not want to wait for a page
+        screen.flush()
+        raise KeyboardInterrupt
     write_report(
         arguments.report,
         _verdicts(report),
@@ -98,6 +103,30 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     return report.exit_code
 
 
+def _watched_answers(arguments: argparse.Namespace, asked: list[Level] | None) -> Report:
+    """The answers; after Ctrl-C those that there are, if there are any."""
+    start = time.monotonic()
+    report = Report(arguments.trace, strongest=asked is None)
+    try:
+        watched(
+            lambda watch: answers(arguments, asked, watch, report),
+            quiet=arguments.quiet,
+            seconds=arguments.timeout,
+        )
+        return report
+    except KeyboardInterrupt:
+        if not report.settled:
+            raise
+        reason, interrupted = "interrupted", True
+    except LimitReached as limit:
+        reason, interrupted = limit.reason, False
+    # The worker may still be at it, with the report in its hands: this is another one.
+    seconds = time.monotonic() - start
+    so_far = replace(report, settled=dict(report.settled), interrupted=interrupted, seconds=seconds)
+    _conclude(so_far, arguments, asked, reason)
+    return so_far
+
+
 def _verdicts(report: Report) -> list[Verdict]:
     """What there is to show. Where a limit came first, that is; where it came before the trace was read, nothing."""
     if report.trace is None:
@@ -108,10 +137,11 @@ def _verdicts(report: Report) -> list[Verdict]:
     ]
 
 
-def answers(arguments: argparse.Namespace, asked: list[Level] | None, watch: Watch) -> Report:
+def answers(arguments: argparse.Namespace, asked: list[Level] | None, watch: Watch, report: Report) -> None:
+    """Fills the report."""
     start = time.monotonic()
     deadline = None if arguments.timeout is None else start + arguments.timeout
-    report = Report(arguments.trace, strongest=asked is None)
+    reason = ""
     try:
         report.trace = load(
             arguments.trace, watch, format=arguments.format, deadline=deadline, memory=arguments.memory
@@ -120,18 +150,27 @@ def answers(arguments: argparse.Namespace, asked: list[Level] | None, watch: Wat
         watch.begin("analysing")
         checker = WatchedChecker(report.trace, arguments, deadline, watch)
         if asked is None:
-            verdicts = list(checker.strongest().values())
-            decided = {verdict.level.name for verdict in verdicts}
-            report.undecidable = [
-                level
-                for level in LEVELS
-                if level.name not in decided and (level.observes or not arguments.module)
-            ]
+            checker.strongest(settled=report.settled)
         else:
-            verdicts = [checker.check(level) for level in asked]
-        report.answers = [Answer(v.level, v.status, v.reason, v) for v in verdicts]
+            for level in asked:
+                report.settled[level.name] = checker.check(level)
     except (LimitReached, MemoryError) as limit:
         reason = limit.reason if isinstance(limit, LimitReached) else OUT_OF_MEMORY
-        report.answers = [Answer(level, UNKNOWN, reason) for level in (LEVELS if asked is None else asked)]
+    _conclude(report, arguments, asked, reason)
     report.seconds = time.monotonic() - start
-    return report
+
+
+def _conclude(report: Report, arguments: argparse.Namespace, asked: list[Level] | None, reason: str) -> None:
+    """An answer for each level: its verdict, or else `reason`, which is why there is none."""
+    levels = asked
+    if levels is None:
+        spoken_of = [level for level in LEVELS if level.observes or not arguments.module]
+        lacking = [x for x in spoken_of if report.trace is not None and lacks(x, report.trace)]
+        report.undecidable = lacking
+        levels = [level for level in spoken_of if level not in lacking]
+    report.answers = [
+        Answer(level, UNKNOWN, reason)
+        if (v := report.settled.get(level.name)) is None
+        else Answer(level, v.status, v.reason, v)
+        for level in levels
+    ]

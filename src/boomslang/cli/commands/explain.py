@@ -105,7 +105,9 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     look_at_modules(arguments.module)
     prepare_report(arguments.report, arguments.trace)
     try:
-        told = watched(lambda watch: _told(arguments, asked, watch), quiet=arguments.quiet)
+        told = watched(
+            lambda watch: _told(arguments, asked, watch), quiet=arguments.quiet, seconds=arguments.timeout
+        )
     except LimitReached as limit:
         screen.error(f"{arguments.trace}: {limit.reason}")
         return exit_codes.UNKNOWN
@@ -186,7 +188,8 @@ def show(path: str, told: Told, screen: Screen) -> None:
     for verdict in told.broken:
         assert verdict.counterexample is not None
         core = verdict.counterexample.core
-        reasons.setdefault((core.transactions, core.reads, verdict.broken_by), []).append(verdict)
+        said = (verdict.broken_by, verdict.perhaps_by)
+        reasons.setdefault((core.transactions, core.reads, said), []).append(verdict)
     for verdicts in reasons.values():
         _show_reason(verdicts, screen)
     for verdict in told.verdicts:
@@ -202,8 +205,7 @@ def _show_reason(verdicts: list[Verdict], screen: Screen) -> None:
     first = verdicts[0]
     assert first.counterexample is not None
     screen.line()
-    modules = f" with {' and '.join(first.broken_by)}" if first.broken_by else ""
-    screen.line((f"Why it is not {first.level.title}{modules}:", "bold"))
+    screen.line((f"Why it is not {first.title}:", "bold"))
     show_story(first.counterexample.lines(), screen)
     if not first.counterexample.minimal:
         screen.line(("(Time ran out before every part had been tried: fewer may do.)", "dim"), indent=2)

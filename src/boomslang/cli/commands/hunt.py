@@ -30,7 +30,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "Runs a workload again and again, with other seeds and other contention each time, and checks "
         "each run while the next one goes. Stops at the first trace that breaks the level, keeps it with its "
         "certificate, and tells the story. Exit code 1: found; 0: nothing found; 2: nothing found, and no check "
-        "came to an end."
+        "came to an end; 254: nothing found, and every client of a run gave up before its time."
     )
     load_options.add(parser, txns=1000, txns_are="in each run", sessions=None)
     add_argument = parser.add_argument
@@ -158,4 +158,6 @@ def _plans(arguments: argparse.Namespace, database: Database, workload: type[Wor
 def _exit_code(hunted: Hunted) -> int:
     if hunted.of(INVALID):
         return exit_codes.INVALID
+    if hunted.gave_up:
+        return exit_codes.USAGE
     return exit_codes.UNKNOWN if hunted.found and not hunted.valid else exit_codes.VALID

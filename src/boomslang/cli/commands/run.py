@@ -24,7 +24,8 @@ PROMISED = ""
 def add(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Runs a workload on a database and records what its clients saw as a trace. With --check the "
-        "trace is checked at once, and the exit code is the verdict's: 0 valid, 1 invalid, 2 unknown."
+        "trace is checked at once, and the exit code is the verdict's: 0 valid, 1 invalid, 2 unknown. "
+        "254: every client gave up before its time (and nothing that was recorded breaks a level)."
     )
     load_options.add(parser, txns=1000, txns_are="in all", sessions=8)
     add_argument = parser.add_argument
@@ -73,10 +74,19 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     if arguments.check is None:
         if arguments.json:
             screen.document(ran.to_json())
-        return exit_codes.VALID
-    if not arguments.json:
-        screen.line()
-    return check(screen)
+        code = exit_codes.VALID
+    else:
+        if not arguments.json:
+            screen.line()
+        code = check(screen)
+    if not ran.gave_up:
+        return code
+    # A violation is one, however little was run. Anything else would be an answer to another question.
+    screen.error(
+        f"every client gave up before its time: {ran.speed.begun:,} of {plan.txns:,} transactions were run, and "
+        f"{ran.folder} holds them; the warnings above say why"
+    )
+    return code if code == exit_codes.INVALID else exit_codes.USAGE
 
 
 def _run(plan: Plan, out: str, watch: Watch) -> Ran:

@@ -13,7 +13,7 @@ from boomslang.databases.servers.mysql import MariaDBServer, MySQLServer, find_m
 from boomslang.databases.servers.packages import ServerMissing
 from boomslang.databases.servers.postgresql import PostgreSQLServer, find_postgresql
 from boomslang.databases.servers.server import Program, Server, ServerFailed
-from boomslang.errors import UsageError
+from boomslang.errors import UsageError, did_you_mean
 
 Find = Callable[[str | None, Path | None, bool], Program]
 """Version, folder, and whether what is not here may be fetched."""
@@ -30,7 +30,9 @@ def find_server(
 ) -> Program:
     """The program of a server; fetches it if need be."""
     if kind not in SERVERS:
-        raise UsageError(f"found the unknown server {kind!r}; expected one of {', '.join(SERVERS)}")
+        raise UsageError(
+            f"found the unknown server {kind!r}{did_you_mean(kind, SERVERS)}; expected one of {', '.join(SERVERS)}"
+        )
     return SERVERS[kind][0](version, binaries, fetch)
 
 

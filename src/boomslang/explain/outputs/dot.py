@@ -50,7 +50,7 @@ def _graph(path: str, number: int, document: Json) -> Iterator[str]:
 
 def _style(edge: Json, in_cycle: bool) -> str:
     points = "" if edge["source_point"] is None else f" {edge['source_point'][0]}->{edge['target_point'][0]}"
-    label = edge["kind"] + points + ("" if edge["key"] is None else f" {edge['key']}")
+    label = (edge["module"] or edge["kind"]) + points + ("" if edge["key"] is None else f" {edge['key']}")
     colour = COLOURS[edge["kind"]]
     style = [f"label={_quoted(label)}", f'color="{colour}"', f'fontcolor="{colour}"']
     style.append(f"tooltip={_quoted(edge['text'])}")

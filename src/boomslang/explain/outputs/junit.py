@@ -9,13 +9,14 @@ from collections.abc import Sequence
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from boomslang.explain.outputs.plain import headline, printable, story
+from boomslang.explain.outputs.plain import headline, printable, relative, story
 
 Json = dict[str, Any]
 
 
 def junit(path: str, documents: Sequence[Json]) -> str:
     """A test suite for the trace."""
+    name = printable(relative(path))
     verdicts = [document["verdict"] for document in documents]
     counts = {
         "tests": str(len(verdicts)),
@@ -23,9 +24,9 @@ def junit(path: str, documents: Sequence[Json]) -> str:
         "errors": str(verdicts.count("unknown")),
     }
     root = Element("testsuites", {"name": "boomslang", **counts})
-    suite = SubElement(root, "testsuite", {"name": printable(path), "skipped": "0", **counts})
+    suite = SubElement(root, "testsuite", {"name": name, "skipped": "0", **counts})
     for document in documents:
-        names = {"classname": printable(path), "name": document["level"]["title"]}
+        names = {"classname": name, "name": document["level"]["title"]}
         case = SubElement(suite, "testcase", names)
         if document["verdict"] == "valid":
             continue

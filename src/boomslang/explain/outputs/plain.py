@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from pathlib import Path, PurePath
 from typing import Any
 
 Json = dict[str, Any]
@@ -34,22 +36,38 @@ def _story(document: Json) -> Iterator[str]:
     for txn in document["transactions"]:
         deeds = "; ".join(o["text"] for o in txn["operations"] if o["matters"])
         outcome = "" if txn["outcome"] == "committed" else f" {txn['outcome']}"
-        yield f"{txn['id']}{outcome} ({txn['where']}): {deeds}"
+        where = txn["where"] if place(txn["where"]) is None else relative(txn["where"])
+        yield f"{txn['id']}{outcome} ({where}): {deeds}"
     if document["argument"] is not None:
         steps = {step["id"]: step for step in document["steps"]}
-        yield from _argument(document["argument"], steps, "")
+        yield from _argument(document["argument"], steps, numbered(document), "")
 
 
-def _argument(argument: Json, steps: dict[str, Json], indent: str) -> Iterator[str]:
+def numbered(document: Json) -> dict[str, int]:
+    """The number of each step: as they are told, then those that are only reasons."""
+
+    def told(argument: Json | None) -> Iterator[str]:
+        if argument is not None:
+            yield from argument["steps"]
+            for case in argument["cases"]:
+                yield from told(case["argument"])
+
+    every = dict.fromkeys([*told(document["argument"]), *(step["id"] for step in document["steps"])])
+    return {name: n for n, name in enumerate(every, 1)}
+
+
+def _argument(argument: Json, steps: dict[str, Json], numbers: dict[str, int], indent: str) -> Iterator[str]:
     for name in argument["steps"]:
-        yield f"{indent}- {steps[name]['text']}"
+        reasons = [str(numbers[b]) for b in steps[name]["because"]]
+        follows = f" [from {', '.join(reasons)}]" if reasons else ""
+        yield f"{indent}{numbers[name]}. {steps[name]['text']}{follows}"
     if argument["contradiction"] is not None:
         yield f"{indent}=> {argument['contradiction']['text']}"
     if argument["question"] is not None:
         yield f"{indent}{argument['question']}"
     for case in argument["cases"]:
         yield f"{indent}* {case['title']}; then"
-        yield from _argument(case["argument"], steps, indent + "    ")
+        yield from _argument(case["argument"], steps, numbers, indent + "    ")
 
 
 def printable(text: str) -> str:
@@ -57,6 +75,18 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def relative(path: str) -> str:
+    """A path (perhaps with a line) as code hosts want it: from the root of the checkout, or else from here, if it is in
+    there. They know nothing of this machine."""
+    if not path:  # a trace that is in memory only
+        return path
+    if not PurePath(path).is_absolute():
+        path = os.path.normpath(Path.cwd() / path)
+    here = Path.cwd()
+    root = next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
+    return PurePath(path).relative_to(root).as_posix() if PurePath(path).is_relative_to(root) else path
 
 
 def place(where: str) -> tuple[str, int] | None:

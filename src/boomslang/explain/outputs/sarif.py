@@ -1,7 +1,9 @@
 """SARIF 2.1.0 (OASIS, 2020), so that code hosts show a violation at the lines of the trace.
 
 A level that is broken is a result of kind `fail` whose rule is the anomaly; its argument is a code flow through the
-operations that the steps rest on. A level that holds is a `pass`, one that was not decided is `open`.
+operations that the steps rest on, which have the same numbers as in its message. Files are named from the root of the
+checkout (`%SRCROOT%`), as code hosts look for them there. A level that holds is a `pass`, one that was not decided is
+`open`.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from typing import Any
 from urllib.parse import quote
 
 import boomslang
-from boomslang.explain.outputs.plain import headline, place, printable, story
+from boomslang.explain.outputs.plain import headline, numbered, place, printable, relative, story
 
 Json = dict[str, Any]
 
@@ -54,7 +56,7 @@ def _result(path: str, document: Json, rules: dict[str, Json]) -> Json:
     if document["anomaly"] is not None:
         made["properties"]["rulesOut"] = document["anomaly"]["rules_out"]
     if document["verdict"] == "invalid":
-        places = "|".join(read["where"] for read in document["reads"])
+        places = "|".join(relative(read["where"]) for read in document["reads"])
         print_of = f"{rule['id']}|{document['level']['name']}|{places}"
         made["partialFingerprints"] = {"core/v1": hashlib.sha256(print_of.encode()).hexdigest()}
         if flow := _flow(document):
@@ -84,11 +86,13 @@ def _flow(document: Json) -> list[Json]:
     """The steps, in order, each at the operations that it rests on."""
     operations = {o["index"]: o for txn in document["transactions"] for o in txn["operations"]}
     flow = []
-    for step in document["steps"]:
+    numbers = numbered(document)
+    for step in sorted(document["steps"], key=lambda step: numbers[step["id"]]):
+        text = printable(f"{numbers[step['id']]}. {step['text']}")
         for row in step["operations"]:
             where = operations[row]["where"] if row in operations else ""
             if place(where) is not None:
-                flow.append({"location": {**_location(where), "message": {"text": printable(step["text"])}}})
+                flow.append({"location": {**_location(where), "message": {"text": text}}})
     return flow
 
 
@@ -100,7 +104,8 @@ def _location(where: str) -> Json:
 
 
 def _file(path: str) -> Json:
-    """A file as a URI: a relative one if its path is, since code hosts look in their checkout."""
-    pure = PurePath(path)
-    uri = Path(path).as_uri() if pure.is_absolute() else quote(pure.as_posix())
-    return {"artifactLocation": {"uri": uri}}
+    """A file as a URI: one that is in the checkout, from its root."""
+    name = relative(path)
+    if PurePath(name).is_absolute():
+        return {"artifactLocation": {"uri": Path(name).as_uri()}}
+    return {"artifactLocation": {"uri": quote(name), "uriBaseId": "%SRCROOT%"}}

@@ -44,7 +44,7 @@ class ArgumentView {
       { class: "step" },
       el("span", { class: "number" }, this.numbers.get(id)),
       el("span", { class: "text" }, withNames(step.text, this.known)),
-      edge ? el("span", { class: `kind k-${edge.kind}`, title: KINDS[edge.kind].means }, edge.kind) : null,
+      edge ? el("span", { class: `kind k-${edge.kind}`, title: KINDS[edge.kind].means }, edge.word) : null,
     );
     const reasons = step.because.filter((b) => this.selection.steps.has(b));
     const more =

@@ -77,6 +77,7 @@ function witnessView(witness) {
         : two
         ? "Taken in this order, every transaction reads what had been committed when it began. "
         : "Taken one after the other in this order, every transaction reads what it read. ",
+      witness.split ? "A module split transactions: T5.2 is the second part of T5. " : "",
       left > 0 ? `The first ${witness.order.length.toLocaleString("en")} of ${witness.total.toLocaleString("en")} are shown; a certificate holds them all.` : `All ${witness.total.toLocaleString("en")} are shown.`,
     ),
     el("div", { class: "scroll tall", tabindex: "0", role: "group", "aria-label": "The witness order" }, el("table", { class: "witness" }, el("thead", null, el("tr", null, head)), el("tbody", null, rows))),

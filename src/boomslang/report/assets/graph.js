@@ -150,7 +150,7 @@ class GraphView {
       "g",
       {
         class: `edge k-${edge.kind}`, "data-edge": edge.id, role: "button", tabindex: "-1",
-        "aria-label": `${edge.source} to ${edge.target}, ${edge.kind}${edge.key ? ` on ${edge.key}` : ""}: ${edge.text}`,
+        "aria-label": `${edge.source} to ${edge.target}, ${edge.word}${edge.key ? ` on ${edge.key}` : ""}: ${edge.text}`,
         onclick: choose, onkeydown: onEnter(choose),
       },
       svg("path", { d, class: "reach" }),
@@ -168,7 +168,7 @@ class GraphView {
         svg("text", { x: label.x, y: label.y + 4, "text-anchor": "middle" }, label.text),
       ),
     );
-    tipFor(shape, () => [`${edge.source} → ${edge.target}  ${edge.kind}${edge.key ? ` (${edge.key})` : ""}`, edge.text]);
+    tipFor(shape, () => [`${edge.source} → ${edge.target}  ${edge.word}${edge.key ? ` (${edge.key})` : ""}`, edge.text]);
     this.edgeShapes.set(edge.id, shape);
     return shape;
   }
@@ -227,7 +227,7 @@ class GraphView {
         "tr",
         null,
         el("td", null, this.end(e.source, e.source_point)),
-        el("td", null, el("span", { class: `kind k-${e.kind}` }, e.kind)),
+        el("td", null, el("span", { class: `kind k-${e.kind}` }, e.word)),
         el("td", null, this.end(e.target, e.target_point)),
         el("td", null, e.key ? el("code", null, e.key) : ""),
         el("td", null, e.text),
@@ -270,7 +270,7 @@ class GraphView {
   }
 }
 
-const signature = (e) => [e.kind, e.key, e.source_point, e.target_point].join(" ");
+const signature = (e) => [e.word, e.key, e.source_point, e.target_point].join(" ");
 
 // Spots on a ring, the same way along it apart, from the left and clockwise. With `corner` 2 the ring is an ellipse, and
 // the larger it is the more a rectangle, which has room for more boxes.
@@ -367,7 +367,7 @@ class Labels {
   }
 
   place({ edge, from, control, to, normal }) {
-    const text = (edge.key && !this.brief ? `${edge.kind} ${clip(edge.key, 16)}` : edge.kind) + (edge.supposed ? " ?" : "");
+    const text = (edge.key && !this.brief ? `${edge.word} ${clip(edge.key, 16)}` : clip(edge.word, 20)) + (edge.supposed ? " ?" : "");
     const box = { w: text.length * 7.3 + 6, h: 17 };
     const same = [edge.source, edge.target, signature(edge)].join(" ");
     if (this.placed.has(same)) return { ...this.placed.get(same), text };
