@@ -29,6 +29,7 @@ from boomslang.ir.model import IR, ambiguous_reads
 from boomslang.levels.catalog import SERIALIZABLE, SNAPSHOT_ISOLATION
 from boomslang.levels.level import Dependency, Level, Point
 from boomslang.solve.forced import solve_forced
+from boomslang.solve.likely import refute_known, solve_likely
 from boomslang.solve.native import priorities, solve_native
 from boomslang.solve.solution import Limits, Solution
 
@@ -51,7 +52,13 @@ def solve(ir: IR, limits: Limits | None = None) -> Solution:
     if (sure := solve_forced(ir, clock.left(None))) is not None:
         return _by(sure, "what the reads force")
     timed, logged = asg.trace.has_times, len(asg.trace.files) == 1
-    if not ir.level.needs_times and (timed or logged) and ambiguous_reads(asg):
+    ambiguous = ambiguous_reads(asg) > 0
+    if ambiguous and ir.level.once is not None and not asg.modules:
+        if (sure := refute_known(ir, clock.left(None))) is not None:
+            return _by(sure, "what the known reads force")
+        if (sure := solve_likely(ir, clock.left(None))) is not None:
+            return _by(sure, "likely writers")
+    if not ir.level.needs_times and (timed or logged) and ambiguous:
         stricter = lower(asg, ir.level)
         stricter.graph.add_time_line(asg, by_log=not timed)
         found = solve_native(stricter, clock.left(EAGER_CONFLICTS + asg.transactions // 50))
@@ -64,6 +71,8 @@ def solve(ir: IR, limits: Limits | None = None) -> Solution:
         for level, what in ((SNAPSHOT_ISOLATION, "snapshot isolation"), (SERIALIZABLE, "a serial order")):
             if (found := _more(ir, level, clock)).status == "valid":
                 return _by(found, what)
+            if found.status == "invalid":
+                break  # a serial order would have been a snapshot's, too
     small = ir.graph.nodes <= SATURATED_NODES and ir.level.once is None
     if not small:
         patience = LONG_CONFLICTS + asg.transactions // 10
