@@ -1,9 +1,13 @@
 """How the native engine is used: what is tried first, and what when it does not come to an end.
 
+0. Weak levels need no search where each read has one possible writer: what they ask follows from the reads (forced.py).
+   Where values repeat, ask without a search whether the reads with one writer break the level, and whether the likely
+   writers of the others keep it (likely.py).
 1. If the trace has times that the level does not demand, and reads with several candidates, first ask for more than
    the level does: real-time order. An order that keeps it is an order; and where values say little, times say much.
    Without times, the order of the lines of one log says nearly as much. Likewise, where the level forbids only some
-   cycles, first ask for a snapshot or a serial order: most databases do better than they promise.
+   cycles, first ask for a snapshot or a serial order: most databases do better than they promise. (Not for a serial
+   order once there is no snapshot's: it would be one.)
 2. The problem itself, for a while.
 3. If that takes long and the trace is small enough, write down what follows from the known edges before guessing
    (native/engine/saturate.hpp). It helps when nothing suggests an order: no sessions, no times, a shuffled log. With
@@ -13,7 +17,7 @@
    paper's *unsat search*, section 5).
 5. The problem itself, to the end.
 
-Steps 1 and 4 can only give the answer they are sound for; which step answered is told in the statistics.
+Steps 1 and 4, and step 0 where values repeat, can only give the answer they are sound for; which step answered is told in the statistics.
 """
 
 from __future__ import annotations
