@@ -17,7 +17,8 @@
    paper's *unsat search*, section 5).
 5. The problem itself, to the end.
 
-Steps 1 and 4, and step 0 where values repeat, can only give the answer they are sound for; which step answered is told in the statistics.
+Steps 1 and 4, and step 0 where values repeat, can only give the answer they are sound for; which step answered is
+told in the statistics.
 """
 
 from __future__ import annotations
