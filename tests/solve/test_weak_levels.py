@@ -7,6 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from fuzz.traces import random_trace
 from support.weak_histories import weak_history
 
 from boomslang.asg import build_asg
@@ -14,11 +15,13 @@ from boomslang.asg.graph import ASG
 from boomslang.certify.replay import replay
 from boomslang.explain.core import Parts, complete, first_broken, refuted
 from boomslang.ir import lower
+from boomslang.ir.model import ambiguous_reads
 from boomslang.levels import Level, find_level
 from boomslang.solve.brute import brute
 from boomslang.solve.forced import CHEAPER, CLOCKS, MASKS, solve_forced
+from boomslang.solve.likely import refute_known, solve_likely
 from boomslang.solve.native import solve_native
-from boomslang.solve.solution import Solution, witness
+from boomslang.solve.solution import Limits, Solution, witness
 from boomslang.solve.strategy import solve
 from boomslang.trace import Trace
 
@@ -127,6 +130,30 @@ def test_brute_force() -> None:
         for level in LEVELS:
             found = solve_forced(lower(asg, level))
             assert found is None or (found.status == "valid") == brute(trace, level.name), (seed, level.short)
+
+
+def test_values_that_repeat() -> None:
+    """Known reads refute only what is invalid, likely writers find only orders that replay."""
+    met: Counter[str] = Counter()
+    for seed in range(60):
+        mix = ("few-values", "crowd-of-twins", "long-sessions", "unknown", "lists-in-doubt", "ranges")[
+            seed % 6
+        ]
+        trace = random_trace(seed, mix)
+        asg = build_asg(trace)
+        if first_broken(asg) is not None or not ambiguous_reads(asg):
+            continue
+        for level in [*LEVELS, find_level("pl-2+"), find_level("strong-session-pl-2+")]:
+            ir = lower(asg, level)
+            refutation, order = refute_known(ir, Limits()), solve_likely(ir, Limits())
+            met["asked"] += 1
+            for found in (refutation, order):
+                if found is not None:
+                    met[found.status] += 1
+                    assert found.status == ("invalid" if found is refutation else "valid")
+                    assert found.status == solve_native(ir).status, (seed, level.short)
+                    proven(trace, asg, level, found)
+    assert met["valid"] > met["asked"] / 3 and met["invalid"] > 5, met
 
 
 def test_strategy_takes_it() -> None:

@@ -7,6 +7,8 @@ nobody must have read are left out: no read needs them, and fewer transactions b
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from boomslang.asg.graph import IN, MAYBE
@@ -24,23 +26,33 @@ CHEAPER, MASKS, CLOCKS = 0, 1, 2
 def solve_forced(ir: IR, limits: Limits | None = None, *, way: int = CHEAPER) -> Solution | None:
     """Decides an IR without a search; None if it is not of the kind that this can decide."""
     asg, level, limits = ir.asg, ir.level, limits or Limits()
-    once = level.once
-    if asg.modules or ir.superpositions or ir.expressions or ir.graph.points != 1 or ir.graph.helpers:
+    if not weak(ir):
         return None
-    if once is None:
-        if level.cursor or level.items_see_last or level.predicates_see_last or ir.strong.any():
-            return None
-    elif Dependency.WW in once.kinds or level.items_see_last or level.predicates_see_last:
-        return None
-    elif once.longest is None and not level.has(Dependency.SO) and asg.trace.has_sessions:
+    far = level.once is not None and level.once.longest is None
+    if far and not level.has(Dependency.SO) and asg.trace.has_sessions:
         # With session order it is quicker, and a database that keeps causality mostly keeps that too.
-        found = _solved(lower(asg, level.strong_session()), limits, way)
-        if found is None or found.status == "valid":
+        found = forced(lower(asg, level.strong_session()), limits, way)
+        if found is None or found.status != "invalid":
             return found
-    return _solved(ir, limits, way)
+    found = forced(ir, limits, way)
+    if found is None or found.core_transactions is None or found.core_reads is None:
+        return found
+    transactions, reads = with_lists(asg, found.core_transactions, found.core_reads)
+    return replace(found, core_transactions=transactions, core_reads=reads)
 
 
-def _solved(ir: IR, limits: Limits, way: int) -> Solution | None:
+def weak(ir: IR) -> bool:
+    """Does the level (and all else that is asked) leave nothing to choose but the writers of reads?"""
+    level, once = ir.level, ir.level.once
+    if ir.asg.modules or ir.superpositions or ir.expressions or ir.graph.points != 1 or ir.graph.helpers:
+        return False
+    if level.cursor or level.items_see_last or level.predicates_see_last:
+        return False
+    return not ir.strong.any() if once is None else Dependency.WW not in once.kinds
+
+
+def forced(ir: IR, limits: Limits, way: int = CHEAPER) -> Solution | None:
+    """The same of an IR that is `weak`; the core lacks the reads that show orders of appends."""
     asg, once = ir.asg, ir.level.once
     sources, targets = ir.order_edges()
     found = _engine.forced(
@@ -68,7 +80,7 @@ def _solved(ir: IR, limits: Limits, way: int) -> Solution | None:
     if status == "unknown":
         return Solution("unknown", reason=found["reason"], stats=stats)
     if status == "invalid":
-        transactions, reads = with_lists(asg, found["core_txns"].astype(np.int64), found["core_reads"])
+        transactions, reads = found["core_txns"].astype(np.int64), found["core_reads"].astype(np.int64)
         return Solution("invalid", core_transactions=transactions, core_reads=reads, stats=stats)
     writer = asg.read_writer
     if (asg.state == MAYBE).any():

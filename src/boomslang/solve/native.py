@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -152,7 +153,7 @@ def _clauses(ir: IR) -> tuple[Int64, NDArray[np.int32], int]:
     return clauses(ir)
 
 
-def with_lists(asg: ASG, transactions: Int64, reads: NDArray[np.int32]) -> tuple[Int64, Int64]:
+def with_lists(asg: ASG, transactions: Int64, reads: NDArray[np.signedinteger[Any]]) -> tuple[Int64, Int64]:
     """A core, and the list reads that show the order of appends in it: to the engine that order is just there."""
     inside = np.zeros(asg.transactions, bool)
     inside[transactions] = True
@@ -171,6 +172,15 @@ def hinted_successors(ir: IR, helpers: int) -> NDArray[np.int32]:
     successor = np.full(ir.graph.nodes + helpers, -1, np.int32)
     successor[ir.graph.nodes_of(sources, Point.COMMIT)] = ir.graph.nodes_of(targets, Point.BEGIN)
     return successor
+
+
+def begin_priorities(asg: ASG) -> NDArray[np.int64]:
+    """The same of its begin; of a trace with times, or of one log."""
+    trace, ids = asg.trace, asg.txn_of
+    if trace.has_times:
+        begin = trace.txn_begin[ids]
+        return np.where(begin != NO_TIME, begin, priorities(asg))
+    return trace.txn_begin_line[ids].astype(np.int64)
 
 
 def priorities(asg: ASG) -> NDArray[np.int64]:

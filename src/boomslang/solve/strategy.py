@@ -1,9 +1,13 @@
 """How the native engine is used: what is tried first, and what when it does not come to an end.
 
+0. Weak levels need no search where each read has one possible writer: what they ask follows from the reads (forced.py).
+   Where values repeat, ask without a search whether the reads with one writer break the level, and whether the likely
+   writers of the others keep it (likely.py).
 1. If the trace has times that the level does not demand, and reads with several candidates, first ask for more than
    the level does: real-time order. An order that keeps it is an order; and where values say little, times say much.
    Without times, the order of the lines of one log says nearly as much. Likewise, where the level forbids only some
-   cycles, first ask for a snapshot or a serial order: most databases do better than they promise.
+   cycles, first ask for a snapshot or a serial order: most databases do better than they promise. (Not for a serial
+   order once there is no snapshot's: it would be one.)
 2. The problem itself, for a while.
 3. If that takes long and the trace is small enough, write down what follows from the known edges before guessing
    (native/engine/saturate.hpp). It helps when nothing suggests an order: no sessions, no times, a shuffled log. With
@@ -13,7 +17,8 @@
    paper's *unsat search*, section 5).
 5. The problem itself, to the end.
 
-Steps 1 and 4 can only give the answer they are sound for; which step answered is told in the statistics.
+Steps 1 and 4, and step 0 where values repeat, can only give the answer they are sound for; which step answered is
+told in the statistics.
 """
 
 from __future__ import annotations
@@ -29,6 +34,7 @@ from boomslang.ir.model import IR, ambiguous_reads
 from boomslang.levels.catalog import SERIALIZABLE, SNAPSHOT_ISOLATION
 from boomslang.levels.level import Dependency, Level, Point
 from boomslang.solve.forced import solve_forced
+from boomslang.solve.likely import refute_known, solve_likely
 from boomslang.solve.native import priorities, solve_native
 from boomslang.solve.solution import Limits, Solution
 
@@ -51,7 +57,13 @@ def solve(ir: IR, limits: Limits | None = None) -> Solution:
     if (sure := solve_forced(ir, clock.left(None))) is not None:
         return _by(sure, "what the reads force")
     timed, logged = asg.trace.has_times, len(asg.trace.files) == 1
-    if not ir.level.needs_times and (timed or logged) and ambiguous_reads(asg):
+    ambiguous = ambiguous_reads(asg) > 0
+    if ambiguous and ir.level.once is not None and not asg.modules:
+        if (sure := refute_known(ir, clock.left(None))) is not None:
+            return _by(sure, "what the known reads force")
+        if (sure := solve_likely(ir, clock.left(None))) is not None:
+            return _by(sure, "likely writers")
+    if not ir.level.needs_times and (timed or logged) and ambiguous:
         stricter = lower(asg, ir.level)
         stricter.graph.add_time_line(asg, by_log=not timed)
         found = solve_native(stricter, clock.left(EAGER_CONFLICTS + asg.transactions // 50))
@@ -64,6 +76,8 @@ def solve(ir: IR, limits: Limits | None = None) -> Solution:
         for level, what in ((SNAPSHOT_ISOLATION, "snapshot isolation"), (SERIALIZABLE, "a serial order")):
             if (found := _more(ir, level, clock)).status == "valid":
                 return _by(found, what)
+            if found.status == "invalid":
+                break  # a serial order would have been a snapshot's, too
     small = ir.graph.nodes <= SATURATED_NODES and ir.level.once is None
     if not small:
         patience = LONG_CONFLICTS + asg.transactions // 10
