@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from boomslang.errors import UsageError
@@ -111,6 +113,39 @@ def check_once(pairs: Iterable[tuple[Any, Any]]) -> None:
     places = [place(key) for key, _ in pairs]
     if len(set(places)) < len(places):
         raise UsageError("found a key twice in the initial state; expected each once")
+
+
+STATE = "initial.jsonl"
+"""The file that tells the initial state for all others."""
+
+
+def check_list(folder: Path, key: Any) -> None:
+    """Lists start empty, and known to be so."""
+    held = _held(folder / STATE)
+    if held is None:
+        raise UsageError(
+            "found a list operation in a trace whose initial state is unknown; expected lists that start empty; "
+            "fix: Tracer(initial='empty') if they do"
+        )
+    if held and place(key) in held:
+        raise UsageError(
+            f"found a list operation on {shown(key)}, which has an initial value; expected lists that start empty; "
+            "fix: append the elements in a transaction of their own"
+        )
+
+
+@lru_cache(maxsize=8)
+def _held(state: Path) -> frozenset[Place] | None:
+    """The keys that are there at the start; None: nobody knows. (Nothing, where this is no tracer's folder.)"""
+    try:
+        header = json.loads(state.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return frozenset()
+    initial = header["initial"]
+    if isinstance(initial, str):
+        return None if initial == "unknown" else frozenset()
+    keys = (key for key, _ in initial["items"])
+    return frozenset(place(bytes.fromhex(k["bytes"]) if isinstance(k, dict) else k) for k in keys)
 
 
 def check_length(line: bytes, what: str, room: int = ROOM) -> bytes:

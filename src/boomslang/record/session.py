@@ -32,6 +32,7 @@ from boomslang.record.rules import (
     Range,
     RecordingWarning,
     check_length,
+    check_list,
     check_time,
     short,
     shown,
@@ -363,6 +364,8 @@ class Session:
             raise UsageError(
                 f"found {op} in session {self.name!r} outside a transaction; expected begin first"
             )
+        if op == "append" or op == "list":
+            check_list(self.path.parent, args[0])
         if op == "put" or op == "append":
             return f'{{"op":"{op}","key":{text_of(args[0])},"value":{text_of(args[1])}'
         if op == "get" or op == "delete" or op == "list":

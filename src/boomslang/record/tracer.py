@@ -23,12 +23,10 @@ from typing import Any, Literal
 from boomslang.errors import UsageError
 from boomslang.record.functions import Current, Function, Scope, traced
 from boomslang.record.json_text import encoded, pairs_of, quoted
-from boomslang.record.rules import check_length, check_once
+from boomslang.record.rules import STATE, check_length, check_once
 from boomslang.record.session import RecordingFailed, Session
 from boomslang.trace.files import shown
 
-STATE = "initial.jsonl"
-"""The file that tells the initial state for all others."""
 NAME = re.compile(r"(?!\.)[\w.@=+ -]{1,200}")
 
 Initial = Mapping[Any, Any] | Iterable[tuple[Any, Any]] | Literal["empty", "unknown"]
