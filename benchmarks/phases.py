@@ -174,10 +174,16 @@ def table(names: Sequence[str], rows: Iterable[Sequence[str]], words: int = 1) -
 
 
 def page(
-    name: str, title: str, paragraphs: Sequence[str], lines: Sequence[str], arguments: Sequence[str]
+    name: str,
+    title: str,
+    paragraphs: Sequence[str],
+    lines: Sequence[str],
+    arguments: Sequence[str],
+    *,
+    script: str | None = None,
 ) -> None:
-    """Writes docs/NAME.md."""
-    command = " ".join([f"python benchmarks/{name}.py", *arguments])
+    """Writes docs/NAME.md; the script is called NAME.py too, unless it says otherwise."""
+    command = " ".join([f"python benchmarks/{script or name}.py", *arguments])
     text = [f"# {title}", "", f"Measured by `{command}` on {machine()}.", ""]
     for paragraph in paragraphs:
         text += [paragraph, ""]

@@ -266,7 +266,7 @@ def test_shown_on_the_command_line(tmp_path: Any) -> None:
     "words",
     [
         ["ablation", "--transactions", "20", "--solvers", "clingo"],
-        ["encodings", "--sizes", "20"],
+        ["earlier_checkers", "--sizes", "20"],
         ["superpositions", "--transactions", "20", "--solvers", "clingo"],
         ["scaling", "--sizes", "100,200", "--eager", "100"],
         ["loc"],

@@ -28,7 +28,7 @@ def zero(values: Scalars) -> int:
 
 
 def reads_and_writes_of_zero(trace: Trace) -> tuple[Rows, Mask]:
-    """Which operations read 0, and which keys are ever written 0. (Few are about 0: only the first look is long.)"""
+    """Which operations read 0, and which keys are ever written 0. (Few are: only the first look is long.)"""
     value = zero(trace.values)
     rows = np.flatnonzero(trace.op_value == value)
     rows = rows[(trace.op_flags[rows] & Flag.ERROR) == 0]

@@ -4,7 +4,7 @@ The published systems differ in language, solver and optimisations, so their tim
 encodings. Here all go through the same passes to the same solver: Cobra beside ours at serializability,
 Viper and PolySI beside ours at snapshot isolation, Emme where the version order is told, Elle on lists.
 
-    python benchmarks/encodings.py --solver clingo --sizes 100,300 --write
+    python benchmarks/earlier_checkers.py --solver clingo --sizes 100,300 --write
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def cases(sizes: list[int]) -> Iterator[tuple[str, int, Path, str, list[str | No
 
 
 def main(arguments: list[str]) -> int:
-    made = parser(__doc__, "encodings")
+    made = parser(__doc__, "earlier_checkers")
     made.add_argument("--solver", default="clingo")
     made.add_argument("--sizes", default="100,200")
     made.add_argument("--timeout", type=float, default=60)
@@ -102,6 +102,7 @@ def main(arguments: list[str]) -> int:
             [about],
             table(names, rows, 5),
             arguments,
+            script="earlier_checkers",
         )
     return 1 if wrong else 0
 
