@@ -49,7 +49,9 @@ class Watch:
     def solving(self, decisions: int, conflicts: int, pending: int) -> None:
         """How the search for an order goes: what is wrong with the one it has, and what it took so far."""
         wrong = f"{pending:,} place{'s' * (pending != 1)} in the order still wrong"
-        tried = f"{decisions:,} guess{'es' * (decisions != 1)}, {conflicts:,} dead end{'s' * (conflicts != 1)}"
+        tried = (
+            f"{decisions:,} guess{'es' * (decisions != 1)}, {conflicts:,} dead end{'s' * (conflicts != 1)}"
+        )
         self.note = f"{wrong}; {tried}"
 
     @property
