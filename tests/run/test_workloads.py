@@ -206,9 +206,23 @@ def test_the_bank_keeps_its_money() -> None:
     assert len(set(book.store.committed.values()) | {"0"}) > 1, "nothing was moved"
 
 
+def test_each_of_24_tpcc_clients_has_a_warehouse_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every payment writes its warehouse's row: clients that share one mostly abort each other."""
+    made = find_workload("tpcc").with_settings(sessions=24)
+    homes: dict[int, set[int]] = {}
+    monkeypatch.setattr(
+        type(made), "_payment", lambda self, draw, w, d: homes.setdefault(draw.session, set()).add(w)
+    )
+    for session in range(24):
+        for number in range(20):
+            made.transaction(session, number)
+    assert len(homes) == 24 and all(len(home) == 1 for home in homes.values())
+    assert len(set().union(*homes.values())) == 24
+
+
 def test_tpcc_keeps_its_consistency_conditions() -> None:
     """Conditions 1 to 4 of the specification's clause 3.3.2, and all five transactions did something."""
-    book = noted("tpcc", 150, keys=2)
+    book = noted("tpcc", 400, keys=2)
     rows = {key: json.loads(value) for key, value in book.store.committed.items() if value.startswith("{")}
     assert 0 < book.gave_up < 0.05 * book.names["new-order"]  # the wrong items
     for w in range(2):

@@ -63,7 +63,7 @@ ELSEWHERE: tuple[Elsewhere, ...] = (
         "dbcop",
         "committed-read",
         "read-committed-be",
-        "the paper's; the program looks at single keys",
+        "its paper's; the program is weaker: of a transaction's reads it compares only those of one key",
     ),
     Elsewhere("dbcop", "repeatable-read", None, _ONE_WRITER),
     Elsewhere("dbcop", "atomic-read", "strong-session-read-atomic"),

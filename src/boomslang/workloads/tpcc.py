@@ -3,9 +3,10 @@
 45 % new orders (1 % of them rolled back for a wrong item), 43 % payments, 4 % each order status, delivery, stock level.
 A row is a pair: the primary key in its key, the columns that matter as JSON in its value. Two indexes are pairs too:
 customers by last name, and a customer's orders, the newest first. Items and customers are drawn with the
-specification's NURand. Scaled down, for a trace names all it begins with: per warehouse 10 districts, 30 customers a
-district and 100 items (a hundredth and a thousandth of the specification's), no orders at first. --keys is the
-number of warehouses.
+specification's NURand. A client is a terminal of one warehouse, as the specification has it: with fewer warehouses than
+clients most transactions meet at a warehouse's row, which every payment writes. Scaled down, for a trace names all it
+begins with: per warehouse 10 districts, 30 customers a district and 100 items (a hundredth and a thousandth of the
+specification's), no orders at first. --keys is the number of warehouses.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ Row = dict[str, Any]
 class TPCC(Workload):
     name = "tpcc"
     about = "TPC-C: new order, payment, order status, delivery, stock level"
-    defaults = Settings(keys=1)
+    defaults = Settings(keys=24)
     uses = frozenset({"keys"})
     keys_are = "warehouses"
     needs = frozenset({"iterator"})
@@ -55,7 +56,7 @@ class TPCC(Workload):
 
     def draw(self, draw: Draw) -> Transaction:
         name = draw.one_of(self.mix)
-        w, d = draw.random.randrange(self.settings.keys), draw.random.randrange(DISTRICTS)
+        w, d = draw.session % self.settings.keys, draw.random.randrange(DISTRICTS)
         made = getattr(self, "_" + name.replace("-", "_"))(draw, w, d)
         return Transaction(name, made)
 
