@@ -7,18 +7,14 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import peers
+import phases
 import pytest
+from simulate import BLINDW
 
-BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
-sys.path.insert(0, str(BENCHMARKS))
-
-import peers  # noqa: E402
-import phases  # noqa: E402
-from simulate import BLINDW  # noqa: E402
-
-from boomslang.levels import find_level  # noqa: E402
-from boomslang.trace import read_trace  # noqa: E402
-from boomslang.trace.formats import find  # noqa: E402
+from boomslang.levels import find_level
+from boomslang.trace import read_trace
+from boomslang.trace.formats import find
 
 ROW = peers.Row(
     "10,000, 24",

@@ -4,9 +4,9 @@ A page with measured figures says in its third line what measured it. This reads
 the commands, one after the other, so that no figure grows older than the others. What compares with other
 checkers (`peers.py`) needs their executables, and is run by hand.
 
-    python benchmarks/pages.py                what there is
-    python benchmarks/pages.py loc scaling    write these pages again
-    python benchmarks/pages.py all            all but those that need something else; takes hours
+    python benchmarks/measured_pages.py                what there is
+    python benchmarks/measured_pages.py loc scaling    write these pages again
+    python benchmarks/measured_pages.py all            all but those that need something else; takes hours
 """
 
 from __future__ import annotations

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 
+import measured_pages
 import pytest
-
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "benchmarks"))
-
-import pages  # noqa: E402
+from support.paths import ROOT
 
 FIGURE = re.compile(r"\b\d[\d,.]* ?(?:ms|s|seconds|minutes|hours|MB|GB|times as \w+)\b|\b\d[\d,]* lines\b")
 KEPT = re.compile(r"```.*?```|<!-- generated.*?<!-- end -->|`[^`]*`", re.DOTALL)
@@ -20,7 +16,7 @@ LIMITS = ("lines beyond 64 MB",)
 
 
 def test_commands_of_pages_are_there() -> None:
-    found = pages.pages()
+    found = measured_pages.pages()
     assert {"benchmarks", "benchmarks-formats", "loc", "encodings", "scaling", "corpus"} <= set(found)
     for script, _ in found.values():
         assert (ROOT / script).is_file(), script
@@ -35,7 +31,7 @@ def prose(text: str) -> str:
 
 @pytest.mark.parametrize("path", sorted((ROOT / "docs").glob("*.md")), ids=lambda path: path.stem)
 def test_prose_has_no_measured_figures(path: Path) -> None:
-    if path.stem not in pages.pages():
+    if path.stem not in measured_pages.pages():
         assert not FIGURE.findall(prose(path.read_text()))
 
 
@@ -49,6 +45,6 @@ def test_what_a_figure_is() -> None:
 
 
 def test_pages_by_name(capsys: pytest.CaptureFixture[str]) -> None:
-    assert pages.main([]) == 0
+    assert measured_pages.main([]) == 0
     assert "docs/loc.md: python benchmarks/loc.py --write" in capsys.readouterr().out
-    assert pages.main(["nothing"]) == 2
+    assert measured_pages.main(["nothing"]) == 2
