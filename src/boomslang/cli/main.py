@@ -7,9 +7,11 @@ Errors a user can act on end in one clear line and exit code 254. Anything else 
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -114,6 +116,7 @@ def main(words: Sequence[str] | None = None) -> int:
     screen = Screen()
     try:
         arguments = parse(sys.argv[1:] if words is None else words)
+        gc.enable()
         screen.quiet = getattr(arguments, "quiet", False)
         code: int = arguments.run(arguments, screen)
         screen.flush()
@@ -147,19 +150,26 @@ def _internal(bug: Exception, screen: Screen) -> int:
     return exit_codes.INTERNAL
 
 
+LEAVE_THINGS = ("run", "hunt", "db")
+"""Commands with servers and temporary folders, which go when Python ends as it does by itself."""
+
+
 def run() -> NoReturn:
     """The entry point of the command."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the caller: `>&-`
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
+    gc.disable()  # what is imported stays; looking for garbage in it would be a tenth of the start-up
     try:
         code = main()
     except KeyboardInterrupt:
         # Not sys.exit: the worker may be deep in native code, and Ctrl-C means now.
         print("boomslang: interrupted", file=sys.stderr, flush=True)
         os._exit(exit_codes.INTERRUPTED)
-    progress = sys.modules.get("boomslang.cli.progress")  # only what works in the background has loaded it
-    if progress is not None and progress.abandoned:
-        sys.stderr.flush()
-        os._exit(code)
-    sys.exit(code)
+    if sys.argv[1:2] and sys.argv[1] in LEAVE_THINGS:
+        sys.exit(code)
+    # Nothing is left to do, and taking a long trace apart piece by piece takes a while.
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError):
+            stream.flush()
+    os._exit(code)
