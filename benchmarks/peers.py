@@ -84,6 +84,8 @@ class Tool:
     """What our command needs beside the level."""
     timed: bool = False
     """Histories need the database's timestamps."""
+    around: tuple[str, str] = ("", "")
+    """What must stand before and after what `convert` writes."""
     reading: Callable[[Path], list[str]] | None = None
     """A command that does little more than read the history."""
 
@@ -127,6 +129,11 @@ TOOLS = (
         },
         lambda path, level: ["verify", "--input-dir", str(path.parent), "--consistency", level],
         said(": PASS", ": FAIL"),
+        around=(
+            '{"params": {"id": 0, "n_node": 0, "n_variable": 0, "n_transaction": 0, "n_event": 0}, "info": "", '
+            '"start": "2025-01-01T00:00:00Z", "end": "2025-01-01T00:00:00Z", "data":\n',
+            "}\n",
+        ),
     ),
     Tool(
         "VeriStrong",
@@ -214,7 +221,7 @@ def two_transactions(timed: bool) -> Path:
     return path
 
 
-def converted(source: Path, format: str, file: str) -> Path:
+def converted(source: Path, format: str, file: str, around: tuple[str, str] = ("", "")) -> Path:
     """The history in a format, in a folder of its own."""
     path = DATA / f"{source.stem}-{format}" / file
     if not path.exists():
@@ -224,6 +231,8 @@ def converted(source: Path, format: str, file: str) -> Path:
         done = subprocess.run(words, capture_output=True, text=True, check=False, env=environment())
         if done.returncode != 0:
             raise SystemExit(f"{source} cannot be written as {format}: {done.stderr.strip()}")
+        if any(around):
+            fresh.write_text(around[0] + fresh.read_text() + around[1])
         fresh.rename(path)
     return path
 
@@ -394,7 +403,7 @@ class Comparison:
             for tool in TOOLS:
                 if tool.name not in self.tools:
                     continue
-                small = converted(two_transactions(tool.timed), tool.format, tool.file)
+                small = converted(two_transactions(tool.timed), tool.format, tool.file, tool.around)
                 for level, word in tool.levels.items():
                     if levels and level not in levels:
                         continue
@@ -402,7 +411,8 @@ class Comparison:
                     promise = "si" if tool.timed and level == "si" else "ser"
                     history = replace(BLINDW, level=promise, transactions=transactions, sessions=sessions)
                     source = committed(replace(history, times=tool.timed))
-                    yield self.row(name, tool, level, word, converted(source, tool.format, tool.file), small)
+                    path = converted(source, tool.format, tool.file, tool.around)
+                    yield self.row(name, tool, level, word, path, small)
 
     def row(self, name: str, tool: Tool, level: str, word: str, path: Path, small: Path) -> Row:
         theirs = [[*self.tools[tool.name], *tool.words(p, word)] for p in (path, small)]
