@@ -28,6 +28,7 @@ from boomslang import Checker
 from boomslang.errors import UsageError
 from boomslang.explain.counterexample import explain
 from boomslang.explain.parts import Parts
+from boomslang.record.tracer import clock_name
 from boomslang.report import render_report, write_report
 from boomslang.report.contents import contents, headline
 from boomslang.report.neighbours import MOST as MOST_NEIGHBOURS
@@ -383,6 +384,20 @@ def contrast(one: str, two: str) -> float:
 
     a, b = sorted((light(one), light(two)))
     return (b + 0.05) / (a + 0.05)
+
+
+def test_times_that_we_recorded_have_a_unit() -> None:
+    """Those of others are in whatever unit they are in."""
+    units = []
+    for clock in ("host/01234567-89ab-cdef-0123-456789abcdef/4026531834", "mine", clock_name()):
+        b = TraceBuilder(initial={"x": 0}, clock=clock)
+        for session in "AB":
+            with b.transaction(session=session, begin=1_000_000) as t:
+                t.get("x", 0, invoke=1_000_001, return_=1_000_002)
+                t.put("x", session, invoke=1_000_003, return_=1_000_004)
+                t.commit(invoke=1_000_005, return_=1_000_006)
+        units.append(story_of(b.build())["axis"]["unit"])
+    assert units == ["ns", None, "ns"]
 
 
 MARIADB = "mariadb-repeatable-read"

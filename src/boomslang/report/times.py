@@ -6,6 +6,7 @@ nothing is known but the order inside a session, and the lanes are not aligned.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
@@ -17,6 +18,10 @@ from boomslang.report.values import clipped
 from boomslang.trace.model import NO_TIME, Trace
 
 Json = dict[str, Any]
+_RECORDED = re.compile(
+    r".+/(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:/\d+)?|\d+-[0-9a-f]{16})", re.DOTALL
+)
+"""What our recorder calls a clock (record/tracer.py). Its times are nanoseconds; those of others have no unit."""
 _PART = 0.8
 """How much of its line an operation takes."""
 
@@ -44,7 +49,9 @@ class Axis:
 
     def to_json(self) -> Json:
         word = "line" if any(self.trace.files) else "event"
-        return {"kind": self.kind, "clock": clipped(self.clock) if self.clock else None, "word": word}
+        unit = "ns" if self.kind == "time" and _RECORDED.fullmatch(self.clock) else None
+        clock = clipped(self.clock) if self.clock else None
+        return {"kind": self.kind, "clock": clock, "word": word, "unit": unit}
 
     def fits(self, view: Glance) -> bool:
         """Could this one be drawn beside the others?"""

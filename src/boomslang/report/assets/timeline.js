@@ -128,7 +128,10 @@ class TimelineView {
         name.append(svg("title", null, `session ${lane.name}`));
         names.append(name);
       }
-      lane.rows.forEach((row, r) => row.forEach((t) => this.addBar(picture, t, left, y + r * LANE, x)));
+      lane.rows.forEach((row, r) => {
+        const named = this.named(row, x);
+        row.forEach((t) => this.addBar(picture, t, left, y + r * LANE, x, named.has(t)));
+      });
       y += tall;
     });
     this.picture.replaceChildren(el("div", { class: "rows" }, names, picture));
@@ -141,12 +144,14 @@ class TimelineView {
   addAxis(picture, all, x, left, height) {
     const kind = this.story.axis.kind;
     if (kind === "none") return;
-    let last = -Infinity;
+    const text_of = kind === "time" ? tidied(all, this.story.axis.unit) : (t) => `${this.story.axis.word} ${t}`;
+    let free = -Infinity;
     for (const t of all) {
       const at = left + x(t);
-      const text = kind === "time" ? tidy(t) : `${this.story.axis.word} ${t}`;
-      if (!Number.isInteger(t) || at - last < 64) continue;
-      last = at;
+      const text = text_of(t);
+      const half = (text.length * LETTER) / 2;
+      if (!Number.isInteger(t) || at - half < free) continue;
+      free = at + half + 10;
       picture.append(
         svg("line", { x1: at, x2: at, y1: 22, y2: height, class: "tick" }),
         svg("text", { x: at, y: 15, class: "tick", "text-anchor": "middle" }, text),
@@ -154,7 +159,22 @@ class TimelineView {
     }
   }
 
-  addBar(picture, t, left, top, x) {
+  // Those of a row whose names have room. A neighbour's gives way to all others.
+  named(row, x) {
+    const found = new Set();
+    let free = -Infinity;
+    const sorted = [...row].sort((a, b) => x(a.from) - x(b.from));
+    sorted.forEach((t, n) => {
+      const end = x(t.from) + (t.id.length + (t.outcome === "committed" ? 0 : t.outcome.length + 1)) * LETTER + 6;
+      const before = sorted.slice(n + 1).find((o) => o.role !== "neighbour");
+      if (t.role === "neighbour" && (x(t.from) < free || (before && x(before.from) < end))) return;
+      free = end;
+      found.add(t);
+    });
+    return found;
+  }
+
+  addBar(picture, t, left, top, x, named) {
     const [from, to] = [left + x(t.from) - 5, left + x(t.to) + 5];
     const y = top + (LANE - BAR) / 2 + 4;
     const choose = () => this.selection.select("transaction", t.id);
@@ -166,7 +186,7 @@ class TimelineView {
         "aria-label": what, onclick: choose, onkeydown: onEnter(choose),
       },
       svg("rect", { x: from, y, width: Math.max(12, to - from), height: BAR, rx: 7 }),
-      svg("text", { x: from + 1, y: y - 4, class: "name" }, t.id, t.outcome === "committed" ? "" : ` ${t.outcome}`, t.session === null ? "" : svg("tspan", { class: "paper" }, ` ${clip(t.session, 20)}`)),
+      named ? svg("text", { x: from + 1, y: y - 4, class: "name" }, t.id, t.outcome === "committed" ? "" : ` ${t.outcome}`, t.session === null ? "" : svg("tspan", { class: "paper" }, ` ${clip(t.session, 20)}`)) : null,
     );
     tipFor(bar, () => [what, count(t.operations.length + t.more, "operation"), t.where]);
     this.bars.set(t.id, bar);
@@ -248,14 +268,22 @@ const ROLES = { core: "part of the core", candidate: "may have been read from", 
 
 const AXES = {
   time: (axis, clock) =>
-    `Times${axis.clock ? ` of the clock ${axis.clock}` : ""}, counted from the first event of the explanation` +
+    `Times${axis.clock ? ` of the clock ${axis.clock}` : ""}, counted from the first event of the explanation${axis.unit ? "" : ", in the unit that the trace has them in"}` +
     (clock ? "." : ". Events are spread evenly: what is left of what is exact, lengths are not."),
   line: () => "The trace has no times. Events are in the order in which they were recorded.",
   none: () => "The trace has no times that can be compared: each lane shows only its own order.",
 };
 
-function tidy(t) {
-  return `${t < 0 ? "−" : "+"}${Math.abs(t).toLocaleString("en", { maximumFractionDigits: 0 })}`;
+// How a time is written: in the largest unit in which the whole timeline is at least a few of them, with the unit.
+function tidied(all, unit) {
+  const length = all.length ? all[all.length - 1] - all[0] : 0;
+  const units = [["s", 1e9], ["ms", 1e6], ["µs", 1e3], ["ns", 1]];
+  const [name, size] = unit === "ns" ? units.find(([, n]) => length >= 3 * n) || units[3] : ["", 1];
+  const places = length / size < 100 && size > 1 ? 2 : 0;
+  return (t) => {
+    const number = Math.abs(t / size).toLocaleString("en", { maximumFractionDigits: places });
+    return `${t < 0 ? "−" : "+"}${number}${name ? ` ${name}` : ""}`;
+  };
 }
 
 function natural(a, b) {
