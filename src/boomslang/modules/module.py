@@ -26,6 +26,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from boomslang.errors import UsageError
 from boomslang.trace.errors import LimitReached
@@ -158,6 +159,18 @@ class Hints:
     def transaction(self, t: int) -> dict[str, Any]:
         """The ctx of a transaction of the ASG; empty if it has none."""
         return self._ctx(self._asg.trace.txn_ctx, int(self._asg.txn_of[t]))
+
+    def told(self, transactions: NDArray[np.int64]) -> list[dict[str, Any]]:
+        """The ctx of each of these transactions of the ASG; empty where there is none."""
+        trace = self._asg.trace
+        if trace.txn_ctx is None:
+            return [{} for _ in transactions]
+        texts = trace.txn_ctx[self._asg.txn_of[transactions]]
+        new = [i for i in np.unique(texts).tolist() if i not in self._read]
+        if new:  # parsed as one text: each is small, and there may be a million
+            contents = b",".join([trace.texts.content(i) for i in new])
+            self._read.update(zip(new, json.loads(b"[" + contents + b"]"), strict=True))
+        return [self._read[i] for i in texts.tolist()]
 
     def operation(self, row: int) -> dict[str, Any]:
         """The ctx of an operation, by its row in the trace (`asg.read_op`, `asg.write_op`); empty if it has none."""
