@@ -137,7 +137,7 @@ class Checker:
         """The pipeline."""
         asg = self.asg
         stats: dict[str, Any] = {"analyse": self.analyse_seconds}
-        parts = first_broken(asg)
+        parts, ir = first_broken(asg), None
         if parts is None:
             with _timed(stats, "lower"):
                 ir = lower(asg, level)
@@ -160,7 +160,7 @@ class Checker:
         if self.modules:
             from boomslang.modules.blame import blame
 
-            return blame(self, level, stats, begin)
+            return blame(self, level, stats, begin, (ir or lower(asg, level), parts))
         with _timed(stats, "explain"):
             counterexample = self.explained(asg, level, parts, begin)
         return Verdict(self.trace, level, INVALID, counterexample=counterexample, stats=stats)

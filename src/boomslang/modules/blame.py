@@ -3,64 +3,86 @@
 A module is to blame if the trace would be valid without it. Modules that have nothing to do with it are left out of the
 explanation, but for those that ask for less than the level does: without them something else might be explained, which
 they allow.
+
+To know that, the trace is asked about again without the module. That can be far harder than with it (a database's own
+timestamps leave nothing to search for), so on long traces it is asked for a while only. If there is no answer by then,
+the explanation rests on the module, and the verdict says that nobody knows about the rest.
 """
 
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from boomslang.explain.parts import Parts, first_broken
 from boomslang.ir.lower import lower
+from boomslang.ir.model import IR
 from boomslang.levels.level import Level
-from boomslang.modules.module import Module
+from boomslang.solve.names import NATIVE
+from boomslang.solve.native import solve_native
+from boomslang.solve.solution import Solution
 from boomslang.trace.errors import LimitReached
-from boomslang.verdict import INVALID, VALID, Verdict
+from boomslang.verdict import INVALID, UNKNOWN, VALID, Verdict
 
 if TYPE_CHECKING:
     from boomslang.checker import Checker
 
 
-def blame(checker: Checker, level: Level, stats: dict[str, Any], begin: float) -> Verdict:
-    """The verdict `invalid`, with the modules that were broken and those that its counterexample rests on."""
-    kept, blamed = checker.modules, []
-    weaker = lower(checker.asg, level).weakened_by | {
-        m.spelled for m in checker.modules if m.prepare is not None
-    }
+LONG = 20_000
+"""Transactions of a trace that is asked about without a module for a while only."""
+PATIENCE = 400
+"""Conflicts of the engine: a while."""
+
+
+def blame(checker: Checker, level: Level, stats: dict[str, Any], begin: float, first: tuple[IR, Parts]) -> Verdict:
+    """The verdict `invalid`, with the modules that were broken and those that its counterexample rests on.
+
+    `first` is what was asked with all modules, and the parts that the refutation used.
+    """
+    (ir, parts), asg, notes = first, checker.asg, first[0].notes
+    kept, blamed, open_ = checker.modules, [], []
+    weaker = ir.weakened_by | {m.spelled for m in checker.modules if m.prepare is not None}
     for module in checker.modules:
         rest = tuple(m for m in kept if m is not module)
-        if _holds(checker, rest, level, begin):
+        try:
+            without = checker.analysed(rest)
+            broken, without_ir = first_broken(without), lower(without, level)
+            solution = None if broken is not None else _solved(checker, without_ir, begin)
+        except LimitReached:
+            continue
+        if solution is not None and solution.status == VALID:
             blamed.append(module.spelled)
+        elif solution is not None and solution.status == UNKNOWN:
+            open_.append(module.spelled)
         elif module.spelled not in weaker:
-            kept = rest
-    asg = checker.asg if kept == checker.modules else checker.analysed(kept)
-    ir = lower(asg, level)
-    parts = first_broken(asg)
-    if parts is None:
-        parts = Parts.used_by(asg, checker.solve(ir, begin))
+            kept, asg, notes = rest, without, without_ir.notes
+            parts = Parts.used_by(asg, solution) if broken is None and solution is not None else broken or parts
     start = time.perf_counter()
     counterexample = checker.explained(asg, level, parts, begin)
     stats["explain"] = time.perf_counter() - start
-    reason = f"valid without the module{'s' * (len(blamed) > 1)} {' and '.join(blamed)}" if blamed else ""
     return Verdict(
         checker.trace,
         level,
         INVALID,
-        reason,
+        _reason(blamed, open_),
         counterexample=counterexample,
         stats=stats,
         broken_by=tuple(blamed),
         rests_on=tuple(m.spelled for m in kept),
-        notes=(*checker.asg.notes, *ir.notes),
+        notes=(*checker.asg.notes, *notes),
     )
 
 
-def _holds(checker: Checker, modules: tuple[Module, ...], level: Level, begin: float) -> bool:
-    """Is the trace valid with these modules?"""
-    asg = checker.analysed(modules)
-    if first_broken(asg) is not None:
-        return False
-    try:
-        return checker.solve(lower(asg, level), begin).status == VALID
-    except LimitReached:
-        return False
+def _solved(checker: Checker, ir: IR, begin: float) -> Solution:
+    if checker.solver != NATIVE or ir.asg.transactions <= LONG:
+        return checker.solve(ir, begin)
+    return solve_native(ir, replace(checker.left(begin), conflicts=PATIENCE))
+
+
+def _reason(blamed: list[str], open_: list[str]) -> str:
+    if blamed:
+        return f"valid without the module{'s' * (len(blamed) > 1)} {' and '.join(blamed)}"
+    if open_:
+        return f"perhaps valid without the module{'s' * (len(open_) > 1)} {' and '.join(open_)}, which takes long to tell"
+    return ""

@@ -15,7 +15,7 @@ from boomslang.ir.expression import Edge, Implies, Not, all_of
 from boomslang.ir.model import IR
 from boomslang.levels.level import Dependency, Point
 from boomslang.modules.module import Hints, module
-from boomslang.modules.version_hints import moment
+from boomslang.modules.version_hints import ranks
 
 
 @module
@@ -58,25 +58,8 @@ def _places(told: list[dict[str, Any]]) -> tuple[Int64, Int64]:
     raw = [ctx.get("sts", ctx.get("start")) for ctx in told] + [ctx.get("cts", ctx.get("commit")) for ctx in told]
     known = [x for x in raw if x is not None]
     place = np.full(len(raw), -1, np.int64)
-    place[[x is not None for x in raw]] = _ranked(known)
+    place[[x is not None for x in raw]] = ranks("timestamp", known)
     return place[: len(told)], place[len(told) :]
-
-
-def _ranked(values: list[Any]) -> Int64:
-    """Of each timestamp, its place among them. Nearly always they are integers, or pairs of two."""
-    shape = {type(x) if type(x) is int else (type(x), len(x)) if type(x) is list else None for x in values}
-    if len(shape) == 1 and None not in shape:
-        rows = values if int in shape else [part for x in values for part in x]
-        if {type(x) for x in rows} == {int} and max(rows) < 2**62 and min(rows) > -(2**62):
-            columns = np.array(rows, np.int64).reshape(len(values), -1)
-            order = np.lexsort(columns.T[::-1])
-            steps = (columns[order][1:] != columns[order][:-1]).any(axis=1)
-            place = np.empty(len(values), np.int64)
-            place[order] = np.concatenate(([0], np.cumsum(steps)))
-            return place
-    moments = [moment("timestamp", x) for x in values]
-    ranks = {when: i for i, when in enumerate(sorted(set(moments)))}
-    return np.array([ranks[when] for when in moments], np.int64)
 
 
 def _order_doubtful(ir: IR, rank: Int64, certain: NDArray[np.bool_], events: list[tuple[int, int]]) -> None:
