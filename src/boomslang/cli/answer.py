@@ -17,6 +17,8 @@ import boomslang
 from boomslang.cli import exit_codes
 from boomslang.cli.coloured_story import show_story
 from boomslang.cli.screen import Part, Screen
+from boomslang.cli.violation_list import further, list_json, show_list
+from boomslang.explain.all_violations import Violations
 from boomslang.explain.counterexample import Counterexample
 from boomslang.explain.document import document, undecided
 from boomslang.levels import Level, maximal, minimal
@@ -40,6 +42,8 @@ class Answer:
     reason: str = ""
     verdict: Verdict | None = None
     certificate: Path | None = None
+    violations: Violations | None = None
+    """With `--all`: all of them."""
 
     @property
     def counterexample(self) -> Counterexample | None:
@@ -59,6 +63,8 @@ class Report:
     """With `strongest`: levels that need what the trace lacks."""
     load_seconds: float = 0.0
     seconds: float = 0.0
+    few: int = 0
+    """With `--all`: of each name, how many violations are told."""
 
     def of(self, status: str) -> list[Level]:
         return [answer.level for answer in self.answers if answer.status == status]
@@ -93,6 +99,9 @@ def show(report: Report, screen: Screen, *, stats: bool) -> None:
             screen.line(f"{answer.level.title:{width}}  ", *_verdict(answer), indent=2)
     _show_notes(report, screen)
     _show_reasons(report, screen)
+    for answer in report.answers:
+        if answer.violations is not None:
+            show_list(answer.violations, report.few, screen)
     if written := [answer for answer in report.answers if answer.certificate is not None]:
         screen.line()
         for answer in written:
@@ -243,6 +252,7 @@ def _answer_json(answer: Answer) -> dict[str, Any]:
         "stats": {},
     }
     told |= nothing if answer.verdict is None else answer.verdict.to_json()
+    told["violations"] = None if answer.violations is None else list_json(answer.violations)
     told["explanation"] = None if answer.counterexample is None else explanation(answer)
     return {**told, "certificate": None if answer.certificate is None else str(answer.certificate)}
 
@@ -250,6 +260,17 @@ def _answer_json(answer: Answer) -> dict[str, Any]:
 def explanation(answer: Answer) -> dict[str, Any]:
     """The answer as the document of explain/document.py."""
     return undecided(answer.level, answer.reason) if answer.verdict is None else document(answer.verdict)
+
+
+def explanations(report: Report, *, each: bool) -> list[dict[str, Any]]:
+    """The documents of all answers; with `--all`, of further violations those that are told, or each."""
+    made = []
+    for answer in report.answers:
+        made.append(explanation(answer))
+        if answer.violations is not None and answer.verdict is not None:
+            more = further(answer.verdict, answer.violations, None if each else report.few)
+            made += [document(verdict) for verdict in more]
+    return made
 
 
 def _trace_json(trace: Trace) -> dict[str, Any]:

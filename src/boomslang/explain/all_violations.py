@@ -121,6 +121,13 @@ class _Search:
             self._unexplained()
         self._searched()
 
+    def _is_new(self, before: ASG) -> bool:
+        """May what is left show something that it did not show before? The order of a list may be shown by others too,
+        and without a read others fix who committed, and what was there at first."""
+        after = self.rest.asg
+        same = np.array_equal(before.state, after.state) and np.array_equal(before.initial, after.initial)
+        return bool(len(after.lists.key)) or not same
+
     # --- limits
 
     def left(self, conflicts: int | None = None) -> Limits:
@@ -184,7 +191,7 @@ class _Search:
     # --- 2: what is known
 
     def _known(self) -> bool:
-        """Lists the cycles of what is known. Is there anything new?"""
+        """Lists the cycles of what is known. May there be more of them?"""
         asg = self.rest.asg
         made = clashes(asg, self.level, self.left())
         own, listed = [], False
@@ -206,9 +213,11 @@ class _Search:
             self._list(found)
             listed = True
             txns = [clash.out_txn] if clash.out_txn >= 0 else []
-            own.append(self.rest.in_whole(Parts.of(txns, [clash.out_read] if clash.out_read >= 0 else [], [])))
+            own.append(
+                self.rest.in_whole(Parts.of(txns, [clash.out_read] if clash.out_read >= 0 else [], []))
+            )
         self._take_out(own)
-        return listed
+        return listed and self._is_new(asg)
 
     def _explained(self, asg: ASG, parts: Parts) -> Counterexample:
         return explain(asg, self.level, parts, self.left().seconds, smaller=False)
@@ -270,9 +279,7 @@ class _Search:
                 assert solution.core_reads is not None
                 asg = self.rest.asg
                 kept = np.searchsorted(asg.txn_of, part.txn_of[solution.core_transactions])
-                used = replace(
-                    solution, core_transactions=kept, core_reads=parts.reads[solution.core_reads]
-                )
+                used = replace(solution, core_transactions=kept, core_reads=parts.reads[solution.core_reads])
                 self._refuted(asg, used)
                 count += 1
         return count
@@ -294,12 +301,15 @@ def in_batches(asg: ASG, suggested: list[Parts]) -> Iterator[tuple[ASG, Parts]]:
         union = complete(asg, union)
         small = asg.restrict(union.transactions, union.reads, union.internal)
         for p in some:
-            yield small, complete(
+            yield (
                 small,
-                Parts(
-                    np.searchsorted(small.txn_of, asg.txn_of[p.transactions]),
-                    np.searchsorted(union.reads, p.reads),
-                    np.searchsorted(union.internal, p.internal),
+                complete(
+                    small,
+                    Parts(
+                        np.searchsorted(small.txn_of, asg.txn_of[p.transactions]),
+                        np.searchsorted(union.reads, p.reads),
+                        np.searchsorted(union.internal, p.internal),
+                    ),
                 ),
             )
 
@@ -347,5 +357,3 @@ def _in_short(found: Counterexample) -> str:
     names = [f"T{t}" for t in found.core.transactions]
     more = f" and {len(names) - 8} more" if len(names) > 8 else ""
     return f"{', '.join(names[:8])}{more} ({found.trace.where(found.core.transactions[0])})"
-
-

@@ -28,9 +28,7 @@ def all_interleavings(trace: Trace, level: Level, first: Counterexample) -> Viol
         assert found.argument is not None and found.argument.contradiction is not None
         if found.core.transactions not in told:
             told.add(found.core.transactions)
-            made.found.append(
-                Violation(found.anomaly, found.argument.contradiction.text, found.core, found)
-            )
+            made.found.append(Violation(found.anomaly, found.argument.contradiction.text, found.core, found))
         if len(made.found) >= MOST:
             made.reason = "the search for more was stopped"
             return made

@@ -35,7 +35,9 @@ PATIENCE = 400
 """Conflicts of the engine: a while."""
 
 
-def blame(checker: Checker, level: Level, stats: dict[str, Any], begin: float, first: tuple[IR, Parts]) -> Verdict:
+def blame(
+    checker: Checker, level: Level, stats: dict[str, Any], begin: float, first: tuple[IR, Parts]
+) -> Verdict:
     """The verdict `invalid`, with the modules that were broken and those that its counterexample rests on.
 
     `first` is what was asked with all modules, and the parts that the refutation used.
@@ -57,7 +59,9 @@ def blame(checker: Checker, level: Level, stats: dict[str, Any], begin: float, f
             open_.append(module.spelled)
         elif module.spelled not in weaker:
             kept, asg, notes = rest, without, without_ir.notes
-            parts = Parts.used_by(asg, solution) if broken is None and solution is not None else broken or parts
+            parts = (
+                Parts.used_by(asg, solution) if broken is None and solution is not None else broken or parts
+            )
     start = time.perf_counter()
     counterexample = checker.explained(asg, level, parts, begin)
     stats["explain"] = time.perf_counter() - start

@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar, overload
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,7 @@ from boomslang.trace.errors import LimitReached
 if TYPE_CHECKING:
     from boomslang.asg.graph import ASG
     from boomslang.ir.model import IR
+    from boomslang.trace.model import Trace
 
 Function = Callable[..., object]
 Prepare = Callable[["ASG", "Hints"], "ASG"]
@@ -211,9 +213,16 @@ def read_only(columns: Columns) -> Columns:
     return replace(columns, **changed)  # type: ignore[type-var]
 
 
+_TRACES: WeakKeyDictionary[Trace, Trace] = WeakKeyDictionary()
+"""Of traces, what modules see of them: parts of one trace are asked about thousands of times."""
+
+
 def protected(asg: ASG) -> ASG:
     """The ASG as modules see it."""
-    return read_only(replace(asg, trace=read_only(asg.trace), lists=read_only(asg.lists)))
+    trace = _TRACES.get(asg.trace)
+    if trace is None:
+        trace = _TRACES[asg.trace] = read_only(asg.trace)
+    return read_only(replace(asg, trace=trace, lists=read_only(asg.lists)))
 
 
 def apply(modules: tuple[Module, ...], ir: IR) -> None:

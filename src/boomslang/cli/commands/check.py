@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 
-from boomslang.cli.answer import Answer, Report, explanation, show, to_json
+from boomslang.cli.answer import Answer, Report, explanations, show, to_json
 from boomslang.cli.certificate_files import Certificates
 from boomslang.cli.options import solver as solver_options
 from boomslang.cli.options.limits import add_limits
@@ -15,6 +15,7 @@ from boomslang.cli.options.report import prepare_report, report_option, write_re
 from boomslang.cli.options.trace_input import TRACE, add_format, free_ctrl_c, load_to_check
 from boomslang.cli.progress import Watch, watched
 from boomslang.cli.screen import Screen
+from boomslang.cli.violation_list import add_all, list_all
 from boomslang.cli.watched_checker import WatchedChecker
 from boomslang.explain.outputs import OUTPUTS
 from boomslang.levels import LEVELS, Level
@@ -41,6 +42,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="an isolation level (see `boomslang levels`); several: ser,si,rc; or: strongest",
     )
     add_module(parser)
+    add_all(parser)
     add_argument(
         "--certificate",
         metavar="FILE",
@@ -84,7 +86,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         screen.document(to_json(report))
     elif arguments.output in OUTPUTS:
         screen.text(
-            OUTPUTS[arguments.output](report.path, [explanation(answer) for answer in report.answers])
+            OUTPUTS[arguments.output](report.path, explanations(report, each=arguments.output != "dot"))
         )
     else:
         show(report, screen, stats=arguments.stats)
@@ -133,6 +135,11 @@ def answers(arguments: argparse.Namespace, asked: list[Level] | None, watch: Wat
         else:
             verdicts = [checker.check(level) for level in asked]
         report.answers = [Answer(v.level, v.status, v.reason, v) for v in verdicts]
+        if (few := getattr(arguments, "all", None)) is not None:  # `run` and `hunt` have no such option
+            report.few = few
+            lists = list_all(checker, verdicts, few, deadline, watch)
+            for answer in report.answers:
+                answer.violations = lists.get(answer.level.name)
     except (LimitReached, MemoryError) as limit:
         reason = limit.reason if isinstance(limit, LimitReached) else OUT_OF_MEMORY
         report.answers = [Answer(level, UNKNOWN, reason) for level in (LEVELS if asked is None else asked)]

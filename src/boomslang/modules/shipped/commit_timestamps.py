@@ -55,7 +55,9 @@ def commit_timestamps(asg: ASG, ir: IR, hints: Hints) -> None:
 
 def _places(told: list[dict[str, Any]]) -> tuple[Int64, Int64]:
     """The places of starts and of commits among all timestamps; -1 where there is none."""
-    raw = [ctx.get("sts", ctx.get("start")) for ctx in told] + [ctx.get("cts", ctx.get("commit")) for ctx in told]
+    raw = [ctx.get("sts", ctx.get("start")) for ctx in told] + [
+        ctx.get("cts", ctx.get("commit")) for ctx in told
+    ]
     known = [x for x in raw if x is not None]
     place = np.full(len(raw), -1, np.int64)
     place[[x is not None for x in raw]] = ranks("timestamp", known)
