@@ -36,6 +36,7 @@ from boomslang.explain.known import clashes
 from boomslang.explain.parts import Parts
 from boomslang.explain.rest import Rest
 from boomslang.ir.lower import lower
+from boomslang.ir.model import IR
 from boomslang.levels.level import Level
 from boomslang.solve.native import priorities, solve_native
 from boomslang.solve.solution import Limits, Solution
@@ -194,12 +195,13 @@ class _Search:
         """Lists the cycles of what is known. May there be more of them?"""
         asg = self.rest.asg
         made = clashes(asg, self.level, self.left())
-        own, listed = [], False
+        own, listed, said = [], False, None
         batches = in_batches(asg, [clash.parts for clash in made.found])
         for clash, (small, inside) in zip(made.found, batches, strict=True):
             self.left()
-            part = small.restrict(inside.transactions, inside.reads, inside.internal)
-            if not _breaks(part, self.level):
+            if said is None or said.small is not small:
+                said = _Said(small, self.level)
+            if not said.breaks(inside):
                 continue  # what a module says may rest on transactions that a cycle does not show
             found = Counterexample(
                 asg.trace,
@@ -314,11 +316,50 @@ def in_batches(asg: ASG, suggested: list[Parts]) -> Iterator[tuple[ASG, Parts]]:
             )
 
 
-def _breaks(part: ASG, level: Level) -> bool:
-    try:
-        return breaks(part, level)
-    except UsageError:  # a module that cannot make sense of a part
-        return False
+class _Said:
+    """What modules say of a small ASG, of whose parts many are asked about. What they know of it holds of its parts, so
+    they are asked again only where that is not enough."""
+
+    def __init__(self, small: ASG, level: Level) -> None:
+        self.small, self.level = small, level
+        self.ir: IR | None = None
+        if not small.modules:
+            return
+        try:
+            ir = lower(small, level)
+        except UsageError:
+            return
+        if ir.level is level and not ir.weakened_by:
+            self.ir = ir
+
+    def breaks(self, parts: Parts) -> bool:
+        """Do these parts alone break the level?"""
+        part = self.small.restrict(parts.transactions, parts.reads, parts.internal)
+        if self.ir is not None:
+            asked = self._with_known_edges(self.ir, part, parts)
+            if solve_native(asked).status == "invalid":
+                return True
+        try:
+            return breaks(part, self.level)
+        except UsageError:  # a module that cannot make sense of a part
+            return False
+
+    def _with_known_edges(self, said: IR, part: ASG, parts: Parts) -> IR:
+        """The part without modules, and those known edges of theirs that join its transactions."""
+        asked = lower(part, self.level, ())
+        points = asked.graph.points
+        place = np.full(said.graph.nodes, -1, np.int64)
+        here = np.searchsorted(part.txn_of, self.small.txn_of[parts.transactions])
+        for point in range(points):
+            place[points * parts.transactions + point] = points * here + point
+        place[points * self.small.transactions :] = asked.graph.nodes + np.arange(said.graph.helpers)
+        asked.graph.helpers += said.graph.helpers
+        for told in said.told:
+            for sources, targets, kind in said.graph.chunks[told.chunks : told.chunks_end]:
+                a, b = place[sources], place[targets]
+                inside = (a >= 0) & (b >= 0)
+                asked.graph.chunks.append((a[inside], b[inside], kind))
+        return asked
 
 
 def _core(asg: ASG, level: Level, parts: Parts) -> Core:
