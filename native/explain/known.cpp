@@ -371,7 +371,6 @@ private:
             if (g.once ? !saw_what_it_may(r, p) : !saw_the_last(r, p)) return;
             if (!counts(r)) return;
         }
-        if (w < 0 && !g.once) return;
     }
 
     // The reader must see the last writer before it, and p stands between: p goes after the reader or before w.

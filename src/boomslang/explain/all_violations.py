@@ -30,7 +30,7 @@ from boomslang.certify.certificate import Core
 from boomslang.errors import UsageError
 from boomslang.explain.anomalies import Anomaly
 from boomslang.explain.argument import Argument, Contradiction
-from boomslang.explain.core import MinimalCore, breaks, complete, shrink
+from boomslang.explain.core import MinimalCore, breaks, complete
 from boomslang.explain.counterexample import Counterexample, direct, explain
 from boomslang.explain.known import clashes
 from boomslang.explain.parts import Parts
@@ -50,7 +50,7 @@ MOST_SEARCHED = 50
 WINDOW = 400
 """Transactions of a window."""
 WINDOW_CONFLICTS = 500
-SECONDS = 20.0
+SECONDS = 10.0
 """Of this process, for what only search finds, if there is no time limit: where the numbers do not bound it."""
 
 
@@ -253,10 +253,9 @@ class _Search:
 
     def _refuted(self, asg: ASG, solution: Solution) -> None:
         """Lists what the engine refuted, and takes its own part out."""
-        made = shrink(asg, self.level, Parts.used_by(asg, solution), self.left().seconds)
-        parts = _parts_of(asg, made.core)
-        self._list(self._explained(asg, parts))
-        self._take_out([self._own(self.rest.in_whole(parts))])
+        found = self._explained(asg, Parts.used_by(asg, solution))
+        self._list(found)
+        self._take_out([self._own(self.rest.in_whole(_parts_of(asg, found.core)))])
 
     def _in_windows(self, begin: float) -> int:
         """Violations of neighbours, window by window. How many?"""

@@ -140,7 +140,7 @@ def _told(asg: ASG, ir: IR, made: dict[str, NDArray[np.int64]]) -> Iterator[Clas
 
 
 def _between_transactions(ir: IR, columns: list[list[int]]) -> Iterator[Edge]:
-    """The edges of a cycle that join two transactions: a way through helpers is one, a step inside a transaction none."""
+    """The edges of a cycle that join two transactions: a way through helpers is one, a step inside one is none."""
     steps = list(zip(*columns, strict=True))
     first = next((i for i, (a, *_) in enumerate(steps) if ir.graph.transaction(a) is not None), 0)
     source = None

@@ -43,7 +43,7 @@ def blame(
     `first` is what was asked with all modules, and the parts that the refutation used.
     """
     (ir, parts), asg, notes = first, checker.asg, first[0].notes
-    kept, blamed, open_ = checker.modules, [], []
+    kept, blamed, undecided = checker.modules, [], []
     weaker = ir.weakened_by | {m.spelled for m in checker.modules if m.prepare is not None}
     for module in checker.modules:
         rest = tuple(m for m in kept if m is not module)
@@ -56,7 +56,7 @@ def blame(
         if solution is not None and solution.status == VALID:
             blamed.append(module.spelled)
         elif solution is not None and solution.status == UNKNOWN:
-            open_.append(module.spelled)
+            undecided.append(module.spelled)
         elif module.spelled not in weaker:
             kept, asg, notes = rest, without, without_ir.notes
             parts = (
@@ -69,7 +69,7 @@ def blame(
         checker.trace,
         level,
         INVALID,
-        _reason(blamed, open_),
+        _reason(blamed, undecided),
         counterexample=counterexample,
         stats=stats,
         broken_by=tuple(blamed),
@@ -84,9 +84,9 @@ def _solved(checker: Checker, ir: IR, begin: float) -> Solution:
     return solve_native(ir, replace(checker.left(begin), conflicts=PATIENCE))
 
 
-def _reason(blamed: list[str], open_: list[str]) -> str:
+def _reason(blamed: list[str], undecided: list[str]) -> str:
+    names = blamed or undecided
+    modules = f"the module{'s' * (len(names) > 1)} {' and '.join(names)}"
     if blamed:
-        return f"valid without the module{'s' * (len(blamed) > 1)} {' and '.join(blamed)}"
-    if open_:
-        return f"perhaps valid without the module{'s' * (len(open_) > 1)} {' and '.join(open_)}, which takes long to tell"
-    return ""
+        return f"valid without {modules}"
+    return f"perhaps valid without {modules}, which takes long to tell" if undecided else ""

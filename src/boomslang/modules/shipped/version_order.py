@@ -1,9 +1,9 @@
 """A known version order, as a white box knows it: from the log, change-data capture, or version numbers.
 
 In `ctx`, on a put or delete: `version`, its place among the versions of that key; on a transaction, for all it wrote:
-`cdc`, its position in the change log, or `commit`, its commit timestamp (modules/version_hints.py). On either: `overwrites`, the
-name of a transaction (or a list) whose versions are older. What has no such hint stays open: the order may be
-partial. (The order of lists is known without any hint.)
+`cdc`, its position in the change log, or `commit`, its commit timestamp (modules/version_hints.py). On either:
+`overwrites`, the name of a transaction (or a list) whose versions are older. What has no such hint stays open: the
+order may be partial. (The order of lists is known without any hint.)
 """
 
 import numpy as np
