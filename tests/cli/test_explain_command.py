@@ -86,8 +86,13 @@ def test_each_violation_is_a_result_for_programs(tmp_path: Path) -> None:
     for words in ("explain", "check"):
         sarif = json.loads(command(words, path, "--level", "si", "--all", "1", "--output", "sarif").out)
         assert len(sarif["runs"][0]["results"]) == 3
-        assert command(words, path, "--level", "si", "--all", "1", "--output", "junit").out.count("<failure") == 3
-        assert command(words, path, "--level", "si", "--all", "1", "--output", "dot").out.count("digraph") == 2
+        assert (
+            command(words, path, "--level", "si", "--all", "1", "--output", "junit").out.count("<failure")
+            == 3
+        )
+        assert (
+            command(words, path, "--level", "si", "--all", "1", "--output", "dot").out.count("digraph") == 2
+        )
 
 
 def test_as_json(tmp_path: Path) -> None:
@@ -133,7 +138,9 @@ def test_wrong_use_is_answered_clearly(words: tuple[str, ...]) -> None:
 
 
 def test_all_violations_with_a_module_and_of_appends(tmp_path: Path) -> None:
-    ran = command("explain", "examples/write-skew.jsonl", "--level", "ser", "--all", "--module", "unique-values")
+    ran = command(
+        "explain", "examples/write-skew.jsonl", "--level", "ser", "--all", "--module", "unique-values"
+    )
     assert ran.code == 1 and "Violations of serializable: 1 (all" in ran.out
 
 

@@ -45,7 +45,7 @@ from boomslang.trace.errors import LimitReached
 
 BATCH = 64
 """Violations that are looked at together, in a part of the trace that holds them all."""
-MOST_SEARCHED = 50
+MOST_SEARCHED = 25
 """Violations that only search finds, if there is no time limit."""
 WINDOW = 400
 """Transactions of a window."""

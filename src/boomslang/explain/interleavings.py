@@ -1,7 +1,7 @@
 """All violations of read uncommitted: cycles of overwrites that lists show.
 
 What was read does not matter at this level, but for the order of appends that lists show. A list read that closes a
-cycle with those before it is taken out once the cycle is listed, as in all_violations.py; so each has a read of its own.
+cycle with those before it is taken out once the cycle is listed, as in all_violations.py: each has its own.
 """
 
 from __future__ import annotations
