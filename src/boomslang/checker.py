@@ -147,7 +147,7 @@ class Checker:
         """The pipeline."""
         asg = self.asg
         stats: dict[str, Any] = {"analyse": self.analyse_seconds}
-        parts = first_broken(asg)
+        parts, ir = first_broken(asg), None
         if parts is None:
             with _timed(stats, "lower"):
                 ir = lower(asg, level)
@@ -170,7 +170,7 @@ class Checker:
         if self.modules:
             from boomslang.modules.blame import blame
 
-            return blame(self, level, parts, stats, begin)
+            return blame(self, level, ir, parts, stats, begin)
         with _timed(stats, "explain"):
             counterexample = self.explained(asg, level, parts, begin)
         return Verdict(self.trace, level, INVALID, counterexample=counterexample, stats=stats)

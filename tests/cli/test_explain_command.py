@@ -1,4 +1,4 @@
-"""`boomslang explain`: the story of the weakest broken levels, of a level asked for, and of further violations."""
+"""`boomslang explain`: the story of the weakest broken levels, of a level asked for, and all violations."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from support.paths import ROOT
 from boomslang.trace import Trace, write_trace
 
 SCHEMA = json.loads((files("boomslang") / "explain" / "explanation.schema.json").read_text())
+ANSWERS = json.loads((files("boomslang") / "cli" / "answer.schema.json").read_text())
 
 
 @pytest.fixture(autouse=True)
@@ -66,15 +67,32 @@ def test_the_place_of_each_operation_is_in_the_story(tmp_path: Path) -> None:
             assert f"({path.name}:{n})" in ran.out
 
 
-def test_further_violations_are_listed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("words", ["explain", "check"])
+def test_all_violations_are_listed(words: str, tmp_path: Path) -> None:
     path = written(tmp_path, lost_updates("x", "y", "z"))
-    ran = command("explain", path, "--level", "si", "--all")
-    assert "Further violations, each of other transactions:" in ran.out
-    assert ran.out.count("lost-update (lost update): ") == 3
-    ran = command("explain", path, "--level", "si", "--all", "1")
-    assert ran.out.count("lost-update (lost update): ") == 2
-    assert "Further" not in command("explain", path, "--level", "si").out
-    assert "Further" not in command("explain", written(tmp_path, lost_updates("x")), "--all").out
+    ran = command(words, path, "--level", "si", "--all")
+    assert "Violations of snapshot isolation: 3 (all: with one read of each left out" in ran.out
+    assert "3 x lost-update (lost update)" in ran.out
+    listed = ran.out[ran.out.index("Violations of") :]
+    assert listed.count("a cycle: ") == 3 and "more" not in listed
+    ran = command(words, path, "--level", "si", "--all", "1")
+    listed = ran.out[ran.out.index("Violations of") :]
+    assert listed.count("a cycle: ") == 1 and "... and 2 more" in listed
+    assert "Violations of" not in command(words, path, "--level", "si").out
+
+
+def test_each_violation_is_a_result_for_programs(tmp_path: Path) -> None:
+    path = written(tmp_path, lost_updates("x", "y", "z"))
+    for words in ("explain", "check"):
+        sarif = json.loads(command(words, path, "--level", "si", "--all", "1", "--output", "sarif").out)
+        assert len(sarif["runs"][0]["results"]) == 3
+        assert (
+            command(words, path, "--level", "si", "--all", "1", "--output", "junit").out.count("<failure")
+            == 3
+        )
+        assert (
+            command(words, path, "--level", "si", "--all", "1", "--output", "dot").out.count("digraph") == 2
+        )
 
 
 def test_as_json(tmp_path: Path) -> None:
@@ -86,6 +104,14 @@ def test_as_json(tmp_path: Path) -> None:
     assert [one["anomaly"]["name"] for one in data["further"]] == ["lost update"]
     for one in (*data["explanations"], *data["further"]):
         Draft202012Validator(SCHEMA).validate(one)
+    (listed,) = data["violations"]
+    assert listed["complete"] and listed["count"] == 2
+    assert listed["groups"] == [{"code": "lost-update", "name": "lost update", "count": 2}]
+    assert len({tuple(one["transactions"]) for one in listed["violations"]}) == 2
+    answer = json.loads(command("check", path, "--level", "si,rc", "--all", "--json").out)
+    Draft202012Validator(ANSWERS).validate(answer)
+    assert answer["levels"][1]["violations"] is None
+    assert answer["levels"][0]["violations"]["groups"] == listed["groups"]
 
 
 def test_a_limit() -> None:
@@ -111,11 +137,11 @@ def test_wrong_use_is_answered_clearly(words: tuple[str, ...]) -> None:
     assert not ran.out
 
 
-def test_further_violations_need_a_level_that_looks_at_reads(tmp_path: Path) -> None:
+def test_all_violations_with_a_module_and_of_appends(tmp_path: Path) -> None:
     ran = command(
         "explain", "examples/write-skew.jsonl", "--level", "ser", "--all", "--module", "unique-values"
     )
-    assert ran.code in (1, 254) and "Traceback" not in ran.err
+    assert ran.code == 1 and "Violations of serializable: 1 (all" in ran.out
 
 
 def test_quiet_says_nothing() -> None:

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-import numpy as np
 import pytest
-from support.anomalies import CASES, Case
-from support.histories import get, history, put, txn
+from support.anomalies import CASES
 from support.planted import PLANTS, Plant, plant
 
 from boomslang import Checker, Trace
 from boomslang.asg import build_asg
-from boomslang.certify.refute import refute
 from boomslang.explain.cycles import Graph, Known, of_two
-from boomslang.explain.further import further, without
 from boomslang.levels import find_level
-from boomslang.solve.solution import Limits
 
 HARD = ("lost update", "long fork", "an answer without its question", "stale read")
 """Those that are planted in the longer histories of the quick tests."""
@@ -112,38 +107,3 @@ def test_a_shortest_cycle_is_found_from_each_of_its_transactions() -> None:
     graph = Graph(Known(build_asg(textbook("long fork"))), level)
     assert [graph.shortest(t, 4) for t in range(4)] == [(0, 1, 2, 3)] * 4
     assert graph.shortest(0, 3) is None
-
-
-# --- further violations
-
-
-BROKEN = [case for case in CASES if case.breaks and case.breaks != ("ru",)]
-
-
-@pytest.mark.parametrize("case", BROKEN, ids=[case.name for case in BROKEN])
-def test_further_violations_are_violations_of_other_transactions(case: Case) -> None:
-    trace, level = case.build(), find_level(case.breaks[0])
-    checker = Checker(trace)
-    first = checker.check(level).counterexample
-    assert first is not None
-    seen = set(first.core.transactions)
-    for found in further(checker.asg, level, first, Limits()):
-        assert not seen & set(found.core.transactions)
-        assert refute(trace, found.core)
-        seen |= set(found.core.transactions)
-
-
-def test_two_lost_updates_are_two_violations() -> None:
-    pairs = [txn(s, get(key, 0), put(key, n)) for key in "xyz" for n, s in enumerate(("a", "b"), 1)]
-    checker = Checker(history(*pairs, initial={"x": 0, "y": 0, "z": 0}))
-    first = checker.check("si").counterexample
-    assert first is not None
-    found = [first, *further(checker.asg, find_level("si"), first, Limits())]
-    assert sorted(f.core.transactions for f in found) == [(0, 1), (2, 3), (4, 5)]
-
-
-def test_without_nothing_nothing_changes() -> None:
-    trace = textbook("long fork")
-    asg = build_asg(trace)
-    same = without(asg, np.zeros(0, np.int64))
-    assert same.read_writer.tolist() == asg.read_writer.tolist() and same.state.tolist() == asg.state.tolist()

@@ -50,6 +50,9 @@ ITEM, PREDICATE = 0, 1
 """`read_kind`."""
 
 
+FEW_READS = 64
+"""So many are looked up one by one."""
+
 Internal = tuple[Int32, Int32, Int32, Int32, Int32]
 
 
@@ -262,8 +265,8 @@ class ASG:
         keep = np.zeros(self.transactions, bool)
         keep[transactions] = True
         needed = keep.copy()
-        for r in reads.tolist():
-            needed[self.write_txn[self.writes_of(int(self.read_key[r]), int(self.read_value[r]))]] = True
+        needed[self._who_may_have_written(reads)] = True
+        for r in reads.tolist() if len(self.lists.of) else ():
             needed[self.lists.blocks(r)] = True
         old = np.flatnonzero(needed)
         new = np.full(self.transactions, -1, np.int32)
@@ -302,6 +305,23 @@ class ASG:
             key_of=used if self.key_of is None else self.key_of[used],
         )
         return linked(part)
+
+    def _who_may_have_written(self, reads: Int64) -> Int32:
+        """All who wrote what one of these reads saw; some of them several times."""
+        key, pattern = self.read_key[reads].astype(np.int64), self.read_value[reads].astype(np.int64)
+        if len(reads) < FEW_READS:
+            slices = [self.writes_of(k, v) for k, v in zip(key.tolist(), pattern.tolist(), strict=True)]
+            return np.concatenate([self.write_txn[:0], *(self.write_txn[s] for s in slices)])
+        # Writes are sorted by key and value: as one number, all reads are looked up at once.
+        values = np.int64(len(self.trace.values) + 8)
+        code = self.write_key * values + (self.write_value + 4)
+        present = pattern == PRESENT
+        low = np.searchsorted(code, key * values + np.where(present, ABSENT + 1, pattern) + 4, side="left")
+        high = np.searchsorted(code, key * values + np.where(present, values - 5, pattern) + 4, side="right")
+        counts = high - low
+        at = np.repeat(low - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
+        found: Int32 = self.write_txn[at]
+        return found
 
     def _internal_part(
         self, kept: Int64 | None, keep: NDArray[np.bool_], new: Int32, key_new: Int32

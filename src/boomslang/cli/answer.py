@@ -22,6 +22,7 @@ from boomslang.verdict import INVALID, UNKNOWN, VALID, Verdict
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from boomslang.explain.all_violations import Violations
     from boomslang.explain.counterexample import Counterexample
 
 FORMAT = 1
@@ -41,6 +42,8 @@ class Answer:
     reason: str = ""
     verdict: Verdict | None = None
     certificate: Path | None = None
+    violations: Violations | None = None
+    """With `--all`: all of them."""
 
     @property
     def counterexample(self) -> Counterexample | None:
@@ -64,6 +67,10 @@ class Report:
     """With `strongest`: levels that need what the trace lacks."""
     load_seconds: float = 0.0
     seconds: float = 0.0
+    few: int = 0
+    """With `--all`: of each name, how many violations are told."""
+    lists: dict[str, Violations] = field(default_factory=dict)
+    """With `--all`: by the name of each broken level, its violations."""
 
     def of(self, status: str) -> list[Level]:
         return [answer.level for answer in self.answers if answer.status == status]
@@ -100,6 +107,11 @@ def show(report: Report, screen: Screen, *, stats: bool) -> None:
             screen.line(f"{answer.level.title:{width}}  ", *_verdict(answer), indent=2)
     _show_notes(report, screen)
     _show_reasons(report, screen)
+    for answer in report.answers:
+        if answer.violations is not None:
+            from boomslang.cli.violation_list import show_list
+
+            show_list(answer.violations, report.few, screen)
     if written := [answer for answer in report.answers if answer.certificate is not None]:
         screen.line()
         for answer in written:
@@ -247,6 +259,11 @@ def _answer_json(answer: Answer) -> dict[str, Any]:
         "stats": {},
     }
     told |= nothing if answer.verdict is None else answer.verdict.to_json()
+    told["violations"] = None
+    if answer.violations is not None:
+        from boomslang.cli.violation_list import list_json
+
+        told["violations"] = list_json(answer.violations)
     told["explanation"] = None if answer.counterexample is None else explanation(answer)
     return {**told, "certificate": None if answer.certificate is None else str(answer.certificate)}
 
@@ -256,6 +273,20 @@ def explanation(answer: Answer) -> dict[str, Any]:
     from boomslang.explain.document import document, undecided
 
     return undecided(answer.level, answer.reason) if answer.verdict is None else document(answer.verdict)
+
+
+def explanations(report: Report, *, each: bool) -> list[dict[str, Any]]:
+    """The documents of all answers; with `--all`, of further violations those that are told, or each."""
+    made = []
+    for answer in report.answers:
+        made.append(explanation(answer))
+        if answer.violations is not None and answer.verdict is not None:
+            from boomslang.cli.violation_list import further
+            from boomslang.explain.document import document
+
+            more = further(answer.verdict, answer.violations, None if each else report.few)
+            made += [document(verdict) for verdict in more]
+    return made
 
 
 def _trace_json(trace: Trace) -> dict[str, Any]:

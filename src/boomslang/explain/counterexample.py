@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from typing import Any
@@ -17,6 +17,7 @@ from boomslang.certify.certificate import Core
 from boomslang.explain.anomalies import FUTURE, G1A, G1B, INTERNAL, THIN_AIR, Anomaly, name_anomaly
 from boomslang.explain.argument import Argument, Contradiction, Step
 from boomslang.explain.core import MinimalCore, shrink
+from boomslang.explain.known import clashes
 from boomslang.explain.lists import impossible
 from boomslang.explain.modules import what_modules_said
 from boomslang.explain.names import Names, listed, short
@@ -24,6 +25,7 @@ from boomslang.explain.parts import Parts
 from boomslang.explain.prover import argue
 from boomslang.explain.smallest import smallest
 from boomslang.levels import Level, minimal
+from boomslang.solve.solution import Limits
 from boomslang.trace.errors import LimitReached
 from boomslang.trace.model import ABSENT, Flag, Kind, Operation, Outcome, Trace
 from boomslang.trace.scalars import Absent, same, typed
@@ -165,19 +167,23 @@ def _describe(trace: Trace, o: Operation, core: Core, keys: set[int], spoken_of:
     return f"{what}: " + ", ".join(seen)
 
 
-def explain(asg: ASG, level: Level, found: Parts, seconds: float | None = None) -> Counterexample:
-    """Shrinks a refuted part of a trace and says why it breaks the level."""
+def explain(
+    asg: ASG, level: Level, found: Parts, seconds: float | None = None, *, smaller: bool = True
+) -> Counterexample:
+    """Shrinks a refuted part of a trace and says why it breaks the level. With `smaller`, looks whether another part
+    needs less."""
     begin = time.monotonic()
     made = shrink(asg, level, found, seconds)
     left = None if seconds is None else seconds - (time.monotonic() - begin)
-    made = made if left is not None and left < 0 else smallest(asg, level, made, left)
+    if smaller and (left is None or left > 0):
+        made = smallest(asg, level, made, left)
     argument: Argument | None
     anomaly: Anomaly | None
     try:
-        if (direct := _direct(asg, made)) is not None:
-            argument, anomaly = direct
+        if (at_once := direct(asg, made)) is not None:
+            argument, anomaly = at_once
         elif (said := what_modules_said(made.asg, level)) is not None:
-            argument, anomaly = said, None
+            argument, anomaly = _with_cycle(made.asg, level, said)
         else:
             left = None if seconds is None else max(0.1, seconds - (time.monotonic() - begin))
             argument = argue(made.asg, level, left)
@@ -187,6 +193,14 @@ def explain(asg: ASG, level: Level, found: Parts, seconds: float | None = None) 
     argument = argument and argument.hoisted()
     candidates = _candidates(made, argument)
     return Counterexample(asg.trace, made.core, argument, anomaly, made.minimal, candidates, made.asg)
+
+
+def _with_cycle(part: ASG, level: Level, said: Argument) -> tuple[Argument, Anomaly | None]:
+    """What modules said, and the cycle that it makes, if what is known shows one."""
+    found = clashes(part, level, Limits(), 1).found
+    if not found:
+        return said, None
+    return replace(said, contradiction=Contradiction(found[0].text)), found[0].anomaly
 
 
 def _candidates(made: MinimalCore, argument: Argument | None) -> tuple[int, ...]:
@@ -201,7 +215,7 @@ def _candidates(made: MinimalCore, argument: Argument | None) -> tuple[int, ...]
     return tuple(sorted(candidates | spoken))
 
 
-def _direct(whole: ASG, made: MinimalCore) -> tuple[Argument, Anomaly] | None:
+def direct(whole: ASG, made: MinimalCore) -> tuple[Argument, Anomaly] | None:
     """The argument where one read is enough: it contradicts its transaction, or nobody can have written it."""
     asg = made.asg
     names = Names(asg)

@@ -3,6 +3,10 @@
 A module is to blame if the trace would be valid without it. Modules that have nothing to do with it are left out of the
 explanation, but for those that ask for less than the level does: without them something else might be explained, which
 they allow.
+
+To know that, the trace is asked about again without the module. That can be far harder than with it (a database's own
+timestamps leave nothing to search for), so on long traces it is asked for a while only. If there is no answer by then,
+the explanation rests on the module, and the verdict says that nobody knows about the rest.
 """
 
 from __future__ import annotations
@@ -15,8 +19,11 @@ from boomslang.asg.graph import ASG
 from boomslang.deadline import until
 from boomslang.explain.parts import Parts, first_broken
 from boomslang.ir.lower import lower
+from boomslang.ir.model import IR
 from boomslang.levels.level import Level
 from boomslang.modules.module import Module
+from boomslang.solve.names import NATIVE
+from boomslang.solve.native import solve_native
 from boomslang.trace.errors import LimitReached
 from boomslang.verdict import INVALID, UNKNOWN, VALID, Verdict
 
@@ -24,46 +31,45 @@ if TYPE_CHECKING:
     from boomslang.checker import Checker
 
 
-def blame(checker: Checker, level: Level, parts: Parts, stats: dict[str, Any], begin: float) -> Verdict:
-    """The verdict `invalid` of these parts, with the modules that were broken and those that its counterexample rests
-    on. The answer is there: where time runs out, less is said of whose fault it is."""
-    asg = checker.asg
+LONG = 20_000
+"""Transactions of a trace that is asked about without a module for a while only."""
+PATIENCE = 400
+"""Conflicts of the engine: a while."""
+
+
+def blame(
+    checker: Checker, level: Level, ir: IR | None, parts: Parts, stats: dict[str, Any], begin: float
+) -> Verdict:
+    """The verdict `invalid`, with the modules that were broken and those that its counterexample rests on.
+
+    `ir` is what was asked with all modules (None: it did not come to that), and `parts` what the refutation used. The
+    answer is there: where time runs out, less is said of whose fault it is.
+    """
+    asg, notes = checker.asg, [*checker.asg.notes]
     kept, blamed, in_doubt = checker.modules, [], []
-    notes = [*asg.notes]
     try:
-        ir = lower(asg, level)
+        ir = ir or lower(asg, level)
         notes += ir.notes
         weaker = ir.weakened_by | {m.spelled for m in checker.modules if m.prepare is not None}
         for module in checker.modules:
             rest = tuple(m for m in kept if m is not module)
-            status = _answer(checker, rest, level, begin)[0]
+            status, fewer, refuted = _answer(checker, rest, level, begin)
             if status == VALID:
                 blamed.append(module.spelled)
             elif status == UNKNOWN:
                 in_doubt.append(module.spelled)
             elif module.spelled not in weaker:
-                kept = rest
-        if kept != checker.modules:
-            status, fewer, refuted = _answer(checker, kept, level, begin)
-            if status == INVALID:
-                asg, parts = fewer, refuted
-            else:
-                kept = checker.modules
+                kept, asg, parts = rest, fewer, refuted
     except LimitReached:
-        kept = checker.modules
+        in_doubt = [m.spelled for m in checker.modules if m.spelled not in blamed]
     start = time.perf_counter()
     counterexample = checker.explained(asg, level, parts, begin)
     stats["explain"] = time.perf_counter() - start
-    reasons = []
-    if blamed:
-        reasons.append(f"valid without the module{'s' * (len(blamed) > 1)} {' and '.join(blamed)}")
-    if in_doubt:
-        reasons.append(f"no time was left to find out whether it is valid without {' or '.join(in_doubt)}")
     return Verdict(
         checker.trace,
         level,
         INVALID,
-        "; ".join(reasons),
+        _reason(blamed, in_doubt),
         counterexample=counterexample,
         stats=stats,
         broken_by=tuple(blamed),
@@ -87,7 +93,20 @@ def _answer(
             asg = checker.analysed(modules)
             if (broken := first_broken(asg)) is not None:
                 return INVALID, asg, broken
-            found = checker.solve(lower(asg, level), limits)
+            ir = lower(asg, level)
+            if checker.solver == NATIVE and asg.transactions > LONG:
+                found = solve_native(ir, replace(limits, conflicts=PATIENCE))
+            else:
+                found = checker.solve(ir, limits)
     except LimitReached:
         return UNKNOWN, checker.asg, nothing
     return found.status, asg, Parts.used_by(asg, found) if found.status == INVALID else nothing
+
+
+def _reason(blamed: list[str], in_doubt: list[str]) -> str:
+    reasons = []
+    if blamed:
+        reasons.append(f"valid without the module{'s' * (len(blamed) > 1)} {' and '.join(blamed)}")
+    if in_doubt:
+        reasons.append(f"perhaps valid without {' or '.join(in_doubt)}, which takes long to find out")
+    return "; ".join(reasons)

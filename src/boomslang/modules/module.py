@@ -25,8 +25,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
+from weakref import WeakKeyDictionary
 
 import numpy as np
+from numpy.typing import NDArray
 
 from boomslang.errors import UsageError, did_you_mean
 from boomslang.modules.in_time import in_time
@@ -36,6 +38,7 @@ from boomslang.trace.errors import LimitReached
 if TYPE_CHECKING:
     from boomslang.asg.graph import ASG
     from boomslang.ir.model import IR
+    from boomslang.trace.model import Trace
 
 Function = Callable[..., object]
 Prepare = Callable[["ASG", "Hints"], "ASG"]
@@ -162,6 +165,18 @@ class Hints:
         """The ctx of a transaction of the ASG; empty if it has none."""
         return self._ctx(self._asg.trace.txn_ctx, int(self._asg.txn_of[t]))
 
+    def told(self, transactions: NDArray[np.int64]) -> list[dict[str, Any]]:
+        """The ctx of each of these transactions of the ASG; empty where there is none."""
+        trace = self._asg.trace
+        if trace.txn_ctx is None:
+            return [{} for _ in transactions]
+        texts = trace.txn_ctx[self._asg.txn_of[transactions]]
+        new = [i for i in np.unique(texts).tolist() if i not in self._read]
+        if new:  # parsed as one text: each is small, and there may be a million
+            contents = b",".join([trace.texts.content(i) for i in new])
+            self._read.update(zip(new, json.loads(b"[" + contents + b"]"), strict=True))
+        return [self._read[i] for i in texts.tolist()]
+
     def operation(self, row: int) -> dict[str, Any]:
         """The ctx of an operation, by its row in the trace (`asg.read_op`, `asg.write_op`); empty if it has none."""
         return self._ctx(self._asg.trace.op_ctx, row)
@@ -201,9 +216,16 @@ def read_only(columns: Columns) -> Columns:
     return replace(columns, **changed)  # type: ignore[type-var]
 
 
+_TRACES: WeakKeyDictionary[Trace, Trace] = WeakKeyDictionary()
+"""Of traces, what modules see of them: parts of one trace are asked about thousands of times."""
+
+
 def protected(asg: ASG) -> ASG:
     """The ASG as modules see it."""
-    return read_only(replace(asg, trace=read_only(asg.trace), lists=read_only(asg.lists)))
+    trace = _TRACES.get(asg.trace)
+    if trace is None:
+        trace = _TRACES[asg.trace] = read_only(asg.trace)
+    return read_only(replace(asg, trace=trace, lists=read_only(asg.lists)))
 
 
 def apply(modules: tuple[Module, ...], ir: IR) -> None:

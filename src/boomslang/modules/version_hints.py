@@ -17,6 +17,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from boomslang.errors import UsageError
 from boomslang.trace.model import Kind
 from boomslang.trace.scalars import typed
@@ -33,6 +36,23 @@ def moment(hint: str, value: Any) -> Place:
     if not parts or any(isinstance(x, bool) or not isinstance(x, int | float) or x != x for x in parts):
         raise UsageError(f"found {value!r} as {hint!r} in ctx; expected a number or a list of numbers")
     return tuple(parts)
+
+
+def ranks(hint: str, values: list[Any]) -> NDArray[np.int64]:
+    """Of each moment, its rank among them. Nearly always they are integers, or pairs of two."""
+    shape = {type(x) if type(x) is int else (type(x), len(x)) if type(x) is list else None for x in values}
+    if len(shape) == 1 and None not in shape:
+        rows = values if int in shape else [part for x in values for part in x]
+        if {type(x) for x in rows} == {int} and max(rows) < 2**62 and min(rows) > -(2**62):
+            columns = np.array(rows, np.int64).reshape(len(values), -1)
+            order = np.lexsort(columns.T[::-1])
+            steps = (columns[order][1:] != columns[order][:-1]).any(axis=1)
+            place = np.empty(len(values), np.int64)
+            place[order] = np.concatenate(([0], np.cumsum(steps)))
+            return place
+    moments = [moment(hint, x) for x in values]
+    known = {when: i for i, when in enumerate(sorted(set(moments)))}
+    return np.array([known[when] for when in moments], np.int64)
 
 
 def places(operation: Mapping[str, Any], transaction: Mapping[str, Any]) -> dict[str, Place]:

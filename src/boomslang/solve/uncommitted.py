@@ -26,9 +26,11 @@ from boomslang.trace.model import Flag, Kind, Outcome, Trace
 Int64 = NDArray[np.int64]
 
 
-def check_appends(trace: Trace, level: Level) -> Witness | Counterexample:
-    """A witness or a counterexample at read uncommitted."""
-    before, after, row = append_order(trace)
+def check_appends(
+    trace: Trace, level: Level, shown: tuple[Int64, Int64, Int64] | None = None
+) -> Witness | Counterexample:
+    """A witness or a counterexample at read uncommitted, by what lists have `shown` (None: all of them)."""
+    before, after, row = append_order(trace) if shown is None else shown
     order = _sorted(trace, before, after)
     if order is not None:
         return Witness(level.name, 1, order)

@@ -6,9 +6,10 @@ import argparse
 import time
 from dataclasses import replace
 
-from boomslang.cli.answer import Answer, Report, explanation, show, to_json
+from boomslang.cli.answer import Answer, Report, explanations, show, to_json
 from boomslang.cli.certificate_files import Certificates
 from boomslang.cli.options import solver as solver_options
+from boomslang.cli.options.all_violations import add_all
 from boomslang.cli.options.limits import add_limits
 from boomslang.cli.options.output import add_output
 from boomslang.cli.options.question import add_module, asked_levels, look_at_modules
@@ -42,6 +43,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="an isolation level (see `boomslang levels`); several: ser,si,rc; or: strongest",
     )
     add_module(parser)
+    add_all(parser)
     add_argument(
         "--certificate",
         metavar="FILE",
@@ -84,7 +86,8 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     if arguments.output == "json":
         screen.document(to_json(report))
     elif arguments.output in OUTPUTS:
-        screen.text(write(arguments.output, report.path, [explanation(answer) for answer in report.answers]))
+        told = explanations(report, each=arguments.output != "dot")
+        screen.text(write(arguments.output, report.path, told))
     else:
         show(report, screen, stats=arguments.stats)
     if report.interrupted:  # whoever pressed Ctrl-C does not want to wait for a page
@@ -154,6 +157,11 @@ def answers(arguments: argparse.Namespace, asked: list[Level] | None, watch: Wat
         else:
             for level in asked:
                 report.settled[level.name] = checker.check(level)
+        if (few := getattr(arguments, "all", None)) is not None:  # `run` and `hunt` have no such option
+            from boomslang.cli.violation_list import list_all
+
+            report.few = few
+            report.lists = list_all(checker, report.settled.values(), few, deadline, watch)
     except (LimitReached, MemoryError) as limit:
         reason = limit.reason if isinstance(limit, LimitReached) else OUT_OF_MEMORY
     _conclude(report, arguments, asked, reason)
@@ -171,6 +179,6 @@ def _conclude(report: Report, arguments: argparse.Namespace, asked: list[Level] 
     report.answers = [
         Answer(level, UNKNOWN, reason)
         if (v := report.settled.get(level.name)) is None
-        else Answer(level, v.status, v.reason, v)
+        else Answer(level, v.status, v.reason, v, violations=report.lists.get(level.name))
         for level in levels
     ]

@@ -1,23 +1,22 @@
 """`boomslang explain`: why a trace breaks a level, and nothing else.
 
 Without a level it looks for the weakest that are broken: what breaks those breaks all that imply them. Several of them
-often break because of the same transactions; those are told of once. `--all` goes on to further violations, each of
-other transactions than all before it.
+often break because of the same transactions; those are told of once. `--all` lists all violations of each of them
+(cli/violation_list.py).
 """
 
 from __future__ import annotations
 
 import argparse
-import re
 import time
-from dataclasses import dataclass, field, replace
-from itertools import islice
+from dataclasses import dataclass, field
 from typing import Any
 
 import boomslang
 from boomslang.cli import exit_codes
 from boomslang.cli.answer import FORMAT, size
-from boomslang.cli.coloured_story import show_story, styled
+from boomslang.cli.coloured_story import show_story
+from boomslang.cli.options.all_violations import add_all
 from boomslang.cli.options.limits import add_limits
 from boomslang.cli.options.output import add_output
 from boomslang.cli.options.question import add_module, asked_levels, look_at_modules
@@ -25,18 +24,14 @@ from boomslang.cli.options.report import prepare_report, report_option, write_re
 from boomslang.cli.options.trace_input import TRACE, add_format, load
 from boomslang.cli.progress import Watch, watched
 from boomslang.cli.screen import Screen
+from boomslang.cli.violation_list import further, list_all, list_json, show_list
 from boomslang.cli.watched_checker import WatchedChecker
-from boomslang.errors import UsageError
-from boomslang.explain.counterexample import Counterexample
+from boomslang.explain.all_violations import Violations
 from boomslang.explain.document import document
-from boomslang.explain.further import further
 from boomslang.explain.outputs import OUTPUTS, write
 from boomslang.levels import Level, maximal, minimal
 from boomslang.trace import LimitReached, Trace
 from boomslang.verdict import INVALID, UNKNOWN, Verdict
-
-MOST_FURTHER = 10
-"""Further violations that are looked for if the user does not say how many."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -54,27 +49,12 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="an isolation level, or several: ser,si; without it, the weakest levels that are broken",
     )
     add_module(parser)
-    add_argument(
-        "--all",
-        nargs="?",
-        type=_count,
-        const=MOST_FURTHER,
-        metavar="N",
-        help=f"list further violations, of other transactions: at most N (else {MOST_FURTHER})",
-    )
+    add_all(parser)
     add_format(parser)
     add_limits(parser, included=", reading included")
     add_output(parser)
     report_option(parser)
     parser.set_defaults(run=run, solver=None, passes=None, no_pass=[], encoding=None)
-
-
-def _count(text: str) -> int:
-    if not re.fullmatch(r"[1-9][0-9]{0,5}", text):
-        raise argparse.ArgumentTypeError(
-            f"found {text!r}; expected a number above 0, or nothing (then TRACE comes before it)"
-        )
-    return int(text)
 
 
 @dataclass
@@ -84,7 +64,10 @@ class Told:
     trace: Trace | None = None
     verdicts: list[Verdict] = field(default_factory=list)
     """The levels asked for; or the weakest that are broken; or, if none is, the strongest that hold."""
-    further: list[tuple[Level, Counterexample]] = field(default_factory=list)
+    lists: dict[str, Violations] = field(default_factory=dict)
+    """With `--all`: of each broken level, all its violations."""
+    few: int = 0
+    """Of each name, how many are told."""
 
     @property
     def broken(self) -> list[Verdict]:
@@ -100,8 +83,6 @@ class Told:
 
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
     asked = asked_levels(arguments.level) if arguments.level else None
-    if arguments.module and arguments.all is not None:
-        raise UsageError("--all takes no modules: what one says may rest on transactions that are taken out")
     look_at_modules(arguments.module)
     prepare_report(arguments.report, arguments.trace)
     try:
@@ -117,7 +98,8 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     if arguments.output == "json":
         screen.document(to_json(arguments.trace, told))
     elif arguments.output in OUTPUTS:
-        screen.text(write(arguments.output, arguments.trace, documents(told)))
+        each = arguments.output != "dot"  # a drawing is for the few that are told
+        screen.text(write(arguments.output, arguments.trace, documents(told, each=each)))
     else:
         show(arguments.trace, told, screen)
     quiet = arguments.output != "text" or arguments.quiet
@@ -139,30 +121,25 @@ def _told(arguments: argparse.Namespace, asked: list[Level] | None, watch: Watch
         told.verdicts += [v for v in verdicts.values() if v.status == UNKNOWN]
     else:
         told.verdicts = [checker.check(level) for level in asked]
-    if arguments.all is not None and told.broken:
-        first = told.broken[0]
-        assert first.counterexample is not None
-        watch.begin("looking for further violations")
-        left = None if deadline is None else max(0.1, deadline - time.monotonic())
-        limits = replace(checker.limits, seconds=left)
-        found = further(checker.asg, first.level, first.counterexample, limits)
-        told.further = [(first.level, one) for one in islice(found, arguments.all)]
+    if arguments.all is not None:
+        told.few = arguments.all
+        told.lists = list_all(checker, told.broken, told.few, deadline, watch)
     return told
 
 
 # --- for programs
 
 
-def documents(told: Told) -> list[dict[str, Any]]:
-    """All explanations, the further ones too."""
-    return [document(verdict) for verdict in _all(told)]
+def documents(told: Told, *, each: bool = False) -> list[dict[str, Any]]:
+    """All explanations; of further violations those that are told, or each."""
+    return [document(verdict) for verdict in _all(told, each=each)]
 
 
-def _all(told: Told) -> list[Verdict]:
+def _all(told: Told, *, each: bool = False) -> list[Verdict]:
     """The verdicts, and one for each further violation."""
-    assert told.trace is not None
-    more = [Verdict(told.trace, level, INVALID, counterexample=one) for level, one in told.further]
-    return [*told.verdicts, *more]
+    most = None if each else told.few
+    lists = [(v, told.lists[v.level.name]) for v in told.broken if v.level.name in told.lists]
+    return [*told.verdicts, *(one for v, listed in lists for one in further(v, listed, most))]
 
 
 def to_json(path: str, told: Told) -> dict[str, Any]:
@@ -173,6 +150,7 @@ def to_json(path: str, told: Told) -> dict[str, Any]:
         "path": path,
         "explanations": made[: len(told.verdicts)],
         "further": made[len(told.verdicts) :],
+        "violations": [list_json(listed) for listed in told.lists.values()],
         "exit": told.exit_code,
     }
 
@@ -181,7 +159,7 @@ def to_json(path: str, told: Told) -> dict[str, Any]:
 
 
 def show(path: str, told: Told, screen: Screen) -> None:
-    """One story for each reason, then the further violations."""
+    """One story for each reason, then the lists."""
     assert told.trace is not None
     screen.line((path, "bold"), ": ", size(told.trace))
     reasons: dict[tuple[object, ...], list[Verdict]] = {}
@@ -198,7 +176,8 @@ def show(path: str, told: Told, screen: Screen) -> None:
             style = {"valid": "bold green", "unknown": "bold yellow"}.get(verdict.status, "bold red")
             screen.line()
             screen.line(f"{verdict.level.title}: ", (verdict.status, style), why)
-    _show_further(told, screen)
+    for listed in told.lists.values():
+        show_list(listed, told.few, screen)
 
 
 def _show_reason(verdicts: list[Verdict], screen: Screen) -> None:
@@ -212,23 +191,3 @@ def _show_reason(verdicts: list[Verdict], screen: Screen) -> None:
     if others := ", ".join(verdict.level.title for verdict in verdicts[1:]):
         words = f"The same transactions break {others}; --level tells that in its terms."
         screen.line((words, "dim"), indent=2)
-
-
-def _show_further(told: Told, screen: Screen) -> None:
-    if not told.further:
-        return
-    screen.line()
-    screen.line(("Further violations, each of other transactions:", "bold"))
-    for _, one in told.further:
-        name = "" if one.anomaly is None else f"{one.anomaly.code} ({one.anomaly.name}): "
-        screen.line(*styled(f"{name}{_in_short(one)}"), indent=2, hang=4)
-
-
-def _in_short(found: Counterexample) -> str:
-    """The end of the argument; where it has cases, whom it is about."""
-    end = None if found.argument is None else found.argument.contradiction
-    if end is not None:
-        return end.text
-    names = [f"T{t}" for t in found.core.transactions]
-    more = f" and {len(names) - 8} more" if len(names) > 8 else ""
-    return f"{', '.join(names[:8])}{more} ({found.trace.where(found.core.transactions[0])})"

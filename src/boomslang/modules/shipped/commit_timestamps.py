@@ -5,6 +5,8 @@ to right. With one point a transaction it is placed at its commit; with two, a s
 its timestamp. Equal commits stay unordered. (Li et al., "TimeKiller", 2024, check exactly this.)
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,33 +15,31 @@ from boomslang.ir.expression import Edge, Implies, Not, all_of
 from boomslang.ir.model import IR
 from boomslang.levels.level import Dependency, Point
 from boomslang.modules.module import Hints, module
-from boomslang.modules.version_hints import Place, moment
+from boomslang.modules.version_hints import ranks
 
 
 @module
 def commit_timestamps(asg: ASG, ir: IR, hints: Hints) -> None:
     """Transactions are in the order of their timestamps in ctx: sts and cts, or start and commit."""
-    # (timestamp, stage at that timestamp), node, transaction. Stages: commits, snapshots, commits of such snapshots.
-    events: list[tuple[tuple[Place, int], int, int]] = []
-    for t in np.flatnonzero(asg.ordered & (asg.state != OUT)).tolist():
-        ctx = hints.transaction(t)
-        times = [ctx.get(a, ctx.get(b)) for a, b in (("sts", "start"), ("cts", "commit"))]
-        start, commit = (None if x is None else moment("timestamp", x) for x in times)
-        if start is not None and commit is not None and start > commit and asg.state[t] == MAYBE:
-            ir.require(Not(ir.committed(t)))
-            continue
-        if commit is not None:
-            at_once = ir.graph.points == 2 and start == commit
-            events.append(((commit, 2 * at_once), ir.graph.node(t, Point.COMMIT), t))
-        if start is not None and ir.graph.points == 2:
-            events.append(((start, 1), ir.graph.node(t, Point.BEGIN), t))
-    if not events:
+    txns = np.flatnonzero(asg.ordered & (asg.state != OUT))
+    start, commit = _places(hints.told(txns))
+    impossible = (start >= 0) & (commit >= 0) & (start > commit) & (asg.state[txns] == MAYBE)
+    for t in txns[impossible].tolist():
+        ir.require(Not(ir.committed(t)))
+    begins = (start >= 0) & ~impossible & (ir.graph.points == 2)
+    commits = (commit >= 0) & ~impossible
+    # At one timestamp there are three stages: commits, snapshots, commits of such snapshots.
+    at_once = (start == commit) & (ir.graph.points == 2)
+    when = np.concatenate([3 * commit[commits] + 2 * at_once[commits], 3 * start[begins] + 1])
+    who = np.concatenate([txns[commits], txns[begins]])
+    nodes = np.concatenate(
+        [ir.graph.nodes_of(txns[commits], Point.COMMIT), ir.graph.nodes_of(txns[begins], Point.BEGIN)]
+    )
+    if not len(when):
         ir.notes.append("no transaction has timestamps in ctx")
         return
-    ranks = {when: i for i, when in enumerate(sorted({when for when, _, _ in events}))}
-    rank = np.array([ranks[when] for when, _, _ in events])
-    nodes = np.array([node for _, node, _ in events])
-    certain = np.array([asg.state[t] == IN for _, _, t in events])
+    ranks, rank = np.unique(when, return_inverse=True)
+    certain = asg.state[who] == IN
     # Helper nodes between the ranks keep this linear.
     helper = ir.graph.nodes + np.arange(len(ranks) - 1)
     ir.graph.helpers += len(helper)
@@ -50,7 +50,18 @@ def commit_timestamps(asg: ASG, ir: IR, hints: Hints) -> None:
         (nodes[early], helper[rank[early]]),
     ):
         ir.graph.chunks.append((a.astype(np.int64), b.astype(np.int64), Dependency.RT))
-    _order_doubtful(ir, rank, certain, [(node, t) for _, node, t in events])
+    _order_doubtful(ir, rank, certain, list(zip(nodes.tolist(), who.tolist(), strict=True)))
+
+
+def _places(told: list[dict[str, Any]]) -> tuple[Int64, Int64]:
+    """The places of starts and of commits among all timestamps; -1 where there is none."""
+    raw = [ctx.get("sts", ctx.get("start")) for ctx in told] + [
+        ctx.get("cts", ctx.get("commit")) for ctx in told
+    ]
+    known = [x for x in raw if x is not None]
+    place = np.full(len(raw), -1, np.int64)
+    place[[x is not None for x in raw]] = ranks("timestamp", known)
+    return place[: len(told)], place[len(told) :]
 
 
 def _order_doubtful(ir: IR, rank: Int64, certain: NDArray[np.bool_], events: list[tuple[int, int]]) -> None:

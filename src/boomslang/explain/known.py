@@ -1,0 +1,170 @@
+"""The violations that what is known shows, found in one pass (native/explain/known.hpp tells how).
+
+This side prepares the columns, and gives the cycles names. What comes out are suggestions like all others: whoever
+asks puts them to the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boomslang.asg.graph import ASG, PREDICATE
+from boomslang.explain import _known
+from boomslang.explain.anomalies import Anomaly, name_cycle
+from boomslang.explain.argument import Step
+from boomslang.explain.names import Names
+from boomslang.explain.parts import Parts
+from boomslang.ir.expression import Edge
+from boomslang.ir.lower import lower
+from boomslang.ir.model import IR
+from boomslang.levels.level import Dependency, Level, Point
+from boomslang.solve.native import priorities
+from boomslang.solve.solution import Limits
+from boomslang.trace.errors import LimitReached
+from boomslang.trace.model import NO_TIME
+
+Int64 = NDArray[np.int64]
+
+KINDS = (
+    Dependency.WW,
+    Dependency.WR,
+    Dependency.PWR,
+    Dependency.RW,
+    Dependency.PRW,
+    Dependency.SO,
+    Dependency.RT,
+)
+"""As the native code numbers them; one more is for what is inside a transaction."""
+LONG_CYCLE = 12
+"""Steps of a cycle that is told in full."""
+
+
+@dataclass(frozen=True, eq=False)
+class Clash:
+    """A cycle of what is known, what it rests on, and the read or transaction that was taken out for it."""
+
+    anomaly: Anomaly
+    text: str
+    parts: Parts
+    out_read: int
+    out_txn: int
+
+
+@dataclass(frozen=True, eq=False)
+class Clashes:
+    found: list[Clash]
+    all: bool
+    """False: as many were found as were asked for."""
+
+
+def clashes(asg: ASG, level: Level, limits: Limits, most: int = 0) -> Clashes:
+    """All violations that what is known shows, each with a read (or a transaction) of its own."""
+    ir = lower(asg, level)
+    once = ir.level.once
+    sources, targets = ir.order_edges()
+    kinds = [np.full(len(asg.list_from), KINDS.index(Dependency.WW), np.uint8)]
+    kinds += [np.full(len(a), KINDS.index(kind), np.uint8) for a, _, kind in ir.graph.chunks]
+    shown = np.full(len(sources), -1, np.int32)
+    shown[: len(asg.list_read)] = asg.list_read
+    made = _known.known_violations(
+        asg.transactions,
+        ir.graph.points,
+        ir.graph.nodes,
+        asg.state,
+        asg.read_start,
+        asg.read_key,
+        asg.read_writer,
+        asg.read_op,
+        (asg.read_kind == PREDICATE).astype(np.uint8),
+        ir.strong.astype(np.uint8),
+        asg.key_start,
+        asg.write_txn,
+        sources.astype(np.int32),
+        targets.astype(np.int32),
+        shown,
+        np.concatenate(kinds),
+        ir.path_edges().astype(np.uint8),
+        _hints(asg, ir),
+        ir.level.edges[Dependency.WW] != (Point.COMMIT, Point.COMMIT),
+        (Dependency.WW in once.kinds, once.longest or 0, once.earlier) if once else None,
+        most,
+        limits.seconds or 0.0,
+        limits.megabytes or 0.0,
+    )
+    if made["stopped"]:
+        raise LimitReached(made["stopped"])
+    return Clashes(list(_told(asg, ir, made)), made["all"])
+
+
+def _hints(asg: ASG, ir: IR) -> Int64:
+    """Of each node, where the trace suggests it belongs. Helpers go where their edges put them."""
+    hint = np.full(ir.graph.nodes, np.iinfo(np.int64).min, np.int64)
+    end = priorities(asg)
+    if ir.graph.points == 1:
+        hint[: asg.transactions] = end
+        return hint
+    begin, trace = end, asg.trace
+    if trace.has_times:
+        told = trace.txn_begin[asg.txn_of]
+        begin = np.where(told != NO_TIME, told, end)
+    elif len(trace.files) <= 1:
+        line = trace.txn_begin_line[asg.txn_of].astype(np.int64)
+        begin = np.where(line > 0, line, end)
+    hint[0 : 2 * asg.transactions : 2] = np.minimum(begin, end)
+    hint[1 : 2 * asg.transactions : 2] = end
+    return hint
+
+
+def _told(asg: ASG, ir: IR, made: dict[str, NDArray[np.int64]]) -> Iterator[Clash]:
+    names = Names(asg)
+    cycle = tuple(column.tolist() for column in made["cycle"])
+    starts, reads_start, txns_start = (
+        made[name].tolist() for name in ("cycle_start", "reads_start", "txns_start")
+    )
+    outs = zip(made["out_read"].tolist(), made["out_txn"].tolist(), strict=True)
+    for i, (read, txn) in enumerate(outs):
+        edges = list(_between_transactions(ir, [column[starts[i] : starts[i + 1]] for column in cycle]))
+        reads = made["reads"][reads_start[i] : reads_start[i + 1]].astype(np.int64)
+        txns = made["txns"][txns_start[i] : txns_start[i + 1]].astype(np.int64)
+        yield Clash(
+            name_cycle(ir.level, tuple(Step("", edge=edge) for edge in edges)),
+            f"a cycle: {_round(ir, names, edges)}",
+            Parts(txns, reads, np.zeros(0, np.int64)),
+            read,
+            txn,
+        )
+
+
+def _between_transactions(ir: IR, columns: list[list[int]]) -> Iterator[Edge]:
+    """The edges of a cycle that join two transactions: a way through helpers is one, a step inside one is none."""
+    steps = list(zip(*columns, strict=True))
+    first = next((i for i, (a, *_) in enumerate(steps) if ir.graph.transaction(a) is not None), 0)
+    source = None
+    for a, b, kind, key in steps[first:] + steps[:first]:
+        if kind == len(KINDS):
+            continue
+        source = a if ir.graph.transaction(a) is not None else source
+        if ir.graph.transaction(b) is None:
+            continue
+        assert source is not None
+        if ir.graph.transaction(source) != ir.graph.transaction(b):
+            yield Edge(source, b, KINDS[kind], key)
+
+
+def _round(ir: IR, names: Names, edges: list[Edge]) -> str:
+    """T1 -rw(x)-> T2 -wr(y)-> T1."""
+    links = []
+    for edge in edges:
+        txn = ir.graph.transaction(edge.target)
+        assert txn is not None
+        key = f"({names.key(edge.key)})" if edge.key >= 0 else ""
+        links.append(f" -{edge.kind.value}{key}-> {names.txn(txn)}")
+    first = ir.graph.transaction(edges[0].source)
+    assert first is not None
+    if len(links) > LONG_CYCLE:
+        links[LONG_CYCLE // 2 : -LONG_CYCLE // 2] = [f" ... {len(links) - LONG_CYCLE} more ..."]
+    return names.txn(first) + "".join(links)
