@@ -53,12 +53,21 @@ class Parser(argparse.ArgumentParser):
         super().__init__(allow_abbrev=False, formatter_class=Formatter, **options)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
-        """Each command says itself which words it does not know, with its own usage."""
-        known, others = super().parse_known_args(args, namespace)
-        if others:
-            meant = (self._meant(word.split("=")[0]) for word in others if word.startswith("-"))
-            self.error(f"unrecognized arguments: {' '.join(others)}{''.join(meant)}")
+        """Each command says itself which words it does not know, with its own usage; and that before what is missing,
+        for a mistyped option is often both."""
+        words = list(sys.argv[1:] if args is None else args)
+        if self._subparsers is None:
+            until = words.index("--") if "--" in words else len(words)
+            options = [word.split("=")[0] for word in words[:until] if word.startswith("--")]
+            self._refuse([word for word in options if word not in self._option_string_actions])
+        known, others = super().parse_known_args(words, namespace)
+        self._refuse(others)
         return known, others
+
+    def _refuse(self, words: list[str]) -> None:
+        if words:
+            meant = (self._meant(word.split("=")[0]) for word in words if word.startswith("-"))
+            self.error(f"unrecognized arguments: {' '.join(words)}{''.join(meant)}")
 
     def _meant(self, option: str) -> str:
         return did_you_mean(option, (name for name in self._option_string_actions if len(name) > 2))
