@@ -269,7 +269,7 @@ def test_no_memory_left_is_unknown(cli: Any, monkeypatch: pytest.MonkeyPatch) ->
         (["check", VALID, "--level", "ser", "--timeout", "0"], "found '0'; expected a number above 0"),
         (["check", VALID, "--level", "ser", "--timeout", "nan"], "expected a number above 0"),
         (["check", VALID, "--level", "ser", "--memory", "-5"], "expected a number above 0"),
-        (["check", VALID, "--level", "ser", "--solver", "magic"], "invalid choice: 'magic'"),
+        (["check", VALID, "--level", "ser", "--solver", "magic"], "found 'magic'; expected one of native, z3"),
         (["check", VALID, "--level", "ser", "--json", "--quiet"], "not allowed with argument"),
         (["check", VALID, "--level", "ser", "--time", "5"], "unrecognized arguments: --time"),
         (["check", VALID, SKEW, "--level", "ser"], "unrecognized arguments"),

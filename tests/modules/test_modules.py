@@ -381,7 +381,9 @@ def test_registered_modules_have_names(monkeypatch: pytest.MonkeyPatch) -> None:
         register_user_module(session_order)
     with pytest.raises(UsageError, match="asked for twice"):
         find_modules(["my-order", "my-order"])
-    with pytest.raises(UsageError, match="unknown module 'my-oder'; known modules: bounded-staleness"):
+    with pytest.raises(
+        UsageError, match=r"unknown module 'my-oder' \(did you mean my-order\?\); known modules: bounded"
+    ):
         find_modules(["my-oder"])
 
 
