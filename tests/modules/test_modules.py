@@ -382,8 +382,7 @@ def test_registered_modules_have_names(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="asked for twice"):
         find_modules(["my-order", "my-order"])
     with pytest.raises(
-        UsageError,
-        match=r"'my-oder' \(did you mean my-order\?\); known modules: bounded",
+        UsageError, match=r"unknown module 'my-oder' \(did you mean my-order\?\); known modules: bounded"
     ):
         find_modules(["my-oder"])
 

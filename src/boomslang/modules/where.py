@@ -10,6 +10,8 @@ import sysconfig
 import traceback
 from pathlib import Path
 
+from boomslang.errors import UsageError
+
 _OURS = str(Path(__file__).parents[1]) + os.sep
 _SHIPPED = str(Path(__file__).parent / "shipped") + os.sep
 _OTHERS = tuple(sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib"))
@@ -21,7 +23,9 @@ def at_line(problem: BaseException, before: str = "") -> str:
         return f"{before}{shown(problem.filename)}:{problem.lineno}"
     steps = traceback.extract_tb(problem.__traceback__)
     theirs = [step for step in steps if _theirs(step.filename)]
-    if not theirs:
+    if not theirs and not isinstance(
+        problem, UsageError
+    ):  # a shipped one that says what is wrong needs no line
         theirs = [step for step in steps if step.filename.startswith(_SHIPPED)]
     return f"{before}{shown(theirs[-1].filename)}:{theirs[-1].lineno}" if theirs else ""
 
