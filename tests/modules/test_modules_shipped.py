@@ -32,10 +32,10 @@ def test_the_module_means_what_all_worlds_say(module: str, seeds: range) -> None
         trace, level = build(txns), LEVELS[seed % 3]
         expected = valid(txns, level, lambda w, txns=txns: means(txns, w))
         verdict = check(trace, level, modules=[module])
-        assert verdict.valid == expected, (module, seed, level, verdict)
+        assert verdict.invalid != expected, (module, seed, level, verdict)  # unknown, if nothing committed
         if seed % 10 == 0:
-            assert check(trace, level, modules=[module], solver="z3").valid == expected, (seed, level)
-        plain = check(trace, level).valid
+            assert check(trace, level, modules=[module], solver="z3").invalid != expected, (seed, level)
+        plain = not check(trace, level).invalid
         assert plain == valid(txns, level, lambda w: True)
         found[plain, expected] += 1
         if plain and not expected:
@@ -62,7 +62,7 @@ def test_modules_that_change_what_a_world_is(module: str, seeds: range) -> None:
             continue
         for solver in ("native", "z3") if seed % 10 == 0 else ("native",):
             verdict = check(build(txns), level, modules=[module], solver=solver)
-            assert verdict.valid == expected, (module, seed, level, verdict)
+            assert verdict.invalid != expected, (module, seed, level, verdict)
         found[expected] += 1
     assert min(found[True], found[False]) > 5, found
 
