@@ -84,8 +84,6 @@ class Tool:
     """What our command needs beside the level."""
     timed: bool = False
     """Histories need the database's timestamps."""
-    around: tuple[str, str] = ("", "")
-    """What must stand before and after what `convert` writes."""
     reading: Callable[[Path], list[str]] | None = None
     """A command that does little more than read the history."""
 
@@ -129,11 +127,6 @@ TOOLS = (
         },
         lambda path, level: ["verify", "--input-dir", str(path.parent), "--consistency", level],
         said(": PASS", ": FAIL"),
-        around=(
-            '{"params": {"id": 0, "n_node": 0, "n_variable": 0, "n_transaction": 0, "n_event": 0}, "info": "", '
-            '"start": "2025-01-01T00:00:00Z", "end": "2025-01-01T00:00:00Z", "data":\n',
-            "}\n",
-        ),
     ),
     Tool(
         "VeriStrong",
@@ -221,7 +214,7 @@ def two_transactions(timed: bool) -> Path:
     return path
 
 
-def converted(source: Path, format: str, file: str, around: tuple[str, str] = ("", "")) -> Path:
+def converted(source: Path, format: str, file: str) -> Path:
     """The history in a format, in a folder of its own."""
     path = DATA / f"{source.stem}-{format}" / file
     if not path.exists():
@@ -231,8 +224,6 @@ def converted(source: Path, format: str, file: str, around: tuple[str, str] = ("
         done = subprocess.run(words, capture_output=True, text=True, check=False, env=environment())
         if done.returncode != 0:
             raise SystemExit(f"{source} cannot be written as {format}: {done.stderr.strip()}")
-        if any(around):
-            fresh.write_text(around[0] + fresh.read_text() + around[1])
         fresh.rename(path)
     return path
 
@@ -403,7 +394,7 @@ class Comparison:
             for tool in TOOLS:
                 if tool.name not in self.tools:
                     continue
-                small = converted(two_transactions(tool.timed), tool.format, tool.file, tool.around)
+                small = converted(two_transactions(tool.timed), tool.format, tool.file)
                 for level, word in tool.levels.items():
                     if levels and level not in levels:
                         continue
@@ -411,7 +402,7 @@ class Comparison:
                     promise = "si" if tool.timed and level == "si" else "ser"
                     history = replace(BLINDW, level=promise, transactions=transactions, sessions=sessions)
                     source = committed(replace(history, times=tool.timed))
-                    path = converted(source, tool.format, tool.file, tool.around)
+                    path = converted(source, tool.format, tool.file)
                     yield self.row(name, tool, level, word, path, small)
 
     def row(self, name: str, tool: Tool, level: str, word: str, path: Path, small: Path) -> Row:

@@ -126,9 +126,9 @@ def test_histories(data: Path) -> None:
     assert len(plain) == 60 and not plain.has_times
     timed = read_trace(peers.committed(replace(small, level="si", times=True)))
     assert len(timed) == 60 and timed.has_times and (timed.txn_begin < timed.txn_end).all()
-    for tool in (peers.TOOLS[0], peers.TOOLS[2], peers.TOOLS[-1]):  # plain, with something around it, timed
+    for tool in (peers.TOOLS[0], peers.TOOLS[2], peers.TOOLS[-1]):  # of three formats, the last timed
         source = peers.committed(replace(small, level="si", times=True) if tool.timed else small)
-        assert len(read_trace(peers.converted(source, tool.format, tool.file, tool.around))) == 60
+        assert len(read_trace(peers.converted(source, tool.format, tool.file))) == 60
     assert tool.timed and len(read_trace(peers.two_transactions(True))) == 2
 
 

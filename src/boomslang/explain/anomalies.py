@@ -89,7 +89,10 @@ def name_cycle(level: Level, cycle: tuple[Step, ...]) -> Anomaly:
     edges = [s.edge for s in cycle if s.edge is not None and not _inside(level, s.edge)]
     kinds = [e.kind for e in edges]
     anti = sum(k in _ANTI for k in kinds)
-    if anti == 0:
+    if anti == 0 and (missed := _missed(level, cycle)):
+        # Who overwrote whom follows from what somebody missed: the other way round, that is one anti-dependency.
+        code, kinds = "G-single", [*kinds, *missed]
+    elif anti == 0:
         code = "G0" if all(k in (Dependency.WW, Dependency.SO, Dependency.RT) for k in kinds) else "G1c"
     elif _lost_update(level, edges):
         code = "lost-update"
@@ -100,7 +103,7 @@ def name_cycle(level: Level, cycle: tuple[Step, ...]) -> Anomaly:
     else:
         code = "G2" if Dependency.PRW in kinds else "G2-item"
     meaning = _MEANING[code]
-    name = _familiar(level, edges)
+    name = _familiar(level, edges) if set(kinds) <= {e.kind for e in edges} else _missing(level, kinds)
     if Dependency.SO in kinds:
         code += "-process"
         meaning += ", session order included"
@@ -110,6 +113,34 @@ def name_cycle(level: Level, cycle: tuple[Step, ...]) -> Anomaly:
     if modules := sorted({e.label for e in edges if e.by}):
         meaning += f", what {' and '.join(modules)} said included"
     return Anomaly(code, name, meaning)
+
+
+def _missed(level: Level, cycle: tuple[Step, ...]) -> list[Dependency]:
+    """Where a level forbids cycles with one anti-dependency, and the cycle has overwrites that were derived from a read
+    that missed them: RW, and the kinds of edges that they were derived from. Else nothing."""
+    derived = [s for s in cycle if s.edge is not None and s.edge.kind == Dependency.WW and s.because]
+    if level.once is None or not derived:
+        return []
+    kinds, todo = [Dependency.RW], list(derived)
+    while todo:
+        step = todo.pop()
+        todo += step.because
+        kinds += [b.edge.kind for b in step.because if b.edge is not None]
+    return kinds
+
+
+def _missing(level: Level, kinds: list[Dependency]) -> str:
+    """The name of what is told as overwrites that a read missed."""
+    assert level.once is not None
+    if Dependency.RT in kinds:
+        return "stale read"
+    if level.once.earlier:
+        return "non-monotonic read"
+    if Dependency.SO in kinds and level.once.longest == 1:
+        return "session order broken"
+    if level.once.longest == 1:
+        return "fractured read"
+    return "causality violation" if Dependency.WW not in level.once.kinds else "read skew"
 
 
 def _lost_update(level: Level, edges: list[Edge]) -> bool:
