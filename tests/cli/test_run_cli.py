@@ -24,7 +24,9 @@ from boomslang.run.forked import processes
 from boomslang.run.hunt import _answer
 from boomslang.workloads import WORKLOADS
 
-SCHEMA = json.loads((Path(boomslang.__file__).parent / "cli" / "answer.schema.json").read_text())
+SCHEMA = jsonschema.Draft202012Validator(
+    json.loads((Path(boomslang.__file__).parent / "cli" / "answer.schema.json").read_text())
+)
 
 
 @pytest.fixture(autouse=True)
@@ -72,7 +74,7 @@ def test_a_run_is_checked_at_the_levels_asked_for(tmp_path: Path) -> None:
     ran = run("--out", tmp_path / "t", *broken, "--check", "ser,rc", "--json")
     assert ran.code == 1
     answer = json.loads(ran.out)
-    jsonschema.validate(answer, SCHEMA)
+    SCHEMA.validate(answer)
     assert [(level["level"], level["status"]) for level in answer["levels"]] == [
         ("serializable", "invalid"), ("read-committed", "valid"),
     ]  # fmt: skip

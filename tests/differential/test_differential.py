@@ -57,12 +57,16 @@ def run(
 
 
 @pytest.mark.parametrize("mix", SMALL_MIXES)
-def test_all_opinions_agree(mix: str) -> None:
-    found = run(mix, range(150), every_nth_to_z3=16)
-    for level in LEVELS:  # a test of one verdict only would test little
-        assert found[level.name, "valid"] >= 4, (level.name, found)
-        if level.observes or mix == "lists":  # no register shows anything at read uncommitted
-            assert found[level.name, "invalid"] >= (4 if level.observes else 3), (level.name, found)
+@pytest.mark.parametrize("seeds", [60, pytest.param(300, marks=pytest.mark.full)])
+def test_all_opinions_agree(mix: str, seeds: int) -> None:
+    found = run(mix, range(seeds), every_nth_to_z3=16)
+    most = 4 if seeds >= 150 else 1  # a test of one verdict only would test little
+    for level in LEVELS:
+        assert found[level.name, "valid"] >= most, (level.name, found)
+        if level.observes or (
+            mix == "lists" and seeds >= 150
+        ):  # no register shows anything at read uncommitted
+            assert found[level.name, "invalid"] >= min(most, 4 if level.observes else 3), (level.name, found)
 
 
 @pytest.mark.parametrize("mix", LARGE_MIXES)
