@@ -133,6 +133,7 @@ def test_every_case_is_used() -> None:
 
 
 @needs_corpus
+@pytest.mark.full
 def test_the_page_shows_what_is_found() -> None:
     assert PAGE.read_text() == page(CASES), "run `PYTHONPATH=tests python -m pages.conformance`"
 

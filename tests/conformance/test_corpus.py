@@ -31,16 +31,16 @@ pytestmark = pytest.mark.skipif(not READINGS, reason=f"no histories in {CORPUS}:
 
 
 def each(readings: Iterable[History]) -> pytest.MarkDecorator:
-    """A test for each; those that take longer are left to `make test-full`."""
+    """A test for each; those that take longer, and two of three small ones, are left to `make test-full`."""
     marked = [
         pytest.param(
             history,
             marks=[]
-            if size(history) < (SMALL_OF_MANY if "table2" in history.path else SMALL)
+            if number % 3 == 0 and size(history) < (SMALL_OF_MANY if "table2" in history.path else SMALL)
             else [pytest.mark.full],
             id=f"{history.path}{' as committed' if history.group.format else ''}",
         )
-        for history in readings
+        for number, history in enumerate(readings)
     ]
     return pytest.mark.parametrize("history", marked)
 

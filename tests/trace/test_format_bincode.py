@@ -201,7 +201,11 @@ PUBLIC = sorted(HISTORIES.glob("**/*.bincode"))[::6]
 
 
 @pytest.mark.skipif(not PUBLIC, reason="the corpus of public histories is not here")
-@pytest.mark.parametrize("path", PUBLIC, ids=lambda path: str(path.parent.relative_to(HISTORIES)))
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(p, marks=[pytest.mark.full] if p.stat().st_size > 1_000_000 else []) for p in PUBLIC],
+    ids=lambda path: str(path.parent.relative_to(HISTORIES)),
+)
 def test_public_files(path: Path) -> None:
     sessions = unpacked(path.read_bytes())
     written = {
