@@ -219,9 +219,7 @@ class Checker:
 
     def left(self, begin: float) -> Limits:
         """The limits, less the time since `begin`."""
-        if self.limits.seconds is None:
-            return self.limits
-        return replace(self.limits, seconds=max(1e-3, self.limits.seconds - (time.monotonic() - begin)))
+        return self.limits.since(begin)
 
     def strongest(
         self, among: Iterable[Level] = LEVELS, settled: dict[str, Verdict] | None = None

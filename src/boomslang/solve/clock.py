@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -48,9 +47,7 @@ class Clock:
 
     def left(self) -> Limits:
         """The limits, less the time that has passed."""
-        if self.limits.seconds is None:
-            return self.limits
-        return replace(self.limits, seconds=max(1e-3, self.limits.seconds - (time.monotonic() - self._start)))
+        return self.limits.since(self._start)
 
     def over(self, items: Iterable[T]) -> Iterator[T]:
         """The items, with a look at each."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -33,6 +34,12 @@ class Limits:
     """Of the native engine: stop after so many, with the reason "conflicts"."""
     progress: Callable[[int, int, int], object] | None = None
     """Called some twenty times a second with (decisions, conflicts, open constraints)."""
+
+    def since(self, begin: float) -> Limits:
+        """The limits, less the time since `begin`."""
+        if self.seconds is None:
+            return self
+        return replace(self, seconds=max(1e-3, self.seconds - (time.monotonic() - begin)))
 
 
 @dataclass(frozen=True, eq=False)

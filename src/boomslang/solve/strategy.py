@@ -109,10 +109,7 @@ class _Clock:
         self.start = time.monotonic()
 
     def left(self, conflicts: int | None) -> Limits:
-        if self.limits.seconds is None:
-            return replace(self.limits, conflicts=conflicts)
-        seconds = max(1e-3, self.limits.seconds - (time.monotonic() - self.start))
-        return replace(self.limits, seconds=seconds, conflicts=conflicts)
+        return replace(self.limits.since(self.start), conflicts=conflicts)
 
 
 def _more(ir: IR, stronger: Level, clock: _Clock) -> Solution:
