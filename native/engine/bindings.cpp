@@ -6,6 +6,8 @@
 #include "common/binding.hpp"
 #include "engine.hpp"
 #include "forced.hpp"
+#include "overwriting.hpp"
+#include "states.hpp"
 
 using namespace boomslang;
 
@@ -111,6 +113,37 @@ nb::dict forced(int32_t txns, int32_t keys, In<uint8_t> state, In<int64_t> read_
     d["stats"] = s;
     return d;
 }
+
+nb::dict unreachable(int32_t txns, int32_t keys, In<uint8_t> outcome, In<int64_t> read_start, In<int32_t> read_key,
+                     In<int32_t> read_value, In<uint8_t> read_use, In<int64_t> key_start, In<int32_t> write_txn,
+                     In<int32_t> write_value, In<int32_t> init, In<uint8_t> left_out, bool own_guards, bool single,
+                     int32_t most_states, int32_t most_keys, int32_t most_groups, int64_t most_steps, double seconds,
+                     double megabytes) {
+    StatesProblem p;
+    p.txns = txns, p.keys = keys, p.outcome = view(outcome), p.read_start = view(read_start), p.read_key = view(read_key);
+    p.read_value = view(read_value), p.read_use = view(read_use), p.key_start = view(key_start);
+    p.write_txn = view(write_txn), p.write_value = view(write_value), p.init = view(init), p.left_out = view(left_out);
+    p.own_guards = own_guards, p.single = single, p.most_states = most_states, p.most_keys = most_keys;
+    p.most_groups = most_groups, p.most_steps = most_steps;
+    Limits limits(seconds, megabytes);
+    StatesFound found;
+    std::string stopped = guarded(limits, [&] { found = find_unreachable(p, limits); }, [] {});
+    nb::dict d;
+    d["stopped"] = stopped;
+    d["keys"] = out(std::move(found.keys));
+    d["states"] = out(std::move(found.states));
+    d["txn"] = found.txn;
+    d["groups"] = found.groups, d["steps"] = found.steps, d["largest"] = found.largest;
+    return d;
+}
+
+nb::tuple overwriting(int32_t txns, int32_t keys, In<uint8_t> outcome, In<int64_t> read_start, In<int32_t> read_key,
+                      In<uint8_t> read_counts, In<int64_t> key_start, In<int32_t> write_txn) {
+    std::vector<int32_t> writes;
+    std::vector<int32_t> reads = overwriting_reads(txns, keys, view(outcome), view(read_start), view(read_key),
+                                                   view(read_counts), view(key_start), view(write_txn), writes);
+    return nb::make_tuple(out(std::move(reads)), out(std::move(writes)));
+}
 }  // namespace
 
 NB_MODULE(_engine, m) {
@@ -125,5 +158,12 @@ NB_MODULE(_engine, m) {
           nb::arg("read_writer"), nb::arg("read_step"), nb::arg("key_start"), nb::arg("write_txn"), nb::arg("edge_from"),
           nb::arg("edge_to"), nb::arg("edge_path"), nb::arg("hint_next"), nb::arg("path").none(), nb::arg("way"),
           nb::arg("seconds"), nb::arg("megabytes"));
+    m.def("unreachable", &unreachable, nb::arg("txns"), nb::arg("keys"), nb::arg("outcome"), nb::arg("read_start"),
+          nb::arg("read_key"), nb::arg("read_value"), nb::arg("read_use"), nb::arg("key_start"), nb::arg("write_txn"),
+          nb::arg("write_value"), nb::arg("init"), nb::arg("left_out"), nb::arg("own_guards"), nb::arg("single"),
+          nb::arg("most_states"), nb::arg("most_keys"), nb::arg("most_groups"), nb::arg("most_steps"), nb::arg("seconds"),
+          nb::arg("megabytes"));
+    m.def("overwriting", &overwriting, nb::arg("txns"), nb::arg("keys"), nb::arg("outcome"), nb::arg("read_start"),
+          nb::arg("read_key"), nb::arg("read_counts"), nb::arg("key_start"), nb::arg("write_txn"));
     m.def("resident_megabytes", &resident_megabytes);
 }

@@ -29,6 +29,7 @@ from boomslang.trace.model import Trace
 from boomslang.verdict import INVALID, UNKNOWN, VALID, Verdict, vacuous
 
 if TYPE_CHECKING:
+    from boomslang.certify.proof import Proof
     from boomslang.explain.counterexample import Counterexample
     from boomslang.modules.module import Function, Module
 
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int, int], object]
 A_MOMENT = 0.2
 """Seconds in which an answer that came just in time is explained."""
+FEW = 6
+"""Transactions of a refutation by counting or states that is made a minimal core, and argued step by step. With
+more, the one sentence that it is says more."""
 _REASONS = {
     "time": "the time limit was reached",
     "memory": "the memory limit was reached",
@@ -167,12 +171,16 @@ class Checker:
                     self.trace, level, INVALID, solution.reason, counterexample=solution.hinted, stats=stats
                 )
             parts = Parts.used_by(asg, solution)
+            if solution.proof is not None and len(parts.transactions) > FEW:
+                with _timed(stats, "explain"):
+                    told = self.explained_by_proof(asg, level, solution.proof, parts, stats)
+                return Verdict(self.trace, level, INVALID, counterexample=told, stats=stats)
         if self.modules:
             from boomslang.modules.blame import blame
 
             return blame(self, level, ir, parts, stats, begin)
         with _timed(stats, "explain"):
-            counterexample = self.explained(asg, level, parts, begin)
+            counterexample = self.explained(asg, level, parts, begin, explaining_seconds(stats))
         return Verdict(self.trace, level, INVALID, counterexample=counterexample, stats=stats)
 
     def solve(self, ir: IR, limits: Limits, stats: dict[str, Any] | None = None) -> Solution:
@@ -190,16 +198,26 @@ class Checker:
             stats["decided by"] = solution.decided_by
         return solution
 
-    def explained(self, asg: ASG, level: Level, parts: Parts, begin: float) -> Counterexample:
+    def explained(
+        self, asg: ASG, level: Level, parts: Parts, begin: float, most: float | None = None
+    ) -> Counterexample:
         """Why these parts are refuted. The answer is there: this may use the time that is left, and a moment more."""
         from boomslang.explain.counterexample import explain
 
         seconds = self.left(begin).seconds
-        if seconds is None:
+        if seconds is None and most is None:
             return explain(asg, level, parts)
-        seconds = max(A_MOMENT, seconds)
+        seconds = max(A_MOMENT, min(x for x in (seconds, most) if x is not None))
         with until(time.monotonic() + seconds):
             return explain(asg, level, parts, seconds)
+
+    def explained_by_proof(
+        self, asg: ASG, level: Level, proof: Proof, parts: Parts, stats: dict[str, Any]
+    ) -> Counterexample:
+        """The same of a refutation that needs no solver: told in a sentence, with what probably happened."""
+        from boomslang.explain.by_proof import explain_by_proof
+
+        return explain_by_proof(asg, level, proof, parts, explaining_seconds(stats))
 
     def _check_appends(self, level: Level) -> Verdict:
         """Read uncommitted: only lists can break it."""
@@ -254,6 +272,11 @@ class Checker:
                     continue
                 verdicts[level.name] = Verdict(self.trace, level, verdict.status, reason, stats={})
         return {level.name: verdicts[level.name] for level in levels}
+
+
+def explaining_seconds(stats: dict[str, Any]) -> float:
+    """How long an answer may be explained: five times as long as it took to find, or two seconds."""
+    return max(2.0, 5 * float(stats.get("solve", 0.0)))
 
 
 def _next_question(left: list[Level], some_are_broken: bool) -> Level:

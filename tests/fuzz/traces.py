@@ -37,6 +37,7 @@ from support.worlds import build, random_txns
 
 from boomslang import Checker, Trace, Verdict
 from boomslang.certify.certificate import Core, Witness, read_certificate
+from boomslang.certify.proved import fault_of_proof
 from boomslang.certify.refute import minimal, refute
 from boomslang.certify.replay import replay
 from boomslang.certify.with_modules import minimal_with_modules, refute_with_modules, replay_with_modules
@@ -312,12 +313,18 @@ def _counterexample(trace: Trace, verdict: Verdict, by_brute_force: bool, by_z3:
     found = verdict.counterexample
     assert found is not None, "an invalid verdict without a counterexample"
     core = found.core
-    assert found.minimal and core.level == verdict.level.name
+    assert core.level == verdict.level.name
     assert all(list(found.lines())), "an empty line in the explanation"
+    if core.proof is not None:
+        fault = fault_of_proof(trace, core.level, core.proof)
+        assert not fault, f"the proof is refused: {fault}"
+    else:
+        assert found.minimal
     if by_z3:
         assert refute(trace, core), f"Z3 does not refute {core}"
-        assert not (spare := minimal(trace, core)), f"Z3 refutes {core} without {spare}"
-    if by_brute_force:
+        if core.proof is None:
+            assert not (spare := minimal(trace, core)), f"Z3 refutes {core} without {spare}"
+    if by_brute_force and core.proof is None:
         for part in (None, *core.transactions, *core.reads):
             left = tuple(t for t in core.transactions if t != part)
             reads = tuple(read for read in core.reads if read != part)

@@ -296,7 +296,7 @@ class ASG:
             read_value=self.read_value[reads],
             read_op=self.read_op[reads],
             read_kind=self.read_kind[reads],
-            initial=_unsettled(self)[used],
+            initial=unsettled(self)[used],
             initial_by=_EMPTY64,
             lists=self.lists.restrict(reads, new, key_new),
             internal=self._internal_part(internal, keep, new, key_new),
@@ -358,7 +358,7 @@ def suppose(asg: ASG, transactions: list[int], *, committed: bool) -> ASG:
     return linked(replace(asg, supposed={**asg.supposed, **dict.fromkeys(transactions, outcome)}))
 
 
-def _unsettled(asg: ASG) -> Int32:
+def unsettled(asg: ASG) -> Int32:
     """The initial values, without those that reads fixed: the reads that are left must fix them again."""
     if not len(asg.initial_by):
         return asg.initial
@@ -374,7 +374,7 @@ def linked(part: ASG, seconds: float = 0.0, megabytes: float = 0.0) -> ASG:
         outcome = outcome.copy()
         outcome[list(part.supposed)] = list(part.supposed.values())
         outcome[impossible] = Outcome.ABORTED
-    part = replace(part, initial=_unsettled(part), initial_by=_EMPTY64)
+    part = replace(part, initial=unsettled(part), initial_by=_EMPTY64)
     lists = part.lists
     links: dict[str, Any] = _analyse.link(
         outcome,

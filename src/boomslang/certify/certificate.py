@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from boomslang.certify.proof import Proof, proof_of
 from boomslang.errors import UsageError
 from boomslang.trace.model import Trace
 
@@ -76,6 +77,8 @@ class Core:
     """The modules without which it would not."""
     encoding: str = ""
     """The encoding whose hints it rests on, if it does."""
+    proof: Proof | None = None
+    """What shows it without a solver; then it holds all that the proof needs, and may be larger than necessary."""
 
 
 def fingerprint(trace: Trace) -> dict[str, int]:
@@ -105,7 +108,12 @@ def to_json(trace: Trace, certificate: Witness | Core, **more: Any) -> dict[str,
     if isinstance(certificate, Core):
         if certificate.encoding:
             head["encoding"] = certificate.encoding
-        core = {"transactions": list(certificate.transactions), "reads": [list(r) for r in certificate.reads]}
+        core: dict[str, Any] = {
+            "transactions": list(certificate.transactions),
+            "reads": [list(r) for r in certificate.reads],
+        }
+        if certificate.proof is not None:
+            core["proof"] = certificate.proof.to_json()
         return {**head, "verdict": "invalid", "core": core, **more}
     body: dict[str, Any] = {
         "verdict": "valid",
@@ -162,6 +170,7 @@ def _parse(data: dict[str, Any]) -> Witness | Core:
             tuple((int(o), int(k)) for o, k in core["reads"]),
             tuple(modules),
             str(data.get("encoding", "")),
+            proof_of(core["proof"]) if "proof" in core else None,
         )
     if data["verdict"] != "valid":
         raise ValueError(f"found the verdict {data['verdict']!r}; expected 'valid' or 'invalid'")

@@ -19,10 +19,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import combinations, pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from boomslang.certify.seen import (
+    CONTRADICTS,
+    SOME_VALUE,
+    Seen,
+    all_writers,
+    fits,
+    look,
+    of_others,
+    rows_of,
+    written,
+)
 from boomslang.extras import how_to_install
 from boomslang.trace import ABSENT, NO_TIME, Flag, Initial, Kind, Outcome, Trace
 
@@ -31,7 +42,6 @@ if TYPE_CHECKING:
 
 Part = int | tuple[int, int]  # a transaction, or a read: (operation, key)
 
-SOME_VALUE = -2  # seen by a delete that found its key
 INITIAL = -1  # writer: the initial state
 
 # For each level: has it two points a transaction, do item reads and predicate reads see the latest version,
@@ -88,109 +98,6 @@ def minimal(trace: Trace, core: Core) -> list[Part]:
     return spare
 
 
-# --- what the trace says, one read at a time --------------------------------------------------------------
-
-
-class _Seen(NamedTuple):
-    value: int
-    item: bool
-    since: int  # own writes from this operation on may or may not show
-    row: int
-    elements: tuple[int, ...] | None = None  # of a list read
-
-
-def _seen(trace: Trace, row: int, key: int) -> _Seen | None:
-    """What the operation saw in the key; None if it did not look there."""
-    kind, flags, r = int(trace.op_kind[row]), int(trace.op_flags[row]), int(trace.op_range[row])
-    if flags & Flag.ERROR:
-        return None
-    here = int(trace.op_key[row]) == key
-    if kind == Kind.GET and here:
-        return _Seen(int(trace.op_value[row]), True, row, row)
-    if kind == Kind.LIST and here:
-        elements = trace.item_value[trace.range_items[r] : trace.range_items[r + 1]]
-        return _Seen(ABSENT, True, row, row, tuple(elements.tolist()))
-    if kind == Kind.DELETE and here and flags & (Flag.FOUND | Flag.NOTHING):
-        return _Seen(SOME_VALUE if flags & Flag.FOUND else ABSENT, True, row, row)
-    if kind not in (Kind.SCAN, Kind.NEXT):
-        return None
-    rank, low, high = int(trace.key_rank[key]), int(trace.range_lo[r]), int(trace.range_hi[r])
-    if any(bound >= 0 and not _comparable(trace, bound, key) for bound in (low, high)):
-        return None
-    if (low >= 0 and rank < trace.key_rank[low]) or (high >= 0 and rank >= trace.key_rank[high]):
-        return None
-    if _holds_list(trace, key):
-        return None  # what is no item of a scan says nothing of a list
-    if kind == Kind.SCAN:
-        for i in range(int(trace.range_items[r]), int(trace.range_items[r + 1])):
-            if trace.item_key[i] == key:
-                return _Seen(int(trace.item_value[i]), True, row, row)
-        return _Seen(ABSENT, False, row, row)
-
-    # An iterator looks at the keys after the one it returned before, up to the one it returns now; at its end, at
-    # all that are left.
-    def passes(step: int) -> bool:
-        if trace.op_flags[step] & Flag.END:
-            return True
-        returned = int(trace.op_key[step])
-        return _comparable(trace, returned, key) and rank <= trace.key_rank[returned]
-
-    opened = row
-    while trace.op_kind[opened] != Kind.ITERATOR or trace.op_range[opened] != r:
-        opened -= 1
-        if trace.op_range[opened] != r or trace.op_kind[opened] != Kind.NEXT:
-            continue
-        if not trace.op_flags[opened] & Flag.ERROR and passes(opened):
-            return None  # it had passed the key before
-    if here and not flags & Flag.END:
-        return _Seen(int(trace.op_value[row]), True, opened, row)
-    return _Seen(ABSENT, False, opened, row) if passes(row) else None
-
-
-def _comparable(trace: Trace, a: int, b: int) -> bool:
-    """Keys order within their type, and numbers among each other; else their order is the database's."""
-    integer, real = 2, 3
-    types = {int(trace.keys.type[a]), int(trace.keys.type[b])}
-    return len(types) == 1 or types == {integer, real}
-
-
-def _holds_list(trace: Trace, key: int) -> bool:
-    rows = np.flatnonzero(trace.op_key == key)
-    of_list = np.isin(trace.op_kind[rows], (Kind.APPEND, Kind.LIST)) & (
-        trace.op_flags[rows] & Flag.ERROR == 0
-    )
-    return bool(of_list.any())
-
-
-def _written(trace: Trace, rows: Iterable[int]) -> list[tuple[int, int, int]]:
-    """The writes among the operations: (row, key, value)."""
-    writes = []
-    for row in rows:
-        kind, flags = int(trace.op_kind[row]), int(trace.op_flags[row])
-        if not flags & Flag.ERROR:
-            if kind in (Kind.PUT, Kind.APPEND):
-                writes.append((row, int(trace.op_key[row]), int(trace.op_value[row])))
-            elif kind == Kind.DELETE and not flags & Flag.NOTHING:
-                writes.append((row, int(trace.op_key[row]), ABSENT))
-    return writes
-
-
-def _fits(seen: int, value: int) -> bool:
-    return seen == value or (seen == SOME_VALUE and value != ABSENT)
-
-
-def _all_writers(trace: Trace, keys: set[int]) -> dict[int, dict[int, int]]:
-    """key -> {transaction: what it left there}, over the whole trace."""
-    writing = np.isin(trace.op_kind, (Kind.PUT, Kind.DELETE, Kind.APPEND))
-    rows = np.flatnonzero(writing & np.isin(trace.op_key, np.array(sorted(keys), dtype=np.int64)))
-    txns = np.searchsorted(trace.txn_ops, rows, side="right") - 1
-    left: dict[int, dict[int, int]] = {key: {} for key in keys}
-    for row, t in zip(rows.tolist(), txns.tolist(), strict=True):
-        for _, key, value in _written(trace, [row]):
-            left[key][t] = value
-    return left
-
-
 def _blocks(trace: Trace, reader: int, key: int, elements: tuple[int, ...]) -> list[int] | None:
     """The transactions whose appends to the key, one after the other, make this list. None: no such row."""
     rows = np.flatnonzero((trace.op_kind == Kind.APPEND) & (trace.op_key == key))
@@ -240,14 +147,14 @@ def _unsatisfiable(trace: Trace, level: str, kept: set[int], reads: set[tuple[in
             else:
                 lists.append((t, key, seen.since, row))
     external = [read for read in external if read[2].elements is None]
-    left = _all_writers(trace, {key for _, key, _ in external} | {key for _, key, _, _ in lists})
+    left = all_writers(trace, {key for _, key, _ in external} | {key for _, key, _, _ in lists})
     aborted = {t for t in kept if trace.txn_outcome[t] == Outcome.ABORTED}
     sources = [
-        [w for w, value in left[key].items() if w != t and w not in aborted and _fits(seen.value, value)]
+        [w for w, value in left[key].items() if w != t and w not in aborted and fits(seen.value, value)]
         for t, key, seen in external
     ]
     actors = sorted((kept - aborted).union(*sources, *(set(row) - aborted for *_, row in lists)))
-    finals = {t: {k: v for _, k, v in _written(trace, _rows(trace, t))} for t in actors}
+    finals = {t: {k: v for _, k, v in written(trace, rows_of(trace, t))} for t in actors}
 
     solver = z3.Solver()
     committed = {t: z3.Bool(f"committed {t}") for t in actors}
@@ -374,7 +281,7 @@ def _appends_contradict(trace: Trace, kept: set[int], reads: set[tuple[int, int]
     certain = {t for t in kept if trace.txn_outcome[t] == Outcome.COMMITTED}
     follows: dict[int, set[int]] = {t: set() for t in certain}
     for row, key in reads:
-        seen = _seen(trace, row, key)
+        seen = look(trace, row, key)
         reader = int(np.searchsorted(trace.txn_ops, row, side="right")) - 1
         if seen is None or seen.elements is None or reader not in certain:
             continue
@@ -399,7 +306,7 @@ def _appends_contradict(trace: Trace, kept: set[int], reads: set[tuple[int, int]
 
 def _binding_reads(
     trace: Trace, kept: set[int], reads: set[tuple[int, int]]
-) -> tuple[set[int], list[tuple[int, int, _Seen]]]:
+) -> tuple[set[int], list[tuple[int, int, Seen]]]:
     """The transactions that contradict their own writes, and reads of others' values: (txn, key, seen)."""
     if any(not 0 <= t < len(trace.txn_outcome) for t in kept):
         raise CoreError("the core has a transaction that is not in the trace")
@@ -407,32 +314,18 @@ def _binding_reads(
     for row, key in sorted(reads):
         if not (0 <= row < len(trace.op_kind) and 0 <= key < len(trace.key_rank)):
             raise CoreError(f"the core has a read (operation {row}, key {key}) that is not in the trace")
-        seen = _seen(trace, row, key)
+        seen = look(trace, row, key)
         if seen is None:
             raise CoreError(f"operation {row} of the core does not read {trace.keys[key]!r}")
         t = int(np.searchsorted(trace.txn_ops, row, side="right")) - 1
         if t not in kept or trace.txn_outcome[t] == Outcome.ABORTED:
             continue
-        own = [(at, value) for at, k, value in _written(trace, range(int(trace.txn_ops[t]), row)) if k == key]
-        if seen.elements is not None:  # own appends are at the list's end
-            mine, cut = tuple(v for _, v in own), len(seen.elements) - len(own)
-            if cut < 0 or seen.elements[cut:] != mine:
-                internal.add(t)
-            else:
-                external.append((t, key, seen._replace(elements=seen.elements[:cut])))
-            continue
-        before = [value for at, value in own if at < seen.since]
-        if any(_fits(seen.value, value) for value in before[-1:] + [v for at, v in own if at > seen.since]):
-            continue
-        if before:
+        outside = of_others(trace, t, key, seen)
+        if isinstance(outside, Seen):
+            external.append((t, key, outside))
+        elif outside == CONTRADICTS:
             internal.add(t)
-        else:
-            external.append((t, key, seen))
     return internal, external
-
-
-def _rows(trace: Trace, t: int) -> range:
-    return range(int(trace.txn_ops[t]), int(trace.txn_ops[t + 1]))
 
 
 def _in_session_order(trace: Trace, a: int, b: int) -> bool:

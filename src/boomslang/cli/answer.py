@@ -210,7 +210,7 @@ def _show_reasons(report: Report, screen: Screen) -> None:
         titles = [a.level.title if a.verdict is None else a.verdict.title for a in answers]
         screen.line((f"Why it is not {' and not '.join(titles)}:", "bold"))
         show_story(lines, screen)
-        if not all(a.counterexample is not None and a.counterexample.minimal for a in answers):
+        if any(a.counterexample is not None and a.counterexample.cut_short for a in answers):
             screen.line(("(Time ran out before every part had been tried: fewer may do.)", "dim"), indent=2)
 
 

@@ -33,7 +33,9 @@ from boomslang.trace.model import Outcome
 Int64 = NDArray[np.int64]
 
 LARGE = 2_000
-"""Transactions of a core that is not shrunk when there is a time limit."""
+"""Transactions of a core that is not shrunk when there is little time."""
+A_MOMENT = 1.0
+"""Seconds that are little."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,8 +144,8 @@ def shrink(asg: ASG, level: Level, found: Parts, seconds: float | None = None) -
     """A minimal core within these parts (which must be refuted)."""
     stop = None if seconds is None else time.monotonic() + seconds
     small, parts = _part(asg, complete(asg, found))
-    if stop is not None and len(parts.transactions) > LARGE:
-        # Refuting a large core again can take as long as the first time; with a limit, do not start.
+    if seconds is not None and seconds < A_MOMENT and len(parts.transactions) > LARGE:
+        # Refuting a large core again can take as long as the first time; with little time, do not start.
         return MinimalCore(_core(small, level, parts), small, False)
     made = _shrunk(small, level, parts, stop)
     if made is None and asg.modules and not _over(stop):

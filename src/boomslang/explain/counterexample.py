@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
@@ -18,6 +18,7 @@ from boomslang.explain.anomalies import FUTURE, G1A, G1B, INTERNAL, THIN_AIR, An
 from boomslang.explain.argument import Argument, Contradiction, Step
 from boomslang.explain.core import MinimalCore, shrink
 from boomslang.explain.known import clashes
+from boomslang.explain.likely import Likely, what_probably_happened
 from boomslang.explain.lists import impossible
 from boomslang.explain.modules import what_modules_said
 from boomslang.explain.names import Names, listed, short
@@ -34,6 +35,10 @@ MOST_TRANSACTIONS, MOST_OPERATIONS, MOST_LINES = 30, 8, 60
 """That a story shows: transactions, operations of each of them, and lines of the argument."""
 FEW_TRANSACTIONS = 8
 """More are summed up before they are listed."""
+MANY_TRANSACTIONS = 12
+"""With more, what probably happened says more than the core."""
+MOMENT = 2.0
+"""Seconds in which that is looked for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,12 +55,18 @@ class Counterexample:
     """Transactions outside the core that the core's reads may have seen; the argument may mention them."""
     part: ASG | None = None
     """The core and those, in whose numbers the edges of the argument are; None: they are in the trace's."""
+    likely: Likely | None = None
+    """Of a core with many transactions: what probably happened."""
 
     def transactions(self) -> Iterator[str]:
         """A line for each transaction of the core, with those of its operations that matter."""
-        keys = {key for _, key in self.core.reads}
         spoken_of = set() if self.argument is None else set(self.argument.operations())
-        for t in (*self.core.transactions, *self.candidates):
+        for _, line in self._described((*self.core.transactions, *self.candidates), spoken_of):
+            yield line
+
+    def _described(self, transactions: Iterable[int], spoken_of: set[int]) -> Iterator[tuple[int, str]]:
+        keys = {key for _, key in self.core.reads}
+        for t in transactions:
             view = self.trace.transaction(t)
             outcome = "" if view.outcome == Outcome.COMMITTED else f" {view.outcome.name.lower()}"
             session = "" if view.session is None else f" session {short(view.session)}"
@@ -65,7 +76,12 @@ class Counterexample:
             ops = [text for text in told if text]
             if len(ops) > MOST_OPERATIONS:
                 ops = [*ops[:MOST_OPERATIONS], f"... and {len(ops) - MOST_OPERATIONS} more operations"]
-            yield f"T{t}:{session}{name}{outcome} ({view.where}): " + "; ".join(ops)
+            yield t, f"T{t}:{session}{name}{outcome} ({view.where}): " + "; ".join(ops)
+
+    @property
+    def cut_short(self) -> bool:
+        """Did time run out while it was made smaller? (A proof by counting or states holds all that it needs.)"""
+        return not self.minimal and self.core.proof is None
 
     @cached_property
     def rules_out(self) -> list[Level]:
@@ -82,6 +98,9 @@ class Counterexample:
             titles = [level.title for level in minimal(self.rules_out)]
             these = f"{', '.join(titles[:-1])} and {titles[-1]}" if len(titles) > 1 else titles[0]
             yield f"rules out {these}, and all that imply {'one of them' if len(titles) > 1 else 'it'}"
+        if self.likely is not None:
+            yield from self._in_short(self.likely)
+            return
         inside, beside = len(self.core.transactions), len(self.candidates)
         if inside + beside > FEW_TRANSACTIONS:
             yield self._summary()
@@ -96,6 +115,22 @@ class Counterexample:
         yield from story[:MOST_LINES]
         if len(story) > MOST_LINES:
             yield f"... and {len(story) - MOST_LINES} more lines"
+
+    def _in_short(self, likely: Likely) -> Iterator[str]:
+        """The proof in a sentence, and what probably happened."""
+        end = None if self.argument is None else self.argument.contradiction
+        if self.core.proof is not None and end is not None:
+            yield f"=> {end.text}"
+        else:
+            yield self._summary()
+            yield "Every order of these was refuted; `--json` and the report have the whole argument, if it can be told."
+        yield f"What probably happened ({likely.how}):"
+        told = dict(self._described(likely.transactions, set(likely.argument.operations())))
+        yield from (f"  {line}" for line in told.values())
+        for step in likely.argument.steps:
+            yield f"  {step.text}"
+        assert likely.argument.contradiction is not None
+        yield f"  => {likely.argument.contradiction.text}"
 
     def _summary(self) -> str:
         """One line for a core that takes many."""
@@ -121,6 +156,14 @@ class Counterexample:
                 for op, key in self.core.reads
             ],
             "argument": None if self.argument is None else self.argument.to_json(),
+            "likely": None
+            if self.likely is None
+            else {
+                "how": self.likely.how,
+                "name": self.likely.anomaly.name,
+                "transactions": [self._txn_json(t) for t in self.likely.transactions],
+                **self.likely.argument.to_json(),
+            },
         }
 
     def _txn_json(self, t: int) -> dict[str, Any]:
@@ -192,7 +235,16 @@ def explain(
         argument, anomaly = None, None
     argument = argument and argument.hoisted()
     candidates = _candidates(made, argument)
-    return Counterexample(asg.trace, made.core, argument, anomaly, made.minimal, candidates, made.asg)
+    likely = None
+    if len(made.core.transactions) > MANY_TRANSACTIONS:
+        left = MOMENT if seconds is None else max(0.2, seconds - (time.monotonic() - begin))
+        likely = what_probably_happened(asg, level, made.core.transactions, left)
+        candidates = tuple(
+            sorted({*candidates, *(likely.transactions if likely else ())} - {*made.core.transactions})
+        )
+        if anomaly is None and likely is not None:
+            anomaly = likely.anomaly
+    return Counterexample(asg.trace, made.core, argument, anomaly, made.minimal, candidates, made.asg, likely)
 
 
 def _with_cycle(part: ASG, level: Level, said: Argument) -> tuple[Argument, Anomaly | None]:

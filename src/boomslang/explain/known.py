@@ -52,6 +52,8 @@ class Clash:
     parts: Parts
     out_read: int
     out_txn: int
+    edges: tuple[Edge, ...]
+    """The cycle, between points of the IR's graph."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,6 +138,7 @@ def _told(asg: ASG, ir: IR, made: dict[str, NDArray[np.int64]]) -> Iterator[Clas
             Parts(txns, reads, np.zeros(0, np.int64)),
             read,
             txn,
+            tuple(edges),
         )
 
 

@@ -10,12 +10,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from boomslang.certify.proof import Proof
+from boomslang.certify.proved import fault_of_proof
 from boomslang.explain.core import breaks
 from boomslang.explain.counterexample import Counterexample
 from boomslang.levels import LEVELS, Level, find_level, implies
 from boomslang.solve.solution import Limits
 from boomslang.solve.uncommitted import interleaved
-from boomslang.trace.model import Kind
+from boomslang.trace.model import Kind, Trace
 
 LARGE = 300
 """Transactions of a part that is not asked about: then only what the lattice says is known."""
@@ -26,6 +28,8 @@ SECONDS = 0.5
 def ruled_out(found: Counterexample) -> list[Level]:
     """The levels that the counterexample's core breaks."""
     level = find_level(found.core.level)
+    if found.core.proof is not None:
+        return _shown_by(found.trace, level, found.core.proof)
     if found.part is None:
         return [other for other in LEVELS if implies(other, level)]
     part = replace(found.part, modules=())
@@ -41,6 +45,16 @@ def ruled_out(found: Counterexample) -> list[Level]:
             if (answer and implies(other, asked)) or (not answer and implies(asked, other)):
                 broken[other.name] = answer
     return [other for other in LEVELS if broken.get(other.name)]
+
+
+def _shown_by(trace: Trace, level: Level, proof: Proof) -> list[Level]:
+    """The levels that a proof by counting or states refutes: it is checked anew at each that might be weaker."""
+    broken = {other.name for other in LEVELS if implies(other, level)}
+    for asked in LEVELS:
+        needs = asked.needs_times or asked.needs_sessions
+        if not needs and asked.name not in broken and not fault_of_proof(trace, asked.name, proof):
+            broken |= {other.name for other in LEVELS if implies(other, asked)}
+    return [other for other in LEVELS if other.name in broken]
 
 
 def _shows_interleaving(found: Counterexample) -> bool:

@@ -72,6 +72,8 @@ class Level:
     once: Once | None = None
     cursor: bool = False
     """Who reads a key (as an item) and writes it is the immediate successor of whom it read from."""
+    slack: int = 0
+    """Where real time counts: it orders two transactions only if so much, in the trace's unit, lies between them."""
     observes: bool = True
     """False: what was read does not matter, but for what lists show of the order of appends."""
 

@@ -60,7 +60,8 @@ class Story:
         drawn = self._drawn()
         if len(self.steps) > STEPS:
             self._shorten(argument)
-        if not self.doc["minimal"]:
+        assert self.verdict.counterexample is not None
+        if self.verdict.counterexample.cut_short:
             self.notes.append("Time ran out before every part of the core had been tried: fewer may do.")
         anomaly = self.doc["anomaly"]
         return {

@@ -55,4 +55,36 @@ def forced(
     seconds: float,
     megabytes: float,
 ) -> dict[str, Any]: ...
+def unreachable(
+    txns: int,
+    keys: int,
+    outcome: NDArray[np.uint8],
+    read_start: NDArray[np.int64],
+    read_key: NDArray[np.int32],
+    read_value: NDArray[np.int32],
+    read_use: NDArray[np.uint8],
+    key_start: NDArray[np.int64],
+    write_txn: NDArray[np.int32],
+    write_value: NDArray[np.int32],
+    init: NDArray[np.int32],
+    left_out: NDArray[np.uint8],
+    own_guards: bool,
+    single: bool,
+    most_states: int,
+    most_keys: int,
+    most_groups: int,
+    most_steps: int,
+    seconds: float,
+    megabytes: float,
+) -> dict[str, Any]: ...
+def overwriting(
+    txns: int,
+    keys: int,
+    outcome: NDArray[np.uint8],
+    read_start: NDArray[np.int64],
+    read_key: NDArray[np.int32],
+    read_counts: NDArray[np.uint8],
+    key_start: NDArray[np.int64],
+    write_txn: NDArray[np.int32],
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]: ...
 def resident_megabytes() -> float: ...

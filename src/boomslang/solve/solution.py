@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from boomslang.asg.graph import ASG, OUT, PRESENT, UNKNOWN_INITIAL
 from boomslang.certify.certificate import Split, Witness
+from boomslang.certify.proof import Proof
 from boomslang.ir.model import IR
 from boomslang.trace.model import ABSENT
 
@@ -59,6 +60,8 @@ class Solution:
     stats: dict[str, Any] = field(default_factory=dict)
     decided_by: str = ""
     """Which step of the strategy answered."""
+    proof: Proof | None = None
+    """Of a refutation that no solver is needed to see: what shows it."""
     hinted: Counterexample | None = None
     """Of a refutation that rests on hints beside the trace: its own story, with `reason`."""
 

@@ -2,7 +2,8 @@
 
 0. Weak levels need no search where each read has one possible writer: what they ask follows from the reads (forced.py).
    Where values repeat, ask without a search whether the reads with one writer break the level, and whether the likely
-   writers of the others keep it (likely.py).
+   writers of the others keep it (likely.py); then whether a count or the states that can be reached refute the
+   trace (repeated.py).
 1. If the trace has times that the level does not demand, and reads with several candidates, first ask for more than
    the level does: real-time order. An order that keeps it is an order; and where values say little, times say much.
    Without times, the order of the lines of one log says nearly as much. Likewise, where the level forbids only some
@@ -36,6 +37,7 @@ from boomslang.levels.level import Dependency, Level, Point
 from boomslang.solve.forced import solve_forced
 from boomslang.solve.likely import refute_known, solve_likely
 from boomslang.solve.native import priorities, solve_native
+from boomslang.solve.repeated import refute_repeated
 from boomslang.solve.solution import Limits, Solution
 
 EAGER_CONFLICTS = 2_000
@@ -63,6 +65,8 @@ def solve(ir: IR, limits: Limits | None = None) -> Solution:
             return _by(sure, "what the known reads force")
         if (sure := solve_likely(ir, clock.left(None))) is not None:
             return _by(sure, "likely writers")
+    if ambiguous and not asg.modules and (sure := refute_repeated(ir, clock.left(None))) is not None:
+        return sure
     if not ir.level.needs_times and (timed or logged) and ambiguous:
         stricter = lower(asg, ir.level)
         stricter.graph.add_time_line(asg, by_log=not timed)

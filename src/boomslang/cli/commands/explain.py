@@ -186,7 +186,7 @@ def _show_reason(verdicts: list[Verdict], screen: Screen) -> None:
     screen.line()
     screen.line((f"Why it is not {first.title}:", "bold"))
     show_story(first.counterexample.lines(), screen)
-    if not first.counterexample.minimal:
+    if first.counterexample.cut_short:
         screen.line(("(Time ran out before every part had been tried: fewer may do.)", "dim"), indent=2)
     if others := ", ".join(verdict.level.title for verdict in verdicts[1:]):
         words = f"The same transactions break {others}; --level tells that in its terms."

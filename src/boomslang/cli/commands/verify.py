@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from boomslang.certify.certificate import Core, Witness, read_certificate
+from boomslang.certify.proof import TooFewVersions
+from boomslang.certify.proved import fault_of_proof
 from boomslang.certify.refute import CoreError, MissingSolver, Part, minimal, refute
 from boomslang.certify.replay import ReplayError, replay
 from boomslang.certify.with_hints import refute_with_hints
@@ -34,8 +36,8 @@ from boomslang.verdict import vacuous
 def add(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Does a certificate prove what it claims? Exit code 0: yes; 1: no; 254: it cannot be "
-        "read, or was made for another trace. A certificate of `invalid` needs the Z3 extra: "
-        "pip install z3-solver."
+        "read, or was made for another trace. A certificate of `invalid` needs the Z3 extra (pip install "
+        "z3-solver), unless it proves it by counting or by states."
     )
     parser.add_argument("trace", metavar="TRACE", help="the trace that was checked; - is standard input")
     parser.add_argument("certificate", metavar="CERTIFICATE", help="what `check --certificate` wrote")
@@ -149,6 +151,8 @@ _LESS = (
 
 
 def _refuted(trace: Trace, core: Core, given: tuple[Module, ...], path: Path) -> Finding:
+    if core.proof is not None:
+        return _proved(trace, core)
     size = f"{len(core.transactions)} transactions and {len(core.reads)} reads"
     try:
         if core.encoding:
@@ -172,6 +176,21 @@ def _refuted(trace: Trace, core: Core, given: tuple[Module, ...], path: Path) ->
     if core.modules:
         return Finding(how=f"Z3 refutes its {size}, with what the modules say of them", believed=(_TRUST,))
     return Finding(how=f"Z3 refutes its {size}")
+
+
+def _proved(trace: Trace, core: Core) -> Finding:
+    """No solver is needed where a count or a set of states refutes the trace."""
+    proof = core.proof
+    if core.modules or core.encoding:
+        return Finding("a proof by counting or states takes no modules and no encoding")
+    assert proof is not None
+    if fault := fault_of_proof(trace, core.level, proof):
+        return Finding(fault)
+    if isinstance(proof, TooFewVersions):
+        who = f"{len(proof.readers):,} transactions read {trace.keys[proof.key]!r} and overwrote it"
+        return Finding(how=f"{who}, and there were fewer versions of it to overwrite")
+    states = f"nothing that happened leads out of its {len(proof.states):,} states"
+    return Finding(how=f"{states}, and what T{proof.transaction} saw fits none of them")
 
 
 def _says_it_is_minimal(path: Path) -> bool:

@@ -1,0 +1,312 @@
+#include "states.hpp"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace boomslang {
+namespace {
+
+constexpr int32_t ABSENT = -1, PRESENT = -2, UNKNOWN = -3;
+constexpr uint8_t COMMITTED = 0, ABORTED = 1, GUARD = 1, MATCH = 2;
+constexpr size_t SMALL_DOMAIN = 255;  // values of a key in a group of several
+
+struct Seen {
+    int32_t key, value;
+    uint8_t use;
+    auto operator<=>(const Seen&) const = default;
+};
+struct Wrote {
+    int32_t key, value;
+    auto operator<=>(const Wrote&) const = default;
+};
+// Transactions that saw and did the same are one.
+struct Behaviour {
+    std::vector<Seen> reads;
+    std::vector<Wrote> writes;
+    bool committed;
+    int32_t first;
+};
+
+// A set of states: those that agree with `value` where `mask` has ones, and hold something wherever `present` does.
+struct Pattern {
+    uint64_t mask = 0, value = 0, present = 0;
+    auto operator<=>(const Pattern&) const = default;
+};
+constexpr Pattern NOTHING{0, 1, 0};  // matches no state
+struct Rule {
+    Pattern guard;
+    uint64_t mask = 0, value = 0;
+    auto operator<=>(const Rule&) const = default;
+};
+struct Demand {
+    Pattern pattern;
+    int32_t txn;
+};
+
+class Search {
+public:
+    Search(const StatesProblem& problem, Limits& limits) : p(problem), limits(limits) {}
+
+    StatesFound run() {
+        gather();
+        find_domains();
+        for (int32_t k = 0; k < p.keys && found.keys.empty(); ++k)
+            if (!domain[k].empty() && !of_key[k].empty()) try_group({k});
+        if (found.keys.empty() && !p.single) several();
+        return std::move(found);
+    }
+
+private:
+    const StatesProblem& p;
+    Limits& limits;
+    StatesFound found;
+    std::vector<Behaviour> behaviours;
+    std::vector<std::vector<int32_t>> of_key;  // those that read or write it
+    std::vector<std::vector<int32_t>> domain;  // of each key its values, sorted; absent, and an unnamed one, if they can be
+    std::vector<uint32_t> stamp;
+    uint32_t now = 0;
+
+    void gather() {
+        std::vector<int32_t> start(size_t(p.txns) + 1, 0);
+        for (int32_t t : p.write_txn) ++start[size_t(t) + 1];
+        for (int32_t t = 0; t < p.txns; ++t) start[size_t(t) + 1] += start[size_t(t)];
+        std::vector<Wrote> writes(p.write_txn.size());
+        auto next = start;
+        for (int32_t k = 0; k < p.keys; ++k)
+            for (int64_t i = p.key_start[size_t(k)]; i < p.key_start[size_t(k) + 1]; ++i)
+                writes[size_t(next[size_t(p.write_txn[size_t(i)])]++)] = {k, p.write_value[size_t(i)]};
+        std::unordered_map<uint64_t, std::vector<int32_t>> by_hash;
+        std::vector<Seen> reads;
+        of_key.resize(size_t(p.keys));
+        for (int32_t t = 0; t < p.txns; ++t) {
+            if (p.outcome[size_t(t)] == ABORTED) continue;
+            reads.clear();
+            for (int64_t r = p.read_start[size_t(t)]; r < p.read_start[size_t(t) + 1]; ++r) {
+                int32_t key = p.read_key[size_t(r)];
+                if (p.read_use[size_t(r)] && !p.left_out[size_t(key)])
+                    reads.push_back({key, p.read_value[size_t(r)], p.read_use[size_t(r)]});
+            }
+            std::sort(reads.begin(), reads.end());
+            reads.erase(std::unique(reads.begin(), reads.end()), reads.end());
+            const Wrote* w = writes.data() + start[size_t(t)];
+            const Wrote* end = writes.data() + start[size_t(t) + 1];
+            bool committed = p.outcome[size_t(t)] == COMMITTED;
+            limits.step(uint32_t(reads.size()) + uint32_t(end - w) + 1);
+            if (w == end && (reads.empty() || !committed)) continue;
+            uint64_t h = committed;
+            auto mix = [&](uint64_t x) { h = (h ^ x) * 0x9E3779B97F4A7C15ull, h ^= h >> 29; };
+            for (const Seen& s : reads) mix(uint64_t(uint32_t(s.key)) << 32 | uint32_t(s.value)), mix(s.use);
+            for (const Wrote* x = w; x < end; ++x) mix(~(uint64_t(uint32_t(x->key)) << 32 | uint32_t(x->value)));
+            auto& same = by_hash[h];
+            bool known = std::any_of(same.begin(), same.end(), [&](int32_t s) {
+                const Behaviour& o = behaviours[size_t(s)];
+                return o.committed == committed && o.reads == reads && std::equal(o.writes.begin(), o.writes.end(), w, end);
+            });
+            if (known) continue;
+            same.push_back(int32_t(behaviours.size()));
+            auto note = [&](int32_t key) {
+                auto& all = of_key[size_t(key)];
+                if (all.empty() || all.back() != int32_t(behaviours.size())) all.push_back(int32_t(behaviours.size()));
+            };
+            for (const Seen& s : reads) note(s.key);
+            for (const Wrote* x = w; x < end; ++x) note(x->key);
+            behaviours.push_back({reads, {w, end}, committed, t});
+        }
+        stamp.assign(behaviours.size(), 0);
+    }
+
+    void find_domains() {
+        domain.resize(size_t(p.keys));
+        for (int32_t k = 0; k < p.keys; ++k) {
+            if (p.left_out[size_t(k)] || of_key[size_t(k)].empty()) continue;
+            auto& values = domain[size_t(k)];
+            for (int64_t i = p.key_start[size_t(k)]; i < p.key_start[size_t(k) + 1]; ++i)
+                if (p.outcome[size_t(p.write_txn[size_t(i)])] != ABORTED) values.push_back(p.write_value[size_t(i)]);
+            if (p.init[size_t(k)] == UNKNOWN) {
+                values.push_back(ABSENT), values.push_back(StatesFound::unnamed);
+                for (int32_t s : of_key[size_t(k)])
+                    for (const Seen& seen : behaviours[size_t(s)].reads)
+                        if (seen.key == k && seen.value != PRESENT) values.push_back(seen.value);
+            } else {
+                values.push_back(p.init[size_t(k)]);
+            }
+            std::sort(values.begin(), values.end());
+            values.erase(std::unique(values.begin(), values.end()), values.end());
+            if (values.size() > size_t(p.most_states)) values.clear();
+        }
+    }
+
+    // Keys that a transaction read together, and where those are many, what it wrote with each of them.
+    void several() {
+        std::map<std::vector<int32_t>, int64_t> groups;
+        auto add = [&](std::vector<int32_t> keys) {
+            std::sort(keys.begin(), keys.end());
+            keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+            if (keys.size() < 2 || keys.size() > size_t(p.most_keys)) return;
+            if (int64_t(groups.size()) < 8 * p.most_groups || groups.count(keys)) ++groups[keys];
+        };
+        for (const Behaviour& s : behaviours) {
+            std::vector<int32_t> read, wrote;
+            for (const Seen& seen : s.reads)
+                if (small(seen.key)) read.push_back(seen.key);
+            for (const Wrote& w : s.writes)
+                if (small(w.key)) wrote.push_back(w.key);
+            limits.step(uint32_t(read.size() + wrote.size()) + 1);
+            // With guards on own keys only, keys are tied together by transactions that write several.
+            if (p.own_guards && wrote.size() < 2) continue;
+            if (s.committed) add(read);
+            if (wrote.empty()) continue;
+            std::vector<int32_t> both = read;
+            both.insert(both.end(), wrote.begin(), wrote.end());
+            add(both);
+            if (both.size() > size_t(p.most_keys) && int64_t(groups.size()) < 4 * p.most_groups)
+                for (int32_t k : read) add({wrote.front(), k});
+        }
+        std::vector<std::pair<std::vector<int32_t>, int64_t>> order(groups.begin(), groups.end());
+        std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
+            return a.first.size() != b.first.size() ? a.first.size() < b.first.size() : a.second > b.second;
+        });
+        for (size_t i = 0; i < order.size() && found.keys.empty(); ++i) {
+            if (found.groups >= p.most_groups + int64_t(p.keys) || found.steps > p.most_steps) return;
+            std::vector<int32_t> keys = order[i].first;
+            if (try_group(keys) || keys.size() == 2) continue;
+            // Too many states: then two at a time.
+            for (size_t a = 0; a < keys.size() && found.keys.empty(); ++a)
+                for (size_t b = a + 1; b < keys.size() && found.keys.empty(); ++b)
+                    if (groups.emplace(std::vector<int32_t>{keys[a], keys[b]}, 0).second) try_group({keys[a], keys[b]});
+        }
+    }
+
+    bool small(int32_t key) const { return !domain[size_t(key)].empty() && domain[size_t(key)].size() <= SMALL_DOMAIN; }
+
+    // False: it has too many states. If it refutes the trace, `found` has it.
+    bool try_group(const std::vector<int32_t>& keys) {
+        if (found.steps > p.most_steps) return true;
+        ++found.groups;
+        std::vector<int> shift;
+        int bits = 0;
+        for (int32_t k : keys) {
+            shift.push_back(bits);
+            int width = 1;
+            while ((size_t(1) << width) < domain[size_t(k)].size() + 1) ++width;
+            bits += width;
+        }
+        if (bits > 64) return false;
+        shift.push_back(bits);
+        auto place = [&](int32_t key) { return int(std::find(keys.begin(), keys.end(), key) - keys.begin()); };
+        auto ones = [&](int i) {
+            int width = shift[size_t(i) + 1] - shift[size_t(i)];
+            return ((width == 64 ? 0 : uint64_t(1) << width) - 1) << shift[size_t(i)];
+        };
+        // Values are numbered from 1 on: no key is 0.
+        auto code = [&](int i, int32_t value) -> uint64_t {
+            const auto& d = domain[size_t(keys[size_t(i)])];
+            auto at = std::lower_bound(d.begin(), d.end(), value);
+            if (at == d.end() || *at != value) return ~uint64_t(0);
+            return uint64_t(at - d.begin() + 1) << shift[size_t(i)];
+        };
+        std::vector<uint64_t> absent;
+        for (int i = 0; i < int(keys.size()); ++i) absent.push_back(code(i, ABSENT));
+        auto matches = [&](const Pattern& g, uint64_t state) {
+            if ((state & g.mask) != g.value) return false;
+            for (int i = 0; g.present && i < int(keys.size()); ++i)
+                if ((g.present & ones(i)) && (state & ones(i)) == absent[size_t(i)]) return false;
+            return true;
+        };
+
+        std::vector<Rule> rules;
+        std::vector<Demand> demands;
+        ++now;
+        for (int32_t key : keys)
+            for (int32_t s : of_key[size_t(key)]) {
+                if (stamp[size_t(s)] == now) continue;
+                stamp[size_t(s)] = now;
+                const Behaviour& b = behaviours[size_t(s)];
+                Rule rule;
+                for (const Wrote& w : b.writes)
+                    if (int i = place(w.key); i < int(keys.size())) rule.mask |= ones(i), rule.value |= code(i, w.value);
+                Pattern demand;
+                bool can_be = true, can_happen = true;
+                for (const Seen& seen : b.reads) {
+                    int i = place(seen.key);
+                    if (i == int(keys.size())) continue;
+                    bool own = (rule.mask & ones(i)) != 0;
+                    if (seen.use & MATCH) {
+                        // Where keys are alone, so are reads: two of one key may have seen two versions of it.
+                        if (p.single) demand = {}, can_be = true;
+                        can_be &= narrow(demand, seen.value, ones(i), code(i, seen.value));
+                        if (p.single && b.committed) demands.push_back({can_be ? demand : NOTHING, b.first});
+                    }
+                    if ((seen.use & GUARD) && (own || !p.own_guards))
+                        can_happen &= narrow(rule.guard, seen.value, ones(i), code(i, seen.value));
+                }
+                found.steps += int64_t(b.reads.size() + b.writes.size());
+                if (rule.mask && can_happen) rules.push_back(rule);
+                if (!p.single && b.committed && (!can_be || demand.mask || demand.present))
+                    demands.push_back({can_be ? demand : NOTHING, b.first});
+            }
+        if (demands.empty()) return true;
+        std::sort(rules.begin(), rules.end());
+        rules.erase(std::unique(rules.begin(), rules.end()), rules.end());
+        std::stable_sort(demands.begin(), demands.end(), [](const Demand& a, const Demand& b) { return a.pattern < b.pattern; });
+        demands.erase(std::unique(demands.begin(), demands.end(),
+                                  [](const Demand& a, const Demand& b) { return a.pattern == b.pattern; }),
+                      demands.end());
+
+        std::vector<uint64_t> states{0};
+        for (int i = 0; i < int(keys.size()); ++i) {
+            int32_t first = p.init[size_t(keys[size_t(i)])];
+            std::vector<uint64_t> more;
+            for (uint64_t s : states)
+                if (first != UNKNOWN) more.push_back(s | code(i, first));
+                else
+                    for (int32_t value : domain[size_t(keys[size_t(i)])]) more.push_back(s | code(i, value));
+            states = std::move(more);
+            if (states.size() > size_t(p.most_states)) return false;
+        }
+        std::unordered_set<uint64_t> reached(states.begin(), states.end());
+        for (size_t at = 0; at < states.size(); ++at) {
+            found.steps += int64_t(rules.size());
+            limits.step(uint32_t(rules.size()) + 1);
+            if (found.steps > p.most_steps) return false;
+            for (const Rule& rule : rules) {
+                if (!matches(rule.guard, states[at])) continue;
+                uint64_t next = (states[at] & ~rule.mask) | rule.value;
+                if (!reached.insert(next).second) continue;
+                states.push_back(next);
+                if (states.size() > size_t(p.most_states)) return false;
+            }
+        }
+        found.largest = std::max(found.largest, int64_t(states.size()));
+        for (const Demand& demand : demands) {
+            found.steps += int64_t(states.size());
+            if (std::any_of(states.begin(), states.end(), [&](uint64_t s) { return matches(demand.pattern, s); })) continue;
+            found.keys = keys, found.txn = demand.txn;
+            for (uint64_t s : states)
+                for (int i = 0; i < int(keys.size()); ++i)
+                    found.states.push_back(domain[size_t(keys[size_t(i)])][((s & ones(i)) >> shift[size_t(i)]) - 1]);
+            return true;
+        }
+        return true;
+    }
+
+    // Adds "this key was that" to a pattern. False: it says something else already, or nobody ever made it that.
+    static bool narrow(Pattern& pattern, int32_t value, uint64_t ones, uint64_t code) {
+        if (value == PRESENT) {
+            pattern.present |= ones;
+            return true;
+        }
+        if (code == ~uint64_t(0)) return false;
+        if ((pattern.mask & ones) && (pattern.value & ones) != code) return false;
+        pattern.mask |= ones, pattern.value |= code;
+        return true;
+    }
+};
+
+}  // namespace
+
+StatesFound find_unreachable(const StatesProblem& problem, Limits& limits) { return Search(problem, limits).run(); }
+
+}  // namespace boomslang

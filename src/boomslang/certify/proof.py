@@ -1,0 +1,63 @@
+"""Refutations that need no solver, as data; in numbers of the trace, as all certificates are.
+
+They come from the two laws of levels/laws.py, and too_few_versions.py and unreachable_state.py beside this page check
+them against the trace.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+UNNAMED = -5
+"""In a state: a value that the trace does not name (of a key whose initial value is unknown)."""
+
+
+@dataclass(frozen=True)
+class TooFewVersions:
+    """More transactions read and overwrote what a key held than there were versions to overwrite."""
+
+    key: int
+    readers: tuple[tuple[int, int], ...]
+    """(transaction, the operation that read)."""
+    later: tuple[int, ...] = ()
+    """Writers whose versions none of them can have read, as all had returned before these began."""
+
+    def to_json(self) -> dict[str, Any]:
+        readers = [list(reader) for reader in self.readers]
+        return {"kind": "counting", "key": self.key, "readers": readers, "later": list(self.later)}
+
+
+@dataclass(frozen=True)
+class UnreachableState:
+    """A transaction saw what some keys can never have held together."""
+
+    keys: tuple[int, ...]
+    states: tuple[tuple[int, ...], ...]
+    """What they can have held: closed under all that happened, and it holds every possible initial state."""
+    transaction: int
+
+    def to_json(self) -> dict[str, Any]:
+        states = [list(state) for state in self.states]
+        return {"kind": "states", "keys": list(self.keys), "states": states, "transaction": self.transaction}
+
+
+Proof = TooFewVersions | UnreachableState
+
+
+def proof_of(data: Any) -> Proof:
+    """From its form in a file. Raises KeyError, TypeError or ValueError if it has another."""
+    kind = data["kind"]
+    if kind == "counting":
+        return TooFewVersions(
+            int(data["key"]),
+            tuple((int(t), int(operation)) for t, operation in data["readers"]),
+            tuple(int(t) for t in data["later"]),
+        )
+    if kind == "states":
+        return UnreachableState(
+            tuple(int(key) for key in data["keys"]),
+            tuple(tuple(int(value) for value in state) for state in data["states"]),
+            int(data["transaction"]),
+        )
+    raise ValueError(f"found the proof {kind!r}; expected 'counting' or 'states'")

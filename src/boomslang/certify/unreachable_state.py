@@ -1,0 +1,132 @@
+"""Does a set of states refute the trace? No solver is needed to see it.
+
+The claim: some keys can only have held what is in the set, and a committed transaction saw them hold something else.
+It is right if the set holds all that they may have held at first; if each transaction that did not abort leads from
+states of the set, where its reads fit, to states of the set; and if what the named one saw fits none. That is an
+induction over the order of transactions, whatever that order was (Floyd, "Assigning meanings to programs", 1967). At
+snapshot isolation a transaction may change the state although what it read is no longer so, but for the keys that
+it writes; below that, each key is a state of its own. Nothing here is shared with the pass that found the set.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+
+from boomslang.certify.proof import UNNAMED, UnreachableState
+from boomslang.certify.seen import SOME_VALUE, Seen, fits, holds_list, look, of_others, rows_of, written
+from boomslang.certify.slack import slack_of
+from boomslang.trace import ABSENT, Initial, Kind, Outcome, Trace
+
+SERIAL, SNAPSHOT, ONE_KEY = range(3)
+LEVELS = {
+    "serializable": SERIAL,
+    "strict-serializable": SERIAL,
+    "repeatable-read": SERIAL,
+    "snapshot-isolation": SNAPSHOT,
+    "strong-snapshot-isolation": SNAPSHOT,
+    "consistent-view": ONE_KEY,
+    "forward-consistent-view": ONE_KEY,
+    "cursor-stability": ONE_KEY,
+}
+ITEMS_ONLY = {"repeatable-read", "cursor-stability"}
+
+Wants = tuple[frozenset[int], ...]
+"""Of each key: the values that were read there."""
+Leaves = tuple[int | None, ...]
+"""Of each key: what is written there, if anything is."""
+
+
+def fault_of_states(trace: Trace, level: str, proof: UnreachableState) -> str:
+    """What is wrong with the proof; nothing, if it refutes the trace."""
+    try:
+        base = slack_of(level, trace)[0].removeprefix("strong-session-")
+    except ValueError as error:
+        return str(error)
+    if base not in LEVELS:
+        return f"nothing follows from states at {level}"
+    keys, states = proof.keys, set(proof.states)
+    if not keys or len(set(keys)) < len(keys) or (len(keys) > 1 and LEVELS[base] == ONE_KEY):
+        return f"found the keys {list(keys)}; expected different ones, and one alone at this level"
+    if any(not 0 <= key < len(trace.key_rank) or holds_list(trace, key) for key in keys):
+        return "it speaks of a key that is not in the trace, or holds a list"
+    named = proof.transaction
+    if not 0 <= named < len(trace) or trace.txn_outcome[named] != Outcome.COMMITTED:
+        return f"transaction {named} is none that committed"
+    deeds: dict[tuple[Wants, Leaves], int] = {}
+    read: list[set[int]] = [set() for _ in keys]
+    rows = _rows_with(trace, keys)
+    for t in {*rows, named}:
+        if trace.txn_outcome[t] == Outcome.ABORTED:
+            continue
+        wants, guards, leaves = _did(trace, base, keys, t, rows.get(t, []))
+        # Where each key is a state of its own, so is each read.
+        saw = [(frozenset({v}),) for v in wants[0]] if LEVELS[base] == ONE_KEY else [wants]
+        if t == named and all(any(_fit(one, state) for state in states) for one in saw):
+            return f"what transaction {t} saw is among the states"
+        for values, *seen in zip(read, wants, guards, strict=True):
+            values.update(*seen)
+        if any(value is not None for value in leaves):
+            deeds.setdefault((guards, leaves), t)
+    for state in _at_first(trace, keys, read):
+        if state not in states:
+            return f"the keys may have held {list(state)} at first, which is not among the states"
+    for (guards, leaves), t in deeds.items():
+        for state in states:
+            after = tuple(old if new is None else new for old, new in zip(state, leaves, strict=True))
+            if after not in states and _fit(guards, state):
+                return f"transaction {t} leads from {list(state)} to {list(after)}, which is not among the states"
+    return ""
+
+
+def _rows_with(trace: Trace, keys: tuple[int, ...]) -> dict[int, list[int]]:
+    """Of each transaction, the operations that may have to do with the keys."""
+    ranges = np.isin(trace.op_kind, (Kind.SCAN, Kind.NEXT))
+    rows = np.flatnonzero(ranges | np.isin(trace.op_key, np.array(keys)))
+    txns = np.searchsorted(trace.txn_ops, rows, side="right") - 1
+    found: dict[int, list[int]] = {}
+    for row, t in zip(rows.tolist(), txns.tolist(), strict=True):
+        found.setdefault(t, []).append(row)
+    return found
+
+
+def _did(
+    trace: Trace, base: str, keys: tuple[int, ...], t: int, rows: list[int]
+) -> tuple[Wants, Wants, Leaves]:
+    """What a transaction saw of the keys, what of that must be so when it writes, and what it left there."""
+    law, marked = LEVELS[base], trace.marked("cursor") if base == "cursor-stability" else None
+    leaves = {key: value for _, key, value in written(trace, rows_of(trace, t)) if key in keys}
+    wants: list[set[int]] = [set() for _ in keys]
+    guards: list[set[int]] = [set() for _ in keys]
+    for row in rows:
+        ranged = trace.op_kind[row] in (Kind.SCAN, Kind.NEXT)
+        for i, key in enumerate(keys):
+            seen = look(trace, row, key) if ranged or trace.op_key[row] == key else None
+            outside = None if seen is None else of_others(trace, t, key, seen)
+            if not isinstance(outside, Seen):
+                continue
+            counts = outside.item or base not in ITEMS_ONLY
+            if counts or law == ONE_KEY:
+                wants[i].add(outside.value)
+            if counts and (law == SERIAL or key in leaves) and (marked is None or marked[row]):
+                guards[i].add(outside.value)
+    return (
+        tuple(frozenset(values) for values in wants),
+        tuple(frozenset(values) for values in guards),
+        tuple(leaves.get(key) for key in keys),
+    )
+
+
+def _fit(wants: Wants, state: tuple[int, ...]) -> bool:
+    return all(fits(seen, value) for values, value in zip(wants, state, strict=True) for seen in values)
+
+
+def _at_first(trace: Trace, keys: tuple[int, ...], read: list[set[int]]) -> product[tuple[int, ...]]:
+    """All that the keys may have held. What nobody read of an unknown one is as good as an unnamed value."""
+    given = dict(zip(trace.initial_key.tolist(), trace.initial_value.tolist(), strict=True))
+    possible = []
+    for key, values in zip(keys, read, strict=True):
+        known = key in given or trace.initial_mode != Initial.UNKNOWN
+        possible.append({given.get(key, ABSENT)} if known else {ABSENT, UNNAMED, *values} - {SOME_VALUE})
+    return product(*possible)

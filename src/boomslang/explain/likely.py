@@ -1,0 +1,170 @@
+"""What probably happened: two or three transactions that a person can look at, where the proof has too many.
+
+Where values repeat, a core can hold a hundred transactions: it proves everything and explains nothing. But somebody was
+read, and what the trace suggests says who. Two ways to find out, the better one first:
+
+- The level is broken, but a weaker one may hold. The order that shows it, close to real time, says whom each read
+  saw; in it, the clash at the level that was asked for is a short cycle.
+- Else each value is taken from the latest who wrote it before, by time or by the log (solve/likely.py).
+
+Nothing rests on it: it is marked as likely, with the proof beside it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boomslang.asg.graph import ASG
+from boomslang.explain.anomalies import Anomaly
+from boomslang.explain.argument import Argument, Contradiction, Step
+from boomslang.explain.known import Clash, clashes
+from boomslang.explain.names import Names
+from boomslang.ir.expression import Edge
+from boomslang.ir.lower import lower
+from boomslang.levels import implies
+from boomslang.levels.catalog import (
+    CAUSAL,
+    FORWARD_CONSISTENT_VIEW,
+    SNAPSHOT_ISOLATION,
+    STRONG_SNAPSHOT_ISOLATION,
+)
+from boomslang.levels.level import Dependency, Level
+from boomslang.solve.likely import likely_writers
+from boomslang.solve.native import priorities, solve_native
+from boomslang.solve.solution import Limits
+from boomslang.trace.errors import LimitReached
+
+CONFLICTS = 2_000
+"""Of the engine, for an order at a weaker level."""
+MOST_CLASHES = 400
+FEW = 4
+"""Transactions of a cycle that is still looked at."""
+LARGE = 200_000
+"""Transactions of a trace that is not looked at."""
+
+
+@dataclass(frozen=True, eq=False)
+class Likely:
+    """A clash that the trace suggests."""
+
+    how: str
+    """Why it is likely: whom the reads were taken to have seen."""
+    anomaly: Anomaly
+    argument: Argument
+    """Its edges join transactions of the trace, by their numbers."""
+    transactions: tuple[int, ...]
+
+
+def what_probably_happened(
+    asg: ASG, level: Level, core: tuple[int, ...], seconds: float, near: int | None = None
+) -> Likely | None:
+    """The shortest clash, of those within the core if there are any; near to a transaction, if one is given."""
+    if asg.modules or asg.transactions > LARGE:
+        return None
+    stop = time.monotonic() + seconds
+    inside, rank = set(core), priorities(asg)
+    at = None if near is None else int(rank[int(np.searchsorted(asg.txn_of, near))])
+
+    def worth(clash: Clash) -> tuple[int, bool, bool, int]:
+        txns = sorted(_around(clash.edges, level))
+        last = max(int(rank[t]) for t in txns)
+        away = 0 if at is None else abs(at - last)
+        outside = not {int(asg.txn_of[t]) for t in txns} <= inside
+        spread = last - min(int(rank[t]) for t in txns)
+        return len(txns), outside, at is not None and last > at, away + spread
+
+    for how, writers in _readings(asg, level, stop):
+        left = stop - time.monotonic()
+        if left <= 0:
+            return None
+        supposed = replace(asg, read_writer=writers)
+        try:
+            found = clashes(supposed, level, Limits(seconds=left), MOST_CLASHES).found
+        except LimitReached:
+            return None
+        found = [clash for clash in found if len(_around(clash.edges, level)) <= FEW]
+        if found:
+            return _told(supposed, level, min(found, key=worth), how)
+    return None
+
+
+def _readings(asg: ASG, level: Level, stop: float) -> Iterator[tuple[str, NDArray[np.int32]]]:
+    """Whom each read saw, and why one would think so."""
+    timed = asg.trace.has_times
+    weaker = [STRONG_SNAPSHOT_ISOLATION, FORWARD_CONSISTENT_VIEW] if timed else [SNAPSHOT_ISOLATION, CAUSAL]
+    for other in weaker:
+        if implies(other, level) or (left := stop - time.monotonic()) <= 0:
+            continue
+        # A weaker level than asked for; its strong form is stronger in one way, and so may be broken as well.
+        found = solve_native(lower(asg, other), Limits(seconds=max(0.05, left / 2), conflicts=CONFLICTS))
+        if found.status == "valid" and found.read_writer is not None:
+            taken = np.where(found.read_writer > -2, found.read_writer, asg.read_writer)
+            yield f"in an order that keeps {other.title}", taken.astype(np.int32)
+    before = "by time" if timed else "by the log" if len(asg.trace.files) <= 1 else "by session"
+    for writers in likely_writers(asg, Limits(seconds=max(0.05, stop - time.monotonic()))):
+        yield f"each value taken from the latest who had written it, {before}", writers
+
+
+def _around(edges: tuple[Edge, ...], level: Level) -> set[int]:
+    return {end // level.points for edge in edges for end in (edge.source, edge.target)}
+
+
+def _told(asg: ASG, level: Level, clash: Clash, how: str) -> Likely:
+    names = Names(asg)
+    steps = []
+    for number, edge in enumerate(clash.edges, 1):
+        a, b = edge.source // level.points, edge.target // level.points
+        text, rows = _reason(asg, names, edge, a, b)
+        key = asg.trace_key(edge.key) if edge.key >= 0 else edge.key
+        joined = Edge(int(asg.txn_of[a]), int(asg.txn_of[b]), edge.kind, key)
+        steps.append(Step(text, edge=joined, number=number, operations=rows, supposed=True))
+    row = tuple(steps)
+    text = f"{clash.anomaly.name}: {clash.text.removeprefix('a cycle: ')}"
+    argument = Argument(row, Contradiction(text, row))
+    transactions = sorted(int(asg.txn_of[t]) for t in _around(clash.edges, level))
+    return Likely(how, clash.anomaly, argument, tuple(transactions))
+
+
+def _reason(asg: ASG, names: Names, edge: Edge, a: int, b: int) -> tuple[str, tuple[int, ...]]:
+    """An edge in words, and the operations that it speaks of."""
+    one, two = names.txn(a), names.txn(b)
+    if edge.kind is Dependency.RT:
+        return f"{one} had returned before {two} began", ()
+    if edge.kind is Dependency.SO:
+        return f"{one} came before {two} in session {names.session(a)}", ()
+    key, wrote = names.key(edge.key), _write(asg, b if edge.kind is not Dependency.WR else a, edge.key)
+    left = _value(asg, names, wrote)
+    if edge.kind in (Dependency.RW, Dependency.PRW):
+        read = _read(asg, a, edge.key)
+        saw = "" if read is None else f" = {names.seen(read)}{names.at([int(asg.read_op[read])])}"
+        rows = () if read is None else (int(asg.read_op[read]),)
+        text = f"{one} saw {key}{saw}, and not yet that {two} made it {left}{names.at(wrote[1:])}"
+        return text, (*rows, *wrote[1:])
+    if edge.kind is Dependency.WW:
+        return f"{two} made {key} {left}{names.at(wrote[1:])} after {one} had written it", wrote[1:]
+    read = _read(asg, b, edge.key)
+    rows = () if read is None else (int(asg.read_op[read]),)
+    saw = "" if read is None else f" = {names.seen(read)}{names.at(rows)}"
+    return f"{two} saw {key}{saw} as {one} had left it", rows
+
+
+def _value(asg: ASG, names: Names, wrote: tuple[int, ...]) -> str:
+    return names.value(int(asg.write_value[wrote[0]])) if wrote else "something else"
+
+
+def _write(asg: ASG, txn: int, key: int) -> tuple[int, ...]:
+    """The row of a transaction's write of a key in the ASG, and the operation; nothing, if it has none."""
+    low, high = int(asg.key_start[key]), int(asg.key_start[key + 1])
+    mine = low + np.flatnonzero(asg.write_txn[low:high] == txn)
+    return (int(mine[0]), int(asg.write_op[mine[0]])) if len(mine) else ()
+
+
+def _read(asg: ASG, txn: int, key: int) -> int | None:
+    mine = np.arange(asg.read_start[txn], asg.read_start[txn + 1])
+    mine = mine[asg.read_key[mine] == key]
+    return int(mine[0]) if len(mine) else None

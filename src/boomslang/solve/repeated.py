@@ -1,0 +1,53 @@
+"""Where values repeat: what refutes a trace with no search (counting.py, states.py), tried before one is begun.
+
+Neither is for modules that change what a transaction saw or did, and both are the native engine's alone: the other
+solvers do without, so that they can disagree.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boomslang.asg.graph import ASG
+from boomslang.certify.proof import Proof, TooFewVersions
+from boomslang.ir.model import IR
+from boomslang.levels.level import Level
+from boomslang.solve.counting import parts_of_count, too_few_versions
+from boomslang.solve.solution import Limits, Solution
+from boomslang.solve.states import guarded, named_reads, unreachable_state
+
+Int64 = NDArray[np.int64]
+
+
+def refute_repeated(ir: IR, limits: Limits) -> Solution | None:
+    """An invalid answer, with the proof and the parts that it rests on. None says nothing."""
+    asg, level = ir.asg, ir.level
+    proof: Proof | None = too_few_versions(asg, level)
+    seen: dict[str, int] = {}
+    if proof is None:
+        proof, seen = unreachable_state(asg, level, limits)
+    if proof is None:
+        return None
+    transactions, reads = parts_of(asg, level, proof)
+    stats = {f"state {name}": number for name, number in seen.items()}
+    by = "counting" if isinstance(proof, TooFewVersions) else "reachable states"
+    return Solution(
+        "invalid",
+        core_transactions=transactions,
+        core_reads=reads,
+        stats=stats,
+        decided_by=by,
+        proof=proof,
+    )
+
+
+def parts_of(asg: ASG, level: Level, proof: Proof) -> tuple[Int64, Int64]:
+    """The transactions and reads that a proof rests on."""
+    if isinstance(proof, TooFewVersions):
+        return parts_of_count(asg, proof)
+    txn, mine = named_reads(asg, level, proof)
+    needed = guarded(asg, level, proof)
+    transactions = np.concatenate([np.array([txn]), *(one.transactions for one in needed)])
+    reads = np.concatenate([mine, *(one.reads for one in needed)])
+    return np.unique(transactions).astype(np.int64), np.unique(reads).astype(np.int64)

@@ -1,0 +1,183 @@
+"""Reachable states: a committed transaction saw what a few keys can never have held together.
+
+native/engine/states.hpp tells how. This side says what holds at which level (levels/laws.py): which reads are guards,
+and which must match a state. The bounds are numbers, not seconds, so that the answer is the same each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boomslang.asg.graph import ASG, IMPOSSIBLE, ITEM, PRESENT, unsettled
+from boomslang.certify.proof import UnreachableState
+from boomslang.levels.laws import State, ranges_count, state_law
+from boomslang.levels.level import Level
+from boomslang.solve import _engine
+from boomslang.solve.counting import list_keys
+from boomslang.solve.solution import Limits
+from boomslang.trace.model import ABSENT, Outcome
+
+Int64 = NDArray[np.int64]
+
+MOST_STATES, MOST_KEYS, MOST_GROUPS = 4_096, 8, 1_000
+STEPS, STEPS_PER_OPERATION = 20_000_000, 10
+"""A step compares a transaction's reads with a state; at most so many, and so many more for each read and write."""
+_GUARD, _MATCH = 1, 2
+
+
+def unreachable_state(
+    asg: ASG, level: Level, limits: Limits
+) -> tuple[UnreachableState | None, dict[str, int]]:
+    """A refutation by states, if there is one; and what was looked at."""
+    law = state_law(level)
+    if law is None:
+        return None, {}
+    guard, match = _uses(asg, level)
+    left_out = list_keys(asg)
+    left_out[asg.read_key[asg.read_value == IMPOSSIBLE]] = True
+    found = _engine.unreachable(
+        asg.transactions,
+        asg.keys,
+        asg.outcome,
+        asg.read_start,
+        asg.read_key,
+        asg.read_value,
+        (guard * _GUARD + match * _MATCH).astype(np.uint8),
+        asg.key_start,
+        asg.write_txn,
+        asg.write_value,
+        unsettled(asg),
+        left_out.astype(np.uint8),
+        law is not State.SERIAL,
+        law is State.ONE_KEY,
+        MOST_STATES,
+        MOST_KEYS,
+        MOST_GROUPS,
+        STEPS + STEPS_PER_OPERATION * (len(asg.read_key) + len(asg.write_key)),
+        limits.seconds or 0.0,
+        limits.megabytes or 0.0,
+    )
+    seen = {"groups": found["groups"], "states": found["largest"]}
+    if found["stopped"] or not len(found["keys"]):
+        return None, seen
+    keys = found["keys"].tolist()
+    rows = found["states"].reshape(-1, len(keys)).tolist()
+    states = tuple(sorted(tuple(row) for row in rows))
+    named = tuple(asg.trace_key(key) for key in keys)
+    return UnreachableState(named, states, int(asg.txn_of[found["txn"]])), seen
+
+
+def _uses(asg: ASG, level: Level) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which reads are guards, and which must match a state."""
+    every = np.ones(len(asg.read_key), bool)
+    counts = every if ranges_count(level) else asg.read_kind == ITEM
+    guard = counts & asg.cursor_reads() if level.cursor else counts
+    # Of one key alone, every read saw some version; together, only those did that count.
+    return guard, every if state_law(level) is State.ONE_KEY else counts
+
+
+@dataclass(frozen=True)
+class Behaviour:
+    """What transactions that saw and did the same with a few keys saw and did."""
+
+    seen: tuple[int | None, ...]
+    """Of each key what was read there, and had to be so; of several values, one."""
+    wrote: tuple[int | None, ...]
+    """Of each key what was left there."""
+
+    def leads_from(self, state: tuple[int, ...], where: Container[int]) -> bool:
+        """Can it happen in this state, as far as these of the keys say?"""
+        return all(
+            i not in where or seen is None or (state[i] != ABSENT if seen == PRESENT else state[i] == seen)
+            for i, seen in enumerate(self.seen)
+        )
+
+    def after(self, state: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(old if new is None else new for old, new in zip(state, self.wrote, strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class Guarded:
+    """Transactions without whose reads of the keys other states could be reached."""
+
+    behaviour: Behaviour
+    keys: tuple[int, ...]
+    """Which of the keys (as places in the proof) they need to have read."""
+    transactions: Int64
+    reads: Int64
+
+
+def guarded(asg: ASG, level: Level, proof: UnreachableState) -> list[Guarded]:
+    """Whose reads the proof rests on, those of the named transaction aside."""
+    keys = _numbers(asg, proof.keys)
+    found = []
+    for behaviour, (txns, reads) in _behaviours(asg, level, keys).items():
+        where = _needed(behaviour, proof.states)
+        if where:
+            mine = np.array(sorted(r for r in reads if keys.index(int(asg.read_key[r])) in where), np.int64)
+            found.append(Guarded(behaviour, where, np.array(sorted(txns), np.int64), mine))
+    return found
+
+
+def named_reads(asg: ASG, level: Level, proof: UnreachableState) -> tuple[int, Int64]:
+    """The transaction that saw what cannot be, and its reads of the keys."""
+    txn = int(np.searchsorted(asg.txn_of, proof.transaction))
+    mine = np.arange(asg.read_start[txn], asg.read_start[txn + 1])
+    mine = mine[np.isin(asg.read_key[mine], _numbers(asg, proof.keys))]
+    if state_law(level) is State.ONE_KEY:  # each read for itself
+        held = {state[0] for state in proof.states}
+        there = bool(held - {ABSENT})
+        seen = asg.read_value[mine]
+        mine = mine[~np.where(seen == PRESENT, there, np.isin(seen, list(held)))][:1]
+    elif not ranges_count(level):
+        mine = mine[asg.read_kind[mine] == ITEM]
+    return txn, mine
+
+
+def _numbers(asg: ASG, keys: tuple[int, ...]) -> list[int]:
+    """The ASG's numbers of keys of the trace."""
+    return list(keys) if asg.key_of is None else np.searchsorted(asg.key_of, keys).tolist()
+
+
+def _behaviours(asg: ASG, level: Level, keys: list[int]) -> dict[Behaviour, tuple[set[int], list[int]]]:
+    """Who wrote one of these keys, by what they saw and did, with the reads that are guards."""
+    guard, _ = _uses(asg, level)
+    own = state_law(level) is not State.SERIAL
+    wrote: dict[int, dict[int, int]] = {}
+    for i, key in enumerate(keys):
+        for w in range(int(asg.key_start[key]), int(asg.key_start[key + 1])):
+            txn = int(asg.write_txn[w])
+            if asg.outcome[txn] != Outcome.ABORTED:
+                wrote.setdefault(txn, {})[i] = int(asg.write_value[w])
+    found: dict[Behaviour, tuple[set[int], list[int]]] = {}
+    for txn, left in wrote.items():
+        seen: dict[int, int] = {}
+        reads = []
+        for r in range(int(asg.read_start[txn]), int(asg.read_start[txn + 1])):
+            key = int(asg.read_key[r])
+            if not guard[r] or key not in keys or (own and keys.index(key) not in left):
+                continue
+            if seen.setdefault(keys.index(key), int(asg.read_value[r])) == asg.read_value[r]:
+                reads.append(r)
+        places = range(len(keys))
+        one = Behaviour(tuple(seen.get(i) for i in places), tuple(left.get(i) for i in places))
+        txns, all_reads = found.setdefault(one, (set(), []))
+        txns.add(txn)
+        all_reads.extend(reads)
+    return found
+
+
+def _needed(behaviour: Behaviour, states: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
+    """Of which keys it must have read what it read, lest it lead out of the states; as few as that takes."""
+    inside = set(states)
+    leaving = [state for state in states if behaviour.after(state) not in inside]
+    where = [i for i, seen in enumerate(behaviour.seen) if seen is not None] if leaving else []
+    for i in list(where):
+        rest = [j for j in where if j != i]
+        if not any(behaviour.leads_from(state, rest) for state in leaving):
+            where = rest
+    return tuple(where)
