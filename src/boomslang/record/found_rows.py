@@ -25,10 +25,14 @@ NOBODY_KNOWS = -2
 FOUND_ROWS = 2
 """The flag of MySQL's protocol that makes a count one of found rows."""
 
-UPDATES = re.compile(r"\s*UPDATE\b.*?\bSET\b(?P<set>.*?)(\bWHERE\b|\bORDER\s+BY\b|\bLIMIT\b|$)", re.I | re.S)
-UPSERTS = re.compile(
-    r"\s*INSERT\b(?!.*\bSELECT\b).*\bON\s+DUPLICATE\s+KEY\s+UPDATE\b(?P<set>.*?)\s*;?\s*$", re.I | re.S
+COMMENTS = r"(?:\s+|(?:--|#)[^\n]*(?:\n|$)|/\*.*?\*/)*"
+UPDATES = re.compile(
+    COMMENTS + r"UPDATE\b.*?\bSET\b(?P<set>.*?)(\bWHERE\b|\bORDER\s+BY\b|\bLIMIT\b|[\s;]*$)", re.I | re.S
 )
+UPSERTS = re.compile(
+    COMMENTS + r"INSERT\b(?!.*\bSELECT\b).*\bON\s+DUPLICATE\s+KEY\s+UPDATE\b(?P<set>.*?)[\s;]*$", re.I | re.S
+)
+UPDATES_SOMEHOW = re.compile(r"\bUPDATE\b", re.I)
 GIVEN = re.compile(r"%s|%\(\w+\)s|\?|:\w+|VALUES?\s*\(\s*[\w`.]+\s*\)", re.I)
 """A parameter, or in an upsert what would have been inserted."""
 LITERAL = re.compile(r"-?\d+(\.\d+)?|'[^'\\]*'|TRUE|FALSE|NULL", re.I)
@@ -37,14 +41,15 @@ NUMBER = re.compile(r":\s*(\d+)")
 
 def rows_found(text: str, asked: Callable[[], int | None]) -> int:
     """How many rows a statement found that counted none. `asked`: what the driver knows of it."""
+    if UPDATES_SOMEHOW.search(text) is None:
+        return 0
     upsert = UPSERTS.match(text)
     statement = upsert or UPDATES.match(text)
-    if statement is None:
-        return 0
     found = 1 if upsert else asked()
     if found == 0:
         return 0
-    return NOBODY_KNOWS if found is None or not sets_what_was_given(statement["set"]) else found
+    known = found is not None and statement is not None and sets_what_was_given(statement["set"])
+    return found if known and found else NOBODY_KNOWS
 
 
 def sets_what_was_given(assignments: str) -> bool:
