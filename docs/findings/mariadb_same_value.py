@@ -21,7 +21,9 @@ WRITES = {
     "UPDATE, the same value": "UPDATE same_value SET v = 5 WHERE k = 'x'",
     "UPDATE, the value in its WHERE too": "UPDATE same_value SET v = 5 WHERE k = 'x' AND v >= 0",
     "UPDATE, another value": "UPDATE same_value SET v = 6 WHERE k = 'x'",
-    "INSERT ... ON DUPLICATE KEY UPDATE": "INSERT INTO same_value VALUES ('x', 5) ON DUPLICATE KEY UPDATE v = VALUES(v)",
+    "INSERT ... ON DUPLICATE KEY UPDATE": (
+        "INSERT INTO same_value VALUES ('x', 5) ON DUPLICATE KEY UPDATE v = VALUES(v)"
+    ),
     "REPLACE": "REPLACE INTO same_value VALUES ('x', 5)",
 }
 NO_SUCH_SETTING = 1193

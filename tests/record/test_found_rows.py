@@ -13,6 +13,7 @@ from boomslang.record.drivers import driver_of
 from boomslang.record.found_rows import FOUND_ROWS, NOBODY_KNOWS, rows_found, rows_matched
 from boomslang.record.statements import put
 
+MATCHED = "Rows matched: 1  Changed: 0  Warnings: 0"
 UPDATE = "UPDATE t SET v = %s WHERE k = %s"
 
 
@@ -94,7 +95,7 @@ def connection_of(module: str, **known: Any) -> Any:
     [
         # mysqlclient
         ("MySQLdb.connections", {"client_flag": FOUND_ROWS}, "get x=absent"),
-        ("MySQLdb.connections", {"client_flag": 0, "info": lambda self: "Rows matched: 1  Changed: 0  Warnings: 0"}, "put x=5"),
+        ("MySQLdb.connections", {"client_flag": 0, "info": lambda self: MATCHED}, "put x=5"),
         ("MySQLdb.connections", {"client_flag": 0, "info": lambda self: None}, None),
         # MySQL's own connector, which keeps the server's word to itself
         ("mysql.connector.connection", {"_client_flags": 3908111}, "get x=absent"),

@@ -122,7 +122,8 @@ class MySQL(Served):
         except (pymysql.err.Error, OSError) as problem:
             if problem.args[:1] == (UNKNOWN_SETTING,):
                 raise UsageError(
-                    f"found an option that this {self.title} does not have: {_text(problem)}; expected it to be left out"
+                    f"found an option that this {self.title} does not have: {_text(problem)}; "
+                    "expected it to be left out"
                 ) from None
             raise Lost(_text(problem)) from None
         return self.connection(driver)
@@ -169,9 +170,7 @@ def _text(problem: Exception) -> str:
 
 
 class MySQLConnection(Connection):
-    def __init__(
-        self, driver: Any, conflicts: frozenset[int] = CONFLICT, writes: str = COUNTED
-    ) -> None:
+    def __init__(self, driver: Any, conflicts: frozenset[int] = CONFLICT, writes: str = COUNTED) -> None:
         self.driver = driver
         """The PyMySQL connection. It commits each statement by itself; transactions are ours to begin."""
         self._conflicts = conflicts

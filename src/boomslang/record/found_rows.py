@@ -1,17 +1,17 @@
 """What a write was that changed no row: one that found nothing, or one that set the value which was there already.
 
 Most databases count the rows that an UPDATE found. MySQL and its kin count those that it *changed*, so setting x to 5
-where x is 5 counts none. For the application that is a write like any other, which it must be able to read back; and
-a database that then shows it an older value has broken its promise (docs/findings/mariadb-same-value.md). Left out of the
-trace, it would be hidden. So who counts none is looked at again:
+where x is 5 counts none. For the application that is a write like any other, which it must be able to read back; some
+databases then show it an older value (docs/findings/mariadb-same-value.md), and a trace without the write would hide
+that. So a statement that counted none is looked at again:
 
 - with the flag FOUND_ROWS the count says what was found: none is none;
 - without it, the server's word on an UPDATE is read: "Rows matched: 1  Changed: 0  Warnings: 0";
 - an INSERT ... ON DUPLICATE KEY UPDATE that counted none has found the row, or it would have inserted it.
 
 What was found is a write if the text sets the value as it was given. Where the text computes it (GREATEST, IF), a row
-that stays as it is may hold another value; and some drivers keep the server's word to themselves. Then nobody knows, and
-nothing is recorded: neither a write, nor that the key is absent.
+that stays as it is may hold another value; and some drivers keep the server's word to themselves. Then nobody knows,
+and nothing is recorded: neither a write, nor that the key is absent.
 """
 
 from __future__ import annotations

@@ -252,8 +252,8 @@ def put(
 
     If the database says that no row was found, nothing was written. `none_means_absent`: then there was no such key (an
     UPDATE with nothing but the key in its WHERE). MySQL counts changed rows, and found ones only with the flag
-    FOUND_ROWS: what is recorded without it is in found_rows.py. `one_row=False`: more than one row changed does not mean
-    more than one key (MySQL counts INSERT ... ON DUPLICATE KEY UPDATE so)."""
+    FOUND_ROWS: what is recorded without it is in found_rows.py. `one_row=False`: more than one row changed does not
+    mean more than one key (MySQL counts INSERT ... ON DUPLICATE KEY UPDATE so)."""
     return Put("put", key, None if returned is not None else value, returned, none_means_absent, one_row)
 
 

@@ -4,8 +4,9 @@ Most workloads write values that are new, so an UPDATE always changes its row. A
 now and then one that another has set to the same a moment ago. Some databases then change nothing, make no version, and
 go on showing the transaction the older value of its snapshot: it does not see its own write (the paper's cases 1 and
 2: TiDB; MariaDB at repeatable read). A transaction reads some keys, puts to each of them one of two values, and reads
-them again; what it reads at last must be what it put. Keys are put in their order, so that few deadlock. MariaDB's, MySQL's
-and TiDB's adapters make each row change unless told otherwise: `--db 'mariadb:?writes=update'`. The load is ours.
+them again; what it reads at last must be what it put. Keys are put in their order, so that few deadlock. MariaDB's,
+MySQL's and TiDB's adapters make each row change unless told otherwise: `--db 'mariadb:?writes=update'`. The load is
+ours.
 """
 
 from __future__ import annotations
