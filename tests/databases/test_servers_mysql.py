@@ -27,7 +27,7 @@ from support.servers import (
 from boomslang import check, read_trace
 from boomslang.databases import Aborted, Failed, Lost, find_database
 from boomslang.databases.mysql import MySQL, MySQLConnection
-from boomslang.databases.tidb import TiDB, TiDBConnection
+from boomslang.databases.tidb import TiDBConnection
 from boomslang.errors import UsageError
 from boomslang.run import Plan
 from boomslang.run import run as put_on
@@ -404,19 +404,27 @@ def test_nobody_at_the_address_is_lost() -> None:
 # --- TiDB: as far as its protocol goes, without a server of its
 
 
-class _AsMariaDB(TiDBConnection):
+def _as_mariadb(self: TiDBConnection, statement: str, *values: bytes) -> object:
     """TiDB's statements, but for the two that only TiDB has."""
-
-    def _send(self, statement: str, *values: bytes) -> object:
-        return super()._send("START TRANSACTION" if statement.startswith("BEGIN ") else statement, *values)
+    said = "START TRANSACTION" if statement.startswith("BEGIN ") else statement
+    return MySQLConnection._send(self, said, *values)
 
 
 def test_tidb_on_mariadb(mariadb: MySQL, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(TiDB, "connection", lambda self, driver: _AsMariaDB(driver, self.conflicts))
+    monkeypatch.setattr(TiDBConnection, "_send", _as_mariadb)
     with find_database("tidb" + mariadb.dsn.removeprefix("mariadb")) as database:
         trace, committed = run(database, RR, tmp_path / "t", transactions=15)
         assert committed and check(trace, "si", modules=[LOCKING]).valid
         iterates(database)
+
+
+def test_tidb_writes_as_it_is_told(mariadb: MySQL, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(TiDBConnection, "_send", _as_mariadb)
+    for writes, reads in (("counted", ["0", "5"]), ("update", ["0", "0"])):
+        spec = f"tidb{mariadb.dsn.removeprefix('mariadb')}?writes={writes}"
+        with find_database(spec) as database:
+            played = play(database, SAME_VALUE, RR, tmp_path / writes, waits="")
+        assert played.returned("A", "get") == reads
 
 
 @pytest.mark.parametrize(
