@@ -78,6 +78,8 @@ def test_operations(connect: Connect, tmp_path: Path) -> None:
     do(c, PUT, "x", 1)
     do(c, PUT, "x", 2)  # counts as two rows
     do(c, SET, 2, "x")  # as none: the value is the same
+    do(c, PUT, "x", 2)  # so does this
+    do(c, SET, 2, "z")  # as none, too: there is no such row
     with c.cursor() as cursor:
         assert cursor.execute("INSERT INTO kv VALUES (%(k)s, %(v)s)", {"k": "y", "v": 5}) == 1
     c.commit()
@@ -89,7 +91,7 @@ def test_operations(connect: Connect, tmp_path: Path) -> None:
     do(c, GET, "x")
     c.close()
     assert recorded(c) == [
-        *("begin", "put x=1", "put x=2", "put y=5", "commit"),
+        *("begin", "put x=1", "put x=2", "put x=2", "put x=2", "put y=5", "commit"),
         *("begin", "get x=2", "get z=absent", "scan [['x', 2], ['y', 5]]", "delete x=True", "abort"),
         *("begin", "get x=2", "abort"),
     ]
@@ -101,6 +103,7 @@ def test_autocommit(connect: Connect, tmp_path: Path) -> None:
     c = connect(autocommit=True)
     do(c, PUT, "x", 1)
     do(c, SET, 1, "x")
+    do(c, SET, 1, "z")
     do(c, "DELETE FROM kv WHERE k = %s", "y")
     assert do(c, GET, "x") == [{"v": 1}]
     c.begin()
@@ -116,7 +119,7 @@ def test_autocommit(connect: Connect, tmp_path: Path) -> None:
         c.ping()
     c.commit()
     assert recorded(c) == [
-        *("begin", "put x=1", "commit", "begin", "put x=1", "abort"),
+        *("begin", "put x=1", "commit", "begin", "put x=1", "commit", "begin", "put z=1", "abort"),
         *("begin", "delete y=", "abort", "begin", "delete y=False", "commit"),
         *("begin", "get x=1", "commit", "begin", "put x=2", "commit"),
     ]
@@ -212,6 +215,57 @@ def test_a_lost_update_at_repeatable_read(connect: Connect, tmp_path: Path) -> N
     b.commit()
     trace = read_trace(tmp_path / "trace")
     assert check(trace, level="si").status == "invalid" and check(trace, level="rc").valid
+
+
+@pytest.mark.parametrize("flag", [0, pymysql.constants.CLIENT.FOUND_ROWS], ids=["changed", "found"])
+@pytest.mark.parametrize("how", [SET, PUT], ids=["update", "upsert"])
+def test_who_sets_the_value_that_is_there_does_not_see_it(
+    connect: Connect, tmp_path: Path, how: str, flag: int
+) -> None:
+    """MariaDB changes nothing and goes on showing the snapshot: docs/findings/mariadb-same-value.md."""
+    a, b = connect("a", client_flag=flag), connect("b", client_flag=flag)
+    for c in (a, b):
+        with suppress(pymysql.err.OperationalError):
+            do(c, "SET SESSION innodb_snapshot_isolation = OFF")
+    do(b, PUT, "x", 0)
+    b.commit()
+    assert do(a, GET, "x") == [{"v": 0}]
+    do(b, SET, 5, "x")
+    b.commit()
+    do(a, how, *((5, "x") if how is SET else ("x", 5)))
+    assert do(a, GET, "x") == [{"v": 0}]
+    assert do(a, LOCK, "x") == [{"v": 5}]
+    a.commit()
+    assert recorded(a)[-5:] == ["get x=0", "put x=5", "get x=0", "get x=5", "commit"]
+    trace = read_trace(tmp_path / "trace")
+    for level, modules in (("rc", []), ("si", []), ("si", ["mariadb-repeatable-read"])):
+        verdict = check(trace, level, modules=modules)
+        assert verdict.invalid and verdict.counterexample is not None
+        assert verdict.counterexample.anomaly is not None
+        assert verdict.counterexample.anomaly.code == "internal"
+    assert check(trace, "ru").valid
+
+
+@pytest.mark.parametrize("flag", [0, pymysql.constants.CLIENT.FOUND_ROWS], ids=["changed", "found"])
+def test_what_is_recorded_of_updates_that_change_nothing(connect: Connect, tmp_path: Path, flag: int) -> None:
+    """One that found nothing read an absent key; one that may have kept what it found is no write."""
+    inner = connect("unused", client_flag=flag).connection
+    absent, greatest = (
+        "UPDATE kv SET v = %s WHERE k = %s ",
+        "UPDATE kv SET v = GREATEST(v, %s) WHERE k = %s",
+    )
+    statements = {absent: put(key=1, value=0, none_means_absent=True), PUT: put(one_row=False)}
+    if not flag:
+        statements[greatest] = put(key=1, value=0)
+    c = trace_connection(inner, Tracer(tmp_path / "other"), statements, session="c")
+    do(c, PUT, "x", 5)
+    do(c, absent, 5, "x")
+    do(c, absent, 5, "z")
+    if not flag:
+        do(c, greatest, 3, "x")
+    c.commit()
+    assert recorded(c) == ["begin", "put x=5", "put x=5", "get z=absent", "commit"]
+    assert outcomes(tmp_path / "other") == ["committed"]
 
 
 def test_a_table_that_is_made_commits_what_was_open(connect: Connect, tmp_path: Path) -> None:

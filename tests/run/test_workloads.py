@@ -285,6 +285,17 @@ def test_a_locking_read_comes_between_plain_reads() -> None:
         assert ops[3][1] == ops[4][1] and ops[3][1] in {op[1] for op in ops[:3]}
 
 
+def test_keys_are_set_to_a_few_values_and_read_before_and_after() -> None:
+    book = noted("same-value", 100)
+    for ops in book.transactions:
+        keys = [op[1] for op in ops[:2]]
+        assert [op[:2] for op in ops] == [(op, key) for op in ("get", "put", "get") for key in keys]
+        assert keys == sorted(keys), "in one order, or they deadlock"
+    values = Counter(op[2] for op in book.operations if op[0] == "put")
+    assert values.keys() == {"0", "1"} and near(values["0"], sum(values.values()), 50)
+    assert set(book.store.committed) == {f"k{n:03}" for n in range(8)}
+
+
 def test_keys_are_distributed_as_asked() -> None:
     import random
 

@@ -6,7 +6,8 @@ statement: the transaction is open. Whatever else a statement may say, rolling b
 is gone is `Lost`, and so is a COMMIT that ended with anything but a conflict.
 
 Keys are VARBINARY: in the text types, the binary collations too, 'a' equals 'a '. Each write also changes a counter: an
-UPDATE that leaves a row as it is makes no version in InnoDB, and whoever made it would go on reading the old one.
+UPDATE that leaves a row as it is makes no version in InnoDB, and whoever made it would go on reading the old one. The
+option `writes` has them written as applications do, without it: then that shows (docs/findings/mariadb-same-value.md).
 """
 
 from __future__ import annotations
@@ -25,10 +26,22 @@ GONE = frozenset(
 """Errors after which there is no connection: the server ends, the session was killed, the network failed."""
 CONFLICT = frozenset({1213})
 """Errors of COMMIT that are certain to have rolled back: a deadlock, which in a cluster may show as late as that."""
-
+UNKNOWN_SETTING = 1193
+"""The error of a SET that names what the server does not have: an older version."""
 
 MUCH = 5000
 """Rows that are not worth deleting one by one."""
+
+_INSERT = f"INSERT INTO {TABLE} (k, v) VALUES (%s, %s) ON DUPLICATE KEY UPDATE v = "
+COUNTED, UPDATE = "counted", "update"
+PUTS: Mapping[str, str] = {
+    COUNTED: f"{_INSERT}VALUES(v), n = n + 1",
+    UPDATE: f"{_INSERT}VALUES(v)",  # if its UPDATE finds no row
+    "upsert": f"{_INSERT}VALUES(v)",
+    "replace": f"REPLACE INTO {TABLE} (k, v) VALUES (%s, %s)",
+}
+"""How a value is written: the option `writes`. All but the first leave a row that has the value already as it is."""
+APPEND = f"{_INSERT}CONCAT(v, ',', VALUES(v)), n = n + 1"
 
 
 class MySQL(Served):
@@ -55,6 +68,7 @@ class MySQL(Served):
         "lock_wait_timeout": ("<seconds>",),
         "unix_socket": ("<path>",),
         "ssl_ca": ("<path>",),
+        "writes": tuple(PUTS),
     }
     conflicts: ClassVar[frozenset[int]] = CONFLICT
 
@@ -100,16 +114,27 @@ class MySQL(Served):
                 charset="utf8mb4",
                 autocommit=True,
                 connect_timeout=10,
+                client_flag=pymysql.constants.CLIENT.FOUND_ROWS,  # or an UPDATE counts what it changed
                 sql_mode="STRICT_ALL_TABLES",  # or a value that does not fit is cut off
             )
-            if seconds := self.options["lock_wait_timeout"]:
-                driver.cursor().execute(f"SET SESSION innodb_lock_wait_timeout = {seconds}")
+            for setting in self.settings():
+                driver.cursor().execute(f"SET SESSION {setting}")
         except (pymysql.err.Error, OSError) as problem:
+            if problem.args[:1] == (UNKNOWN_SETTING,):
+                raise UsageError(
+                    f"found an option that this {self.title} does not have: {_text(problem)}; "
+                    "expected it to be left out"
+                ) from None
             raise Lost(_text(problem)) from None
         return self.connection(driver)
 
+    def settings(self) -> Iterator[str]:
+        """Of each session, beside its level."""
+        if seconds := self.options["lock_wait_timeout"]:
+            yield f"innodb_lock_wait_timeout = {seconds}"
+
     def connection(self, driver: Any) -> MySQLConnection:
-        return MySQLConnection(driver, self.conflicts)
+        return MySQLConnection(driver, self.conflicts, self.options["writes"])
 
     def prepare(self, initial: Mapping[str, str]) -> None:
         connection = self.connect()
@@ -145,10 +170,11 @@ def _text(problem: Exception) -> str:
 
 
 class MySQLConnection(Connection):
-    def __init__(self, driver: Any, conflicts: frozenset[int] = CONFLICT) -> None:
+    def __init__(self, driver: Any, conflicts: frozenset[int] = CONFLICT, writes: str = COUNTED) -> None:
         self.driver = driver
         """The PyMySQL connection. It commits each statement by itself; transactions are ours to begin."""
         self._conflicts = conflicts
+        self._writes = writes
         self._level = ""
         self._errors = import_driver("pymysql", "MySQL", "mysql").err
 
@@ -233,17 +259,14 @@ class MySQLConnection(Connection):
         return None if row is None else row[0].decode()
 
     def put(self, key: str, value: str) -> None:
-        self._upsert(key, value, "VALUES(v)")
+        if self._writes == UPDATE:
+            found = self.run(f"UPDATE {TABLE} SET v = %s WHERE k = %s", value.encode(), key.encode()).rowcount
+            if found:
+                return
+        self.run(PUTS[self._writes], key.encode(), value.encode())
 
     def append(self, key: str, element: str) -> None:
-        self._upsert(key, element, "CONCAT(v, ',', VALUES(v))")
-
-    def _upsert(self, key: str, value: str, change: str) -> None:
-        self.run(
-            f"INSERT INTO {TABLE} (k, v) VALUES (%s, %s) ON DUPLICATE KEY UPDATE v = {change}, n = n + 1",
-            key.encode(),
-            value.encode(),
-        )
+        self.run(APPEND, key.encode(), element.encode())
 
     def delete(self, key: str) -> bool:
         return bool(self.run(f"DELETE FROM {TABLE} WHERE k = %s", key.encode()).rowcount)

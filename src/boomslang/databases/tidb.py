@@ -38,7 +38,7 @@ class TiDB(MySQL):
     """Conflicts with other writers, with a locking read, and with a change of the table; and "can be retried"."""
 
     def connection(self, driver: Any) -> MySQLConnection:
-        return TiDBConnection(driver, self.conflicts)
+        return TiDBConnection(driver, self.conflicts, self.options["writes"])
 
     def version(self) -> str:
         return f"TiDB {super().version().rpartition('TiDB-')[2]}"  # behind the MySQL that it says to be

@@ -20,11 +20,13 @@ from typing import Any, NoReturn
 from boomslang.errors import UsageError
 from boomslang.record.autocommit import Single
 from boomslang.record.drivers import Driver
+from boomslang.record.found_rows import rows_found
 from boomslang.record.outcomes import Effect, refused_commit
 from boomslang.record.session import RecordingFailed, Session
 from boomslang.record.statements import (
     Change,
     Ignored,
+    Put,
     Record,
     Statement,
     Table,
@@ -182,11 +184,11 @@ class Conversation:
         self._go_on()
         known = None if isinstance(statement, Ignored) else statement.before(parameters, self.key, self.value)
         if self.open:
-            return _Statement(self, statement, parameters, known)
+            return _Statement(self, text, statement, parameters, known)
         if self.driver.autocommits(self.connection, text):
             return self._alone(text, statement, parameters, known)
         self._begin()
-        return _Statement(self, statement, parameters, known)
+        return _Statement(self, text, statement, parameters, known)
 
     def _setting(self, text: str) -> Step:
         """It changes nothing, but in some databases it begins a transaction as any statement does."""
@@ -204,7 +206,7 @@ class Conversation:
                 "happened, and if the program died in between it would be missing in the trace; fix: send it in a "
                 "transaction"
             )
-        return _Alone(self, statement, parameters, known)
+        return _Alone(self, text, statement, parameters, known)
 
     # --- the ends of transactions
 
@@ -279,6 +281,14 @@ class Conversation:
         self.open, self.doomed, self.doubt = False, False, None
         self.savepoints.clear()
 
+    def records(
+        self, text: str, statement: Statement, parameters: Any, rows: Any, count: int
+    ) -> list[Record]:
+        """What a statement was, now that it is back."""
+        if count == 0 and isinstance(statement, Put) and not statement.wants_rows:
+            count = rows_found(text, lambda: self.driver.found(self.connection))
+        return list(statement.after(parameters, rows, count, self.key, self.value))
+
     def after_failure(self, error: BaseException, *, wrote: bool = False) -> None:
         """A statement of an open transaction failed; that is recorded. `wrote`: but it may have written."""
         match self.driver.effect(self.connection, error):
@@ -311,9 +321,10 @@ class _Statement(Step):
     """A statement inside a transaction: recorded when it is back."""
 
     def __init__(
-        self, talk: Conversation, statement: Statement, parameters: Any, known: Record | None
+        self, talk: Conversation, text: str, statement: Statement, parameters: Any, known: Record | None
     ) -> None:
         self._talk = talk
+        self._text = text
         self._statement = statement
         self._parameters = parameters
         self._known = known
@@ -333,7 +344,7 @@ class _Statement(Step):
         if isinstance(self._statement, Ignored):
             return
         try:
-            records = list(self._statement.after(self._parameters, rows, count, talk.key, talk.value))
+            records = talk.records(self._text, self._statement, self._parameters, rows, count)
             for n, record in enumerate(records):
                 talk.session.log(
                     record.op,
@@ -360,8 +371,11 @@ class _Statement(Step):
 class _Alone(Step):
     """A statement that is a transaction of its own."""
 
-    def __init__(self, talk: Conversation, statement: Statement, parameters: Any, known: Record) -> None:
+    def __init__(
+        self, talk: Conversation, text: str, statement: Statement, parameters: Any, known: Record
+    ) -> None:
         self._talk = talk
+        self._text = text
         self._statement = statement
         self._parameters = parameters
         self.wants_rows, self.counts = statement.wants_rows, True
@@ -371,7 +385,7 @@ class _Alone(Step):
     def _done(self, rows: Any, count: int) -> None:
         talk = self._talk
         try:
-            records = list(self._statement.after(self._parameters, rows, count, talk.key, talk.value))
+            records = talk.records(self._text, self._statement, self._parameters, rows, count)
         except BaseException as error:
             self._single.failed(told(error), aborted=False)
             talk.session.fail(told(error))

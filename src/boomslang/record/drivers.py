@@ -14,6 +14,7 @@ from contextlib import closing
 from functools import lru_cache
 from typing import Any, ClassVar
 
+from boomslang.record.found_rows import FOUND_ROWS, rows_matched
 from boomslang.record.outcomes import (
     AMBIGUOUS,
     DISCONNECTED,
@@ -58,6 +59,10 @@ class Driver:
     def still_open(self, connection: Any) -> bool:
         """After a commit that failed: is the transaction certainly as it was before?"""
         return False
+
+    def found(self, connection: Any) -> int | None:
+        """After an UPDATE that counted no row: how many did it find? None if that is not known."""
+        return 0
 
 
 class Psycopg(Driver):
@@ -144,6 +149,22 @@ class PyMySQL(Driver):
     def gone(self, connection: Any) -> bool:
         return not connection.open
 
+    def found(self, connection: Any) -> int | None:
+        if connection.client_flag & FOUND_ROWS:
+            return 0
+        return rows_matched(getattr(getattr(connection, "_result", None), "message", None))
+
+
+class OtherMySQL(Driver):
+    """mysqlclient and MySQL's own connector: PEP 249 and no more, but what they count is known."""
+
+    def found(self, connection: Any) -> int | None:
+        flags = getattr(connection, "client_flag", None) or getattr(connection, "_client_flags", 0)
+        if isinstance(flags, int) and flags & FOUND_ROWS:
+            return 0
+        info = getattr(connection, "info", None)  # mysqlclient's
+        return rows_matched(info()) if callable(info) else None
+
 
 class SQLite(Driver):
     """The standard library's sqlite3, which says at any time whether a transaction is open."""
@@ -180,6 +201,8 @@ KNOWN: dict[str, type[Driver]] = {
     "psycopg": Psycopg,
     "asyncpg": Asyncpg,
     "pymysql": PyMySQL,
+    "MySQLdb": OtherMySQL,
+    "mysql": OtherMySQL,
     "sqlite3": SQLite,
 }
 

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from boomslang.errors import UsageError
+from boomslang.record.found_rows import NOBODY_KNOWS
 from boomslang.trace.scalars import Absent
 
 Which = int | str | Callable[[Any], Any]
@@ -61,7 +62,7 @@ class Statement:
     def after(
         self, parameters: Any, rows: Sequence[Any], count: int, key: Change, value: Change
     ) -> Iterable[Record]:
-        """What it was. `count`: the rows that were changed, -1 if the driver does not say."""
+        """What it was. `count`: the rows that were found, -1 if the driver does not say; see found_rows.py."""
         raise NotImplementedError
 
 
@@ -128,6 +129,8 @@ class Put(Statement):
         count = len(rows) if self.returned is not None else count
         if self.one_row and count > 1:
             raise Unsuited(f"found {count} rows changed by one put; expected one at most")
+        if count == NOBODY_KNOWS:
+            return
         if count == 0:
             if self.none_means_absent:
                 yield Record("get", record.args[:1], Absent, {"lock": "update"})
@@ -247,9 +250,10 @@ def put(
     """A write of one key: INSERT, UPDATE, or both. If the statement computes the value, let it return it, and give its
     column: "UPDATE ... SET n = n + 1 ... RETURNING n" is put(returned=0).
 
-    If the database says that no row was changed, nothing was written. `none_means_absent`: then there was no such key
-    (an UPDATE with nothing but the key in its WHERE; in MySQL only with the flag FOUND_ROWS). `one_row=False`: more
-    than one row changed does not mean more than one key (MySQL counts INSERT ... ON DUPLICATE KEY UPDATE so)."""
+    If the database says that no row was found, nothing was written. `none_means_absent`: then there was no such key (an
+    UPDATE with nothing but the key in its WHERE). MySQL counts changed rows, and found ones only with the flag
+    FOUND_ROWS: what is recorded without it is in found_rows.py. `one_row=False`: more than one row changed does not
+    mean more than one key (MySQL counts INSERT ... ON DUPLICATE KEY UPDATE so)."""
     return Put("put", key, None if returned is not None else value, returned, none_means_absent, one_row)
 
 

@@ -14,6 +14,7 @@ from boomslang.workloads.locking_read import ReadThenLockingRead
 from boomslang.workloads.random_mix import RandomBench, RandomRange, RandomRMWRange
 from boomslang.workloads.retwis import Retwis
 from boomslang.workloads.rubis import Rubis
+from boomslang.workloads.same_value import SameValue
 from boomslang.workloads.tpcc import TPCC
 from boomslang.workloads.twitter import Twitter
 from boomslang.workloads.workload import Client, Draw, GiveUp, Settings, Transaction, Workload
@@ -39,6 +40,7 @@ WORKLOADS: Mapping[str, type[Workload]] = {
         InsertIfAbsent,
         InsertIfNone,
         ReadThenLockingRead,
+        SameValue,
     )
 }
 
