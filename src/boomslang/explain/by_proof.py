@@ -108,8 +108,8 @@ def _of_value(asg: ASG, names: Names, key: int, proof: TooFewVersions, value: in
     when = " by the time that they had returned" if proof.later else ""
     start = ", the initial value included" if first else ""
     return (
-        f"{names.key(key)} was {what} only {_times(there)}{when}{start}, and {who} saw it {what} and overwrote it: two of "
-        "them overwrote the same version"
+        f"{names.key(key)} was {what} only {_times(there)}{when}{start}, and {who} saw it {what} and overwrote it: two "
+        "of them overwrote the same version"
     )
 
 

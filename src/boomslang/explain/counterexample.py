@@ -123,7 +123,7 @@ class Counterexample:
             yield f"=> {end.text}"
         else:
             yield self._summary()
-            yield "Every order of these was refuted; `--json` and the report have the whole argument, if it can be told."
+            yield "Every order of these was refuted; --json and the report have the argument, if it can be told."
         yield f"What probably happened ({likely.how}):"
         told = dict(self._described(likely.transactions, set(likely.argument.operations())))
         yield from (f"  {line}" for line in told.values())

@@ -203,7 +203,7 @@ def _proof(
 
 
 def parts_of_count(asg: ASG, proof: TooFewVersions) -> tuple[Int64, Int64]:
-    """The transactions and reads that a count rests on, with those whose versions do not count: aborted, or too late."""
+    """The transactions and reads of a count, with those whose versions do not count: aborted, or too late."""
     key = proof.key if asg.key_of is None else int(np.searchsorted(asg.key_of, proof.key))
     txns = np.searchsorted(asg.txn_of, [t for t, _ in proof.readers])
     rows = {row for _, row in proof.readers}
