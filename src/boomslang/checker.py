@@ -171,9 +171,9 @@ class Checker:
                     self.trace, level, INVALID, solution.reason, counterexample=solution.hinted, stats=stats
                 )
             parts = Parts.used_by(asg, solution)
-            if solution.proof is not None and len(parts.transactions) > FEW:
+            if solution.proof is not None:
                 with _timed(stats, "explain"):
-                    told = self.explained_by_proof(asg, level, solution.proof, parts, stats)
+                    told = self.explained_by_proof(asg, level, solution.proof, parts, begin, stats)
                 return Verdict(self.trace, level, INVALID, counterexample=told, stats=stats)
         if self.modules:
             from boomslang.modules.blame import blame
@@ -212,12 +212,18 @@ class Checker:
             return explain(asg, level, parts, seconds)
 
     def explained_by_proof(
-        self, asg: ASG, level: Level, proof: Proof, parts: Parts, stats: dict[str, Any]
+        self, asg: ASG, level: Level, proof: Proof, parts: Parts, begin: float, stats: dict[str, Any]
     ) -> Counterexample:
-        """The same of a refutation that needs no solver: told in a sentence, with what probably happened."""
+        """The same of a refutation that needs no solver: told in a sentence, with what probably happened; or step by
+        step, if it has few transactions and can be."""
         from boomslang.explain.by_proof import explain_by_proof
 
-        return explain_by_proof(asg, level, proof, parts, explaining_seconds(stats))
+        seconds = explaining_seconds(stats)
+        if len(parts.transactions) <= FEW:
+            told = self.explained(asg, level, parts, begin, seconds)
+            if told.argument is not None and told.minimal:
+                return told
+        return explain_by_proof(asg, level, proof, parts, seconds)
 
     def _check_appends(self, level: Level) -> Verdict:
         """Read uncommitted: only lists can break it."""
