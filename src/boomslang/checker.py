@@ -19,7 +19,7 @@ from boomslang.errors import UsageError, did_you_mean
 from boomslang.explain.parts import Parts, first_broken
 from boomslang.ir.lower import lower
 from boomslang.ir.model import IR
-from boomslang.levels import LEVELS, Level, find_level, implies
+from boomslang.levels import LEVELS, Level, bounded, find_level, fitted, implies
 from boomslang.levels.needs import lacks, without_what_is_lacking
 from boomslang.solve.names import NATIVE, SOLVERS
 from boomslang.solve.solution import Limits, Solution, witness
@@ -54,6 +54,7 @@ def check(
     passes: Sequence[str] | None = None,
     encoding: str | None = None,
     modules: Iterable[Asked] = (),
+    within: str | int | None = None,
 ) -> Verdict:
     """Does the trace satisfy the isolation level?
 
@@ -61,7 +62,9 @@ def check(
     `solver` is the native engine if not said otherwise. `passes` (all, if not given) are for the other solvers, and
     `encoding` is an earlier checker's way to put the question to one of those. `modules` say what else is known or
     asked for: names (with parameters: "bounded-staleness:time=100"), files, or functions with @boomslang.module.
+    `within` asks for the level within a bound of real time: "1s", or a number in the unit of the trace.
     """
+    level = find_level(level)
     return Checker(
         trace,
         solver=solver,
@@ -71,7 +74,7 @@ def check(
         passes=passes,
         encoding=encoding,
         modules=modules,
-    ).check(level)
+    ).check(level if within is None else bounded(level, within))
 
 
 class Checker:
@@ -131,7 +134,7 @@ class Checker:
 
     def check(self, level: str | Level) -> Verdict:
         """The verdict at one level."""
-        level = find_level(level)
+        level = fitted(find_level(level), self.trace)
         begin = time.monotonic()
         seconds = self.limits.seconds
         try:
@@ -244,7 +247,7 @@ class Checker:
             asked = verdict.level
             verdicts[asked.name] = verdict
             for level in left:
-                if level is asked:
+                if level.name == asked.name:
                     continue
                 if verdict.valid and implies(asked, level):
                     reason = f"implied by {asked.name}"

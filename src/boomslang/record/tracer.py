@@ -84,7 +84,7 @@ class Tracer:
 
     def session(self, name: str | None = None) -> Session:
         """A new session; its name must be new in the trace. Without one it is named after the process."""
-        header = f'{{"boomslang":1,"clock":{quoted(self.clock or clock_name())}}}\n'
+        header = f'{{"boomslang":1,"clock":{quoted(self.clock or clock_name())},"unit":"ns"}}\n'
         if name is not None:
             if not NAME.fullmatch(name):
                 raise UsageError(

@@ -3,7 +3,7 @@
 0. Weak levels need no search where each read has one possible writer: what they ask follows from the reads (forced.py).
    Where values repeat, ask without a search whether the reads with one writer break the level, and whether the likely
    writers of the others keep it (likely.py).
-1. If the trace has times that the level does not demand, and reads with several candidates, first ask for more than
+1. If the trace has times that the level does not demand (or only of what is far apart), and reads with several candidates, first ask for more than
    the level does: real-time order. An order that keeps it is an order; and where values say little, times say much.
    Without times, the order of the lines of one log says nearly as much. Likewise, where the level forbids only some
    cycles, first ask for a snapshot or a serial order: most databases do better than they promise. (Not for a serial
@@ -63,9 +63,10 @@ def solve(ir: IR, limits: Limits | None = None) -> Solution:
             return _by(sure, "what the known reads force")
         if (sure := solve_likely(ir, clock.left(None))) is not None:
             return _by(sure, "likely writers")
-    if not ir.level.needs_times and (timed or logged) and ambiguous:
-        stricter = lower(asg, ir.level)
-        stricter.graph.add_time_line(asg, by_log=not timed)
+    if (not ir.level.needs_times or ir.level.slack) and (timed or logged) and ambiguous:
+        stricter = lower(asg, replace(ir.level, slack=0))
+        if not ir.level.needs_times:
+            stricter.graph.add_time_line(asg, by_log=not timed)
         found = solve_native(stricter, clock.left(EAGER_CONFLICTS + asg.transactions // 50))
         if found.status == "valid":
             return _by(found, "real-time order" if timed else "the order of the log")
@@ -116,9 +117,10 @@ def _more(ir: IR, stronger: Level, clock: _Clock) -> Solution:
     """Does the trace even satisfy this level, with the session or real-time order of the one asked for?"""
     forward = stronger.edges[Dependency.WR]
     order = {d: forward for d in (Dependency.SO, Dependency.RT) if ir.level.has(d)}
-    found = solve_native(
-        lower(ir.asg, replace(stronger, edges={**stronger.edges, **order})), clock.left(FIRST_CONFLICTS)
+    stronger = replace(
+        stronger, edges={**stronger.edges, **order}, slack=ir.level.slack, slack_unit=ir.level.slack_unit
     )
+    found = solve_native(lower(ir.asg, stronger), clock.left(FIRST_CONFLICTS))
     if found.order is None or stronger.points == 1:
         return found
     return replace(found, order=found.order[found.order % 2 == 1] // 2)
