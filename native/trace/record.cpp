@@ -260,12 +260,9 @@ void Record::read_field(Json& json, Field field) {
     case Field::clock: clock = string("name the clock with a string, such as \"host/boot\""); return;
     case Field::unit: {
       const char* fix = "say what a tick of the clock is, or leave the field out";
-      const char* before = (json.peek(), json.p);
       unit = string(fix);
-      if (text(unit) != "ns" && text(unit) != "us" && text(unit) != "ms" && text(unit) != "s") {
-        json.p = before;
-        wrong(json, field, "\"ns\", \"us\", \"ms\" or \"s\"", fix);
-      }
+      if (text(unit) != "ns" && text(unit) != "us" && text(unit) != "ms" && text(unit) != "s")
+        fault(show(unit) + " as " + quoted(field), "\"ns\", \"us\", \"ms\" or \"s\"", fix);
       return;
     }
   }

@@ -36,8 +36,9 @@ def assert_isolation(
     """Raises AssertionError unless the trace satisfies the level; the message tells why, and where the report is.
 
     `trace` may be a trace, the path of one, or the tracer that recorded it (whose transactions must be over: what has
-    not ended is of unknown outcome). `within` asks for the level within a bound of real time, such as "1s". `report` is where to write the HTML report of a violation; a temporary file, if
-    it is not given. What cannot be decided, for want of time or of what the level speaks of, fails as well.
+    not ended is of unknown outcome). `within` asks for the level within a bound of real time, such as "1s". `report` is
+    where to write the HTML report of a violation; a temporary file, if it is not given. What cannot be decided, for
+    want of time or of what the level speaks of, fails as well.
     """
     __tracebackhide__ = True
     asked = find_level(level) if within is None else bounded(find_level(level), within)

@@ -1,8 +1,9 @@
 """The whole pipeline: trace -> ASG -> IR -> solver -> verdict.
 
 `Checker._decide` is that line in code. What is asked about the answer afterwards has its own places: whose fault it is
-where modules had a say (modules/blame.py), what a level needs that the trace lacks (levels/needs.py), and the reason
-of a refutation (explain/). They are loaded when they are needed, as are solvers other than the native engine.
+where modules had a say (modules/blame.py), what a level needs that the trace lacks (levels/needs.py), what can be said
+of one that is unknown (bounded.py), and the reason of a refutation (explain/). They are loaded when they are needed, as
+are solvers other than the native engine.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from boomslang.asg.graph import ASG, build_asg
+from boomslang.bounded import attempt, kept_back
 from boomslang.deadline import left, until
 from boomslang.errors import UsageError, did_you_mean
 from boomslang.explain.parts import Parts, first_broken
@@ -154,10 +156,16 @@ class Checker:
         if parts is None:
             with _timed(stats, "lower"):
                 ir = lower(asg, level)
-            solution = self.solve(ir, self.left(begin), stats)
+            solution = self.solve(ir, kept_back(self, level, self.left(begin)), stats)
             if solution.status == UNKNOWN:
-                reason = _REASONS.get(solution.reason, solution.reason)
-                return Verdict(self.trace, level, UNKNOWN, reason, stats=stats)
+                tried = attempt(self, level, begin)
+                if tried.holds is None:
+                    reason = "; ".join(
+                        filter(None, (_REASONS.get(solution.reason, solution.reason), tried.reason))
+                    )
+                    return Verdict(self.trace, level, UNKNOWN, reason, stats=stats, bounded=tried.refuted)
+                solution = tried.holds
+                stats["decided by"] = solution.decided_by
             if solution.status == VALID:
                 with _timed(stats, "certify"):
                     made = witness(ir, solution)

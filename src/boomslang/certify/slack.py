@@ -22,7 +22,7 @@ def slack_of(level: str, trace: Trace) -> tuple[str, int | None]:
     unit = bound[len(digits) :]
     if not (digits.isascii() and digits.isdigit()) or plain.removeprefix("strong-session-") not in BOUNDED:
         raise ValueError(f"there is no level {level!r}")
-    if not unit:
+    if not unit or not trace.has_times:  # without times it orders nothing, whatever it is
         return plain, int(digits)
     if unit not in NANOSECONDS or trace.unit not in NANOSECONDS:
         raise ValueError(f"the bound of {level!r} is in {unit}, the times are in {trace.unit or 'no unit'}")

@@ -256,6 +256,7 @@ def _answer_json(answer: Answer) -> dict[str, Any]:
         "modules": [],
         "broken_by": [],
         "notes": [],
+        "bounded": None,
         "stats": {},
     }
     told |= nothing if answer.verdict is None else answer.verdict.to_json()

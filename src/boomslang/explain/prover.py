@@ -28,9 +28,9 @@ from boomslang.explain.names import Names
 from boomslang.ir.expression import START, Edge
 from boomslang.ir.families import ReadFrom
 from boomslang.ir.lower import lower
-from boomslang.levels.within import roughly, words
 from boomslang.ir.model import IR
 from boomslang.levels.level import Dependency, Level, Point
+from boomslang.levels.within import roughly, words
 from boomslang.trace.model import NO_TIME, Outcome
 
 PATIENCE = 4_000
@@ -193,10 +193,10 @@ class _Prover:
         first, second, level = self.names.txn(a), self.names.txn(b), self.ir.level
         if not level.bound or not level.slack:
             return f"{first} had returned (at {ended}) before {second} was invoked (at {began})"
-        apart, bound = roughly(began - ended, level.slack_unit), words(level.slack, level.slack_unit)
-        return (
-            f"{first} had returned (at {ended}) {apart} before {second} was invoked (at {began}), more than {bound}"
-        )
+        bound, apart = (f(x, level.slack_unit) for f, x in ((words, level.slack), (roughly, began - ended)))
+        if apart == bound:  # told apart only by all digits
+            apart = words(began - ended, level.slack_unit)
+        return f"{first} had returned (at {ended}) {apart} before {second} was invoked (at {began}), more than {bound}"
 
     def _order(self, state: _State, a: int, b: int, kind: Dependency, text: str) -> None:
         graph = self.ir.graph

@@ -13,7 +13,8 @@ A implies B if whatever choice of writers and orders satisfies A also satisfies 
 - a cursor is stable. That is one such cycle: one rw of an item and one ww;
 - nothing but the order of appends (read uncommitted), which all others ask for too.
 
-Nothing else holds (of the levels without a bound): tests/levels/test_levels_apart.py has a trace for each pair that shows it.
+Nothing else holds: tests/levels/test_levels_apart.py has a trace for each pair (of the levels without a bound) that
+shows it.
 """
 
 from __future__ import annotations

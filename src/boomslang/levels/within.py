@@ -28,9 +28,7 @@ LONGEST = 2**63 - 1
 _ALSO = {"m": 60 * UNITS["s"], "min": 60 * UNITS["s"], "h": 3600 * UNITS["s"], "µs": UNITS["us"]}
 _AMOUNT = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([a-zµ]*)", re.IGNORECASE)
 _NAME = re.compile(r"(.+?)[\s_-]*within[\s_-]*([0-9.]+\s*[a-zµ]*)", re.IGNORECASE)
-_EXPECTED = (
-    "expected a time such as 1s, 500ms, 20us or 10ns, or a whole number in the unit of the trace, such as 1000"
-)
+_EXPECTED = "expected a time such as 1s, 500ms, 20us or 10ns, or a whole number in the unit of the trace, such as 1000"
 
 
 def takes_bound(level: Level) -> bool:
@@ -43,7 +41,9 @@ def takes_bound(level: Level) -> bool:
 def bounded(level: Level, amount: str | int) -> Level:
     """The level within this bound: `1s`, or 1000 (in the trace's unit)."""
     if not takes_bound(level):
-        why = " already asks for real-time order" if level.needs_times else " has no form with real-time order"
+        why = (
+            " already asks for real-time order" if level.needs_times else " has no form with real-time order"
+        )
         raise UsageError(
             f"found a bound (within {amount}) on {level.title}, which{why}; expected serializable (ser), snapshot "
             "isolation (si) or consistent view (pl-2+), or their strong-session- forms"
@@ -66,6 +66,8 @@ def fitted(level: Level, trace: Trace) -> Level:
         title = level.title.rpartition(" within ")[0]
         title = f"{title} within {words(level.slack, trace.unit)}"
         return replace(level, slack_unit=trace.unit, title=title)
+    if not trace.has_times:  # there is nothing to order, whatever the bound
+        return level
     asked = words(level.slack, level.slack_unit)
     if not trace.unit:
         raise UsageError(
@@ -80,7 +82,9 @@ def fitted(level: Level, trace: Trace) -> Level:
             f"of whole {trace.unit}"
         )
     if slack > LONGEST:
-        raise UsageError(f"found a bound of {asked}, which is longer than any times in {trace.unit}; {_EXPECTED}")
+        raise UsageError(
+            f"found a bound of {asked}, which is longer than any times in {trace.unit}; {_EXPECTED}"
+        )
     return replace(level, slack=slack, slack_unit=trace.unit)
 
 
@@ -143,10 +147,11 @@ def _read(text: str) -> tuple[int, str]:
     else:
         whole = number * size
         if whole.denominator != 1:
-            raise UsageError(f"found {text!r} as a bound, which is no whole number of nanoseconds; {_EXPECTED}")
+            raise UsageError(
+                f"found {text!r} as a bound, which is no whole number of nanoseconds; {_EXPECTED}"
+            )
         unit = next(u for u in reversed(UNITS) if int(whole) % UNITS[u] == 0)
         slack = int(whole) // UNITS[unit]
     if slack > LONGEST:
         raise UsageError(f"found {text!r} as a bound, which is longer than any trace; {_EXPECTED}")
     return slack, unit
-

@@ -3,7 +3,7 @@
 0. Weak levels need no search where each read has one possible writer: what they ask follows from the reads (forced.py).
    Where values repeat, ask without a search whether the reads with one writer break the level, and whether the likely
    writers of the others keep it (likely.py).
-1. If the trace has times that the level does not demand (or only of what is far apart), and reads with several candidates, first ask for more than
+1. If the trace has times that the level does not demand, and reads with several candidates, first ask for more than
    the level does: real-time order. An order that keeps it is an order; and where values say little, times say much.
    Without times, the order of the lines of one log says nearly as much. Likewise, where the level forbids only some
    cycles, first ask for a snapshot or a serial order: most databases do better than they promise. (Not for a serial
