@@ -15,6 +15,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from math import isqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -125,10 +126,10 @@ class _Bounds(Iterator[int]):
         if self.refuted == 0:
             # If the typical length is too long already, what is shorter.
             slack = self.typical if self.open is None else _round(self.open // GROWTH)
-        elif self.open is None:
-            slack = _round(self.refuted * GROWTH)
+        elif self.refuted * GROWTH < top and self.open is None:
+            slack = self.refuted * GROWTH
         else:
-            slack = _round(int((self.refuted * self.open) ** 0.5))
+            slack = _round(isqrt(self.refuted * top))
         if not self.refuted < slack < top:
             raise StopIteration
         return slack
