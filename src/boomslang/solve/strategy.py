@@ -63,7 +63,8 @@ def solve(ir: IR, limits: Limits | None = None) -> Solution:
             return _by(sure, "what the known reads force")
         if (sure := solve_likely(ir, clock.left(None))) is not None:
             return _by(sure, "likely writers")
-    if (not ir.level.needs_times or ir.level.slack) and (timed or logged) and ambiguous:
+    beyond = timed or logged if not ir.level.needs_times else timed and ir.level.slack > 0
+    if beyond and ambiguous:
         stricter = lower(asg, replace(ir.level, slack=0))
         if not ir.level.needs_times:
             stricter.graph.add_time_line(asg, by_log=not timed)
