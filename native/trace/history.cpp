@@ -564,6 +564,13 @@ void History::give(const Scalar& k, const Scalar& v, std::int32_t owner) {
 
 void History::header(const Record& r) {
   if (r.has(Field::clock)) clock_ = clocks.intern(r.clock);
+  if (r.has(Field::unit)) {
+    const std::string said(r.unit.data, r.unit.size);
+    if (!unit.empty() && unit != said)
+      fault("times in " + said + " where an earlier file has them in " + unit, "one unit for all files",
+            "record all files in one unit, and say it in each header or in one only");
+    unit = said;
+  }
   if (!r.has(Field::initial)) return;
   const std::uint8_t mode = r.initial_unknown ? initial_unknown
                             : r.initial_given ? initial_given

@@ -154,6 +154,7 @@ nb::dict columns(History& h) {
   d["clocks"] = strings(h.clocks);
   d["files"] = h.files;
   d["warnings"] = h.warnings;
+  d["unit"] = h.unit;
   d["txn_session"] = array(h.txn_session);
   d["txn_outcome"] = array(h.txn_outcome);
   d["txn_name"] = array(h.txn_name);

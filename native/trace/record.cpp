@@ -12,11 +12,12 @@ constexpr const char* op_names[op_count] = {"put",  "get",   "delete", "scan",  
 constexpr const char* field_names[field_count] = {
     "session", "txn", "op",     "key",    "value", "absent", "found",   "from",      "to",   "items",
     "id",      "end", "invoke", "return", "ctx",   "error",  "initial", "boomslang", "clock",
-    "elements"};
+    "elements", "unit"};
 
 constexpr std::uint32_t any_op = bit(Field::session) | bit(Field::txn) | bit(Field::op) | bit(Field::invoke) |
                                  bit(Field::ret) | bit(Field::ctx) | bit(Field::error);
-constexpr std::uint32_t header_fields = bit(Field::boomslang) | bit(Field::clock) | bit(Field::initial);
+constexpr std::uint32_t header_fields =
+    bit(Field::boomslang) | bit(Field::clock) | bit(Field::initial) | bit(Field::unit);
 
 constexpr std::uint32_t allowed[op_count] = {
     any_op | bit(Field::key) | bit(Field::value),                                     // put
@@ -63,7 +64,7 @@ int find_field(std::string_view name) {
         case 'e': return is(Field::end, "end");
         default: return is(Field::ctx, "ctx");
       }
-    case 4: return is(Field::from, "from");
+    case 4: return name[0] == 'f' ? is(Field::from, "from") : is(Field::unit, "unit");
     case 5:
       switch (name[0]) {
         case 'v': return is(Field::value, "value");
@@ -257,6 +258,13 @@ void Record::read_field(Json& json, Field field) {
       return;
     }
     case Field::clock: clock = string("name the clock with a string, such as \"host/boot\""); return;
+    case Field::unit: {
+      const char* fix = "say what a tick of the clock is, or leave the field out";
+      unit = string(fix);
+      if (text(unit) != "ns" && text(unit) != "us" && text(unit) != "ms" && text(unit) != "s")
+        fault(show(unit) + " as " + quoted(field), "\"ns\", \"us\", \"ms\" or \"s\"", fix);
+      return;
+    }
   }
 }
 

@@ -38,9 +38,10 @@ enum class Field : std::uint8_t {
   initial,
   boomslang,
   clock,
-  elements
+  elements,
+  unit
 };
-constexpr int field_count = 20;
+constexpr int field_count = 21;
 constexpr std::uint32_t bit(Field field) { return 1u << static_cast<int>(field); }
 const char* field_name(Field field);
 // "a, b, c" of a set of fields.
@@ -58,7 +59,7 @@ struct Record {
   bool txn_initial;      // begin: "initial": true
   bool initial_unknown;  // header: "initial": "unknown"
   bool initial_given;    // header: "initial": {"items": ...}, which are in `items`
-  Scalar session, txn, key, value, from, to, id, error, clock;
+  Scalar session, txn, key, value, from, to, id, error, clock, unit;
   std::string_view ctx;
   std::int64_t invoke, ret;
   Interner::Code key_code, value_code;

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from boomslang.checker import check
-from boomslang.levels import Level, find_level
+from boomslang.levels import Level, bounded, find_level
 from boomslang.trace import Trace, read_trace
 from boomslang.verdict import Verdict
 
@@ -29,24 +29,26 @@ def assert_isolation(
     level: str | Level = "serializable",
     *,
     modules: Iterable[Asked] = (),
+    within: str | int | None = None,
     timeout: float | None = None,
     report: str | os.PathLike[str] | None = None,
 ) -> Verdict:
     """Raises AssertionError unless the trace satisfies the level; the message tells why, and where the report is.
 
     `trace` may be a trace, the path of one, or the tracer that recorded it (whose transactions must be over: what has
-    not ended is of unknown outcome). `report` is where to write the HTML report of a violation; a temporary file, if
-    it is not given. What cannot be decided, for want of time or of what the level speaks of, fails as well.
+    not ended is of unknown outcome). `within` asks for the level within a bound of real time, such as "1s". `report` is
+    where to write the HTML report of a violation; a temporary file, if it is not given. What cannot be decided, for
+    want of time or of what the level speaks of, fails as well.
     """
     __tracebackhide__ = True
-    asked = find_level(level)
+    asked = find_level(level) if within is None else bounded(find_level(level), within)
     path = _path(trace)
     read = trace if isinstance(trace, Trace) else read_trace(path)
     verdict = check(read, asked, modules=modules, timeout=timeout)
     if verdict.valid:
         return verdict
     if not verdict.invalid:
-        raise AssertionError(f"it is not known whether this is {asked.title}: {verdict.reason}")
+        raise AssertionError(f"it is not known whether this is {verdict.level.title}: {verdict.reason}")
     assert verdict.counterexample is not None
     lines = [f"this is not {verdict.title}:", *verdict.counterexample.lines()]
     lines += ["", f"report: {_reported(verdict, path, report)}"]

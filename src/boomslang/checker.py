@@ -1,8 +1,9 @@
 """The whole pipeline: trace -> ASG -> IR -> solver -> verdict.
 
 `Checker._decide` is that line in code. What is asked about the answer afterwards has its own places: whose fault it is
-where modules had a say (modules/blame.py), what a level needs that the trace lacks (levels/needs.py), and the reason
-of a refutation (explain/). They are loaded when they are needed, as are solvers other than the native engine.
+where modules had a say (modules/blame.py), what a level needs that the trace lacks (levels/needs.py), what can be said
+of one that is unknown (bounded.py), and the reason of a refutation (explain/). They are loaded when they are needed, as
+are solvers other than the native engine.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from boomslang.asg.graph import ASG, build_asg
+from boomslang.bounded import attempt, kept_back
 from boomslang.deadline import left, until
 from boomslang.errors import UsageError, did_you_mean
 from boomslang.explain.parts import Parts, first_broken
 from boomslang.ir.lower import lower
 from boomslang.ir.model import IR
-from boomslang.levels import LEVELS, Level, find_level, implies
+from boomslang.levels import LEVELS, Level, bounded, find_level, fitted, implies
 from boomslang.levels.needs import lacks, without_what_is_lacking
 from boomslang.solve.names import NATIVE, SOLVERS
 from boomslang.solve.solution import Limits, Solution, witness
@@ -58,6 +60,7 @@ def check(
     passes: Sequence[str] | None = None,
     encoding: str | None = None,
     modules: Iterable[Asked] = (),
+    within: str | int | None = None,
 ) -> Verdict:
     """Does the trace satisfy the isolation level?
 
@@ -65,7 +68,9 @@ def check(
     `solver` is the native engine if not said otherwise. `passes` (all, if not given) are for the other solvers, and
     `encoding` is an earlier checker's way to put the question to one of those. `modules` say what else is known or
     asked for: names (with parameters: "bounded-staleness:time=100"), files, or functions with @boomslang.module.
+    `within` asks for the level within a bound of real time: "1s", or a number in the unit of the trace.
     """
+    level = find_level(level)
     return Checker(
         trace,
         solver=solver,
@@ -75,7 +80,7 @@ def check(
         passes=passes,
         encoding=encoding,
         modules=modules,
-    ).check(level)
+    ).check(level if within is None else bounded(level, within))
 
 
 class Checker:
@@ -135,7 +140,7 @@ class Checker:
 
     def check(self, level: str | Level) -> Verdict:
         """The verdict at one level."""
-        level = find_level(level)
+        level = fitted(find_level(level), self.trace)
         begin = time.monotonic()
         seconds = self.limits.seconds
         try:
@@ -155,10 +160,16 @@ class Checker:
         if parts is None:
             with _timed(stats, "lower"):
                 ir = lower(asg, level)
-            solution = self.solve(ir, self.left(begin), stats)
+            solution = self.solve(ir, kept_back(self, level, self.left(begin)), stats)
             if solution.status == UNKNOWN:
-                reason = _REASONS.get(solution.reason, solution.reason)
-                return Verdict(self.trace, level, UNKNOWN, reason, stats=stats)
+                tried = attempt(self, level, begin)
+                if tried.holds is None:
+                    reason = "; ".join(
+                        filter(None, (_REASONS.get(solution.reason, solution.reason), tried.reason))
+                    )
+                    return Verdict(self.trace, level, UNKNOWN, reason, stats=stats, bounded=tried.refuted)
+                solution = tried.holds
+                stats["decided by"] = solution.decided_by
             if solution.status == VALID:
                 with _timed(stats, "certify"):
                     made = witness(ir, solution)
@@ -268,7 +279,7 @@ class Checker:
             asked = verdict.level
             verdicts[asked.name] = verdict
             for level in left:
-                if level is asked:
+                if level.name == asked.name:
                     continue
                 if verdict.valid and implies(asked, level):
                     reason = f"implied by {asked.name}"

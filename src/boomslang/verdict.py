@@ -10,6 +10,7 @@ from boomslang.levels.level import Level
 from boomslang.trace.model import Outcome, Trace
 
 if TYPE_CHECKING:
+    from boomslang.bounded import Bounded
     from boomslang.explain.counterexample import Counterexample
 
 VALID, INVALID, UNKNOWN = "valid", "invalid", "unknown"
@@ -57,6 +58,8 @@ class Verdict:
     """Of an invalid trace: the modules that its counterexample cannot do without."""
     notes: tuple[str, ...] = ()
     """What modules have to say about the answer."""
+    bounded: Bounded | None = None
+    """Of an unknown level: the longest bound of real time within which it is known to be broken."""
 
     @property
     def valid(self) -> bool:
@@ -94,5 +97,6 @@ class Verdict:
             "modules": list(self.modules),
             "broken_by": list(self.broken_by),
             "notes": list(self.notes),
+            "bounded": None if self.bounded is None else self.bounded.to_json(),
             "stats": self.stats,
         }

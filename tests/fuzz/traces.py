@@ -44,7 +44,8 @@ from boomslang.certify.with_modules import minimal_with_modules, refute_with_mod
 from boomslang.explain.core import refuted
 from boomslang.explain.parts import Parts, first_broken
 from boomslang.ir import lower, verify_ir
-from boomslang.levels import LEVELS, Level, find_level, implies
+from boomslang.levels import LEVELS, Level, bounded, find_level, implies
+from boomslang.levels.within import takes_bound
 from boomslang.passes import expand
 from boomslang.solve.backends import solve_eagerly
 from boomslang.solve.brute import brute, brute_core
@@ -133,6 +134,8 @@ MIXES: dict[str, Mix] = {
 }
 """Where to look: each mix makes much of one thing."""
 
+WITHIN = tuple(bounded(level, 2) for level in LEVELS if takes_bound(level))
+"""Levels within a bound, which is about as long as a transaction of these traces."""
 SMALL = 7
 """Transactions that brute force can take."""
 
@@ -439,9 +442,10 @@ def seeds(start: int | None) -> Iterator[int]:
 
 def is_wrong(trace: Trace) -> bool:
     try:
-        examine(trace, len(trace) <= SMALL)
+        small, levels = len(trace) <= SMALL, (*LEVELS, *WITHIN)
+        examine(trace, small, levels=levels)
         for seed in range(5):
-            examine_part(trace, random.Random(seed), len(trace) <= SMALL, by_z3=True)
+            examine_part(trace, random.Random(seed), small, by_z3=True, levels=levels)
     except Wrong:
         return True
     return False
@@ -515,9 +519,11 @@ def main(arguments: list[str]) -> int:
         try:
             small = len(trace) <= SMALL
             more = {"by_z3": sampled, "by_clingo": clingo, "refuted_by_z3": sampled or not small}
-            balance.update(examine(trace, small, **more).items())
+            levels = (*LEVELS, *WITHIN)
+            balance.update(examine(trace, small, **more, levels=levels).items())
             for part in range(3):
-                examine_part(trace, random.Random(seed + part), small, by_z3=sampled or not small)
+                rng = random.Random(seed + part)
+                examine_part(trace, rng, small, by_z3=sampled or not small, levels=levels)
         except Wrong as wrong:
             failures += 1
             keep(trace, given.out, f"{mix}-{seed}")
@@ -527,7 +533,7 @@ def main(arguments: list[str]) -> int:
             for line in traceback.format_exception(wrong)[-6:]:
                 print(f"    {line.rstrip()}")
     print(f"{traces} traces, {failures} failures")
-    for level in LEVELS:
+    for level in (*LEVELS, *WITHIN):
         valid, invalid = balance[level.name, "valid"], balance[level.name, "invalid"]
         print(f"  {level.name:40} {valid:7} valid {invalid:7} invalid")
     for name in sorted({name for name, _ in by_module}):

@@ -154,6 +154,7 @@ def test_times_enclose_the_call_and_the_clock_is_named(tmp_path: Path) -> None:
     times = [time for record in records for time in (record["invoke"], record["return"])]
     assert times == sorted(times) and before <= times[0] and times[-1] <= after
     assert header["clock"] == read_trace(tmp_path).clocks[0] and "/" in header["clock"]
+    assert header["unit"] == read_trace(tmp_path).unit == "ns"
 
 
 @pytest.mark.parametrize("appending", [False, True])

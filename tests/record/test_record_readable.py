@@ -8,6 +8,7 @@ trace; and the trace can be read.
 from __future__ import annotations
 
 import enum
+import pickle
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -405,3 +406,16 @@ def test_what_the_recorder_accepts_the_reader_accepts(
     trace = read_trace(folder)
     assert sum(t.outcome.name == "COMMITTED" for t in trace.transactions()) == committed
     list(trace.transactions())
+
+
+def test_times_of_ones_own_are_in_a_unit_of_ones_own(tmp_path: Path) -> None:
+    for n, unit in enumerate(("ms", "", "s")):
+        tracer = pickle.loads(pickle.dumps(Tracer(tmp_path / str(n), unit=unit)))
+        joined = Tracer.join(tmp_path / str(n), unit=unit)
+        for name, made in (("a", tracer), ("b", joined)):
+            session = made.session(name)
+            session.log("begin", invoke=5)
+            session.log("commit", returned=9)
+        assert read_trace(tmp_path / str(n)).unit == unit
+    with pytest.raises(UsageError, match="found unit='minutes'; expected one of ns, us, ms, s"):
+        Tracer(tmp_path / "x", unit="minutes")

@@ -25,7 +25,11 @@ def traces(draw: st.DrawFn) -> Trace:
         st.sampled_from([None, "unknown", []])
         | st.lists(st.tuples(scalars, scalars), max_size=3, unique_by=lambda kv: typed(kv[0]))
     )
-    b = TraceBuilder(initial, clock=draw(st.sampled_from(["", "host/1"])))
+    clock_name, unit = (
+        draw(st.sampled_from(["", "host/1"])),
+        draw(st.sampled_from(["", "", "ns", "us", "ms", "s"])),
+    )
+    b = TraceBuilder(initial, clock=clock_name, unit=unit)
     timed = draw(st.booleans())
     clock = 0
 
@@ -112,4 +116,4 @@ def story(trace: Trace) -> Any:
             [(plain(v)) for k, v in vars(replace(t, operations=(), where="", ctx=None)).items()]
             + [json.dumps(t.ctx), ops]
         )
-    return trace.initial_mode, plain(trace.initial()), told
+    return trace.initial_mode, plain(trace.initial()), trace.unit, told

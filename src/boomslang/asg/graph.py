@@ -219,11 +219,12 @@ class ASG:
         return t[previous[ok]], t[ok]
 
     def time_edges(
-        self, *, by_log: bool = False
+        self, *, by_log: bool = False, slack: int = 0
     ) -> tuple[list[tuple[Int64, Int64, Int64, Int64, Int64]], int]:
         """Real-time order with O(n) helper nodes on a time line for each clock; or the log's, by its lines.
 
-        A log is written a moment after things happened, so its lines order only what is some way apart.
+        A log is written a moment after things happened, so its lines order only what is some way apart. With `slack`,
+        times too order only what is more than that apart.
 
         For each clock: (sources, helper each enters, helper chain, targets, helper each leaves), helpers numbered
         from 0 over all clocks. A helper stands for "all transactions that returned before this moment"; there is
@@ -238,7 +239,11 @@ class ASG:
             clock = self.trace.txn_file[ids]
             lines_of = (self.trace.txn_begin_line[ids], self.trace.txn_end_line[ids])
             begin, end = (np.where(line > 0, line.astype(np.int64), NO_TIME) for line in lines_of)
-            end = np.where(end != NO_TIME, end + 16 * max(1, len(self.trace.sessions)), NO_TIME)
+            slack = 16 * max(1, len(self.trace.sessions))
+        if slack:
+            # What is beyond the last number is before no begin.
+            last = np.iinfo(np.int64).max
+            end = np.where(end != NO_TIME, np.where(end > last - slack, last, end + slack), NO_TIME)
         for c in np.unique(clock):
             here = (clock == c) & self.ordered
             sources = np.flatnonzero(here & (self.outcome == Outcome.COMMITTED) & (end != NO_TIME))

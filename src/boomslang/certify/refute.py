@@ -34,6 +34,7 @@ from boomslang.certify.seen import (
     rows_of,
     written,
 )
+from boomslang.certify.slack import slack_of
 from boomslang.extras import how_to_install
 from boomslang.trace import ABSENT, NO_TIME, Flag, Initial, Kind, Outcome, Trace
 
@@ -127,13 +128,20 @@ def _unsatisfiable(trace: Trace, level: str, kept: set[int], reads: set[tuple[in
         import z3
     except ImportError as error:
         raise MissingSolver(f"refuting a core needs Z3: {how_to_install('z3')}") from error
+    try:
+        level, slack = slack_of(level, trace)
+    except ValueError as error:
+        raise CoreError(str(error)) from None
     strong_session = level.startswith("strong-session-")
     base = level.removeprefix("strong-session-").removeprefix("strong-")
     if base not in LEVELS:
         raise CoreError(f"unknown level {level!r}")
     two, item_rw, predicate_rw, strict = LEVELS[base]
     session = strong_session or base == "read-committed-be"
-    timed = strict or (level.startswith("strong-") and not strong_session)
+    timed = strict or slack is not None or (level.startswith("strong-") and not strong_session)
+
+    def in_time(a: int, b: int) -> bool:
+        return timed and _returned_before(trace, a, b, slack or 0)
 
     internal, external = _binding_reads(trace, kept, reads)
     if base == "read-uncommitted":
@@ -174,7 +182,7 @@ def _unsatisfiable(trace: Trace, level: str, kept: set[int], reads: set[tuple[in
 
     for a in kept - aborted:
         for b in kept - aborted - {a}:
-            if (session and _in_session_order(trace, a, b)) or (timed and _returned_before(trace, a, b)):
+            if (session and _in_session_order(trace, a, b)) or in_time(a, b):
                 solver.add(z3.Implies(committed[b], commit[a] < begin[b]))
 
     # Writers of one key have an order. Where a transaction is one point, any placement can be made to have no
@@ -229,7 +237,7 @@ def _unsatisfiable(trace: Trace, level: str, kept: set[int], reads: set[tuple[in
     if base in ONCE:
         so = [(a, b) for a in kept for b in kept if session and _in_session_order(trace, a, b)]
         so = [] if base == "read-committed-be" else so
-        rt = [(a, b) for a in kept for b in kept if timed and _returned_before(trace, a, b)]
+        rt = [(a, b) for a in kept for b in kept if in_time(a, b)]
         order = [(a, b) for a, b in so + rt if a in committed and b in committed]
         solver.add(*_no_paths(z3, base, actors, finals, committed, begin, taken, order))
     return bool(solver.check() == z3.unsat)
@@ -333,7 +341,7 @@ def _in_session_order(trace: Trace, a: int, b: int) -> bool:
     return bool(same and a < b and trace.txn_outcome[a] == Outcome.COMMITTED)
 
 
-def _returned_before(trace: Trace, a: int, b: int) -> bool:
+def _returned_before(trace: Trace, a: int, b: int, slack: int) -> bool:
     recorded = trace.txn_end[a] != NO_TIME and trace.txn_begin[b] != NO_TIME
     same = trace.txn_clock[a] == trace.txn_clock[b] and trace.txn_outcome[a] == Outcome.COMMITTED
-    return bool(recorded and same and trace.txn_end[a] < trace.txn_begin[b])
+    return bool(recorded and same and int(trace.txn_end[a]) + slack < int(trace.txn_begin[b]))

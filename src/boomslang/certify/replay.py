@@ -10,7 +10,8 @@ code with the solver, trusts nothing in the witness, and knows only what levels 
     read committed         a read sees some version before its transaction
 
 A version is the last write of a key by an ordered transaction. strong-session- keeps the order of sessions,
-strict and strong- the order in time of transactions that do not overlap. Prefix is snapshot isolation whose
+strict and strong- the order in time of transactions that do not overlap, -within-1s that of those that are more than
+a second apart. Prefix is snapshot isolation whose
 writers may overlap. What the levels between these say is in replay_paths.py, and of lists in replay_lists.py.
 """
 
@@ -23,6 +24,7 @@ import numpy as np
 from boomslang.certify.certificate import Witness
 from boomslang.certify.replay_lists import replay_lists
 from boomslang.certify.replay_paths import PATHS, replay_cursors, replay_paths, replay_uncommitted
+from boomslang.certify.slack import slack_of
 from boomslang.trace import ABSENT, NO_TIME, Flag, Initial, Kind, Outcome, Trace
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -52,8 +54,9 @@ def replay(trace: Trace, witness: Witness) -> None:
 
 
 def _replay(trace: Trace, witness: Witness) -> None:
-    prefix = next(p for p in ("strong-session-", "strong-", "") if witness.level.startswith(p))
-    points = 2 if (base := witness.level.removeprefix(prefix)) in TWO_POINTS else 1
+    level, slack = slack_of(witness.level, trace)
+    prefix = next(p for p in ("strong-session-", "strong-", "") if level.startswith(p))
+    points = 2 if (base := level.removeprefix(prefix)) in TWO_POINTS else 1
     if base not in LEVELS or witness.points != points:
         raise ReplayError(f"there is no level {witness.level!r} with {witness.points} point(s) a transaction")
     place = np.full(points * len(trace), -1)
@@ -75,13 +78,16 @@ def _replay(trace: Trace, witness: Witness) -> None:
         before = np.maximum.accumulate(apart + np.where(committed, commit + 1, 0)[inside])[:-1]
         late = inside[1:][before > (apart + begin[inside])[1:]]
         _refuse(trace, late, "is placed before an earlier one of its session")
-    if prefix == "strong-" or base in ("strict-serializable", "forward-consistent-view"):
+    strict = prefix == "strong-" or base in ("strict-serializable", "forward-consistent-view")
+    if strict or slack is not None:
         for clock in np.unique(trace.txn_clock):  # none commits after the begin of one that followed in time
             inside = np.flatnonzero((trace.txn_clock == clock) & (begin >= 0))
             by_begin = inside[np.argsort(begin[inside])]
             invoked = np.append(NO_TIME, np.maximum.accumulate(trace.txn_begin[by_begin]))
             latest = invoked[np.searchsorted(begin[by_begin], commit[inside])]
-            late = committed[inside] & (trace.txn_end[inside] != NO_TIME) & (trace.txn_end[inside] < latest)
+            over = committed[inside] & (trace.txn_end[inside] != NO_TIME) & (trace.txn_end[inside] < latest)
+            apart = latest.view(np.uint64) - trace.txn_end[inside].view(np.uint64)  # fits, of what is over
+            late = over & (apart > np.uint64(min(slack or 0, 2**64 - 1)))
             _refuse(trace, inside[late], "is placed after one that was invoked only when it had returned")
     refuse = partial(_refuse, trace, op=True)
     if base == "read-uncommitted":
@@ -95,11 +101,10 @@ def _replay(trace: Trace, witness: Witness) -> None:
     if reads.named and reads.used != len(reads.read) - 1:
         raise ReplayError("a writer is named twice, or for no read of an ordered transaction from others")
     if base in PATHS:
-        extra = (
-            {"so"} if prefix == "strong-session-" else {"rt"} if base == "forward-consistent-view" else set()
-        )
+        extra = {"so"} if prefix == "strong-session-" else set()
+        extra |= {"rt"} if base == "forward-consistent-view" or slack is not None else set()
         key, row = np.divmod(reads.read[1:], reads.rows)
-        replay_paths(trace, base, extra, order, row, key, reads.source[1:], refuse)
+        replay_paths(trace, base, extra, slack or 0, order, row, key, reads.source[1:], refuse)
     if base == "cursor-stability":
         key, row = np.divmod(reads.read[1:], reads.rows)
         replay_cursors(trace, order, row, key, reads.source[1:], reads.item[1:], refuse)

@@ -40,13 +40,15 @@ def replay_paths(
     trace: Trace,
     base: str,
     extra: set[str],
+    slack: int,
     order: Array,
     row: Array,
     key: Array,
     source: Array,
     refuse: Refuse,
 ) -> None:
-    """Check the reads (`row`, `key`, and whom they read from) against an order of transactions."""
+    """Check the reads (`row`, `key`, and whom they read from) against an order of transactions. rt is of what is more
+    than `slack` apart."""
     overwrites, any_length, earlier = PATHS[base]
     txn = np.searchsorted(trace.txn_ops, row, side="right") - 1
     place = _places(trace, order)
@@ -87,7 +89,7 @@ def replay_paths(
 
     def returned_before(p: int, moments: dict[int, int]) -> bool:
         known = "rt" in extra and committed[p] and trace.txn_end[p] != NO_TIME
-        return bool(known and trace.txn_end[p] < moments.get(int(trace.txn_clock[p]), NO_TIME))
+        return bool(known and int(trace.txn_end[p]) + slack < moments.get(int(trace.txn_clock[p]), NO_TIME))
 
     for i, later in missed:
         t = int(txn[i])

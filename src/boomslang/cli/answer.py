@@ -256,6 +256,7 @@ def _answer_json(answer: Answer) -> dict[str, Any]:
         "modules": [],
         "broken_by": [],
         "notes": [],
+        "bounded": None,
         "stats": {},
     }
     told |= nothing if answer.verdict is None else answer.verdict.to_json()
@@ -302,6 +303,7 @@ def _trace_json(trace: Trace) -> dict[str, Any]:
         "keys": _keys(trace),
         "files": len(trace.files),
         "has_times": trace.has_times,
+        "unit": trace.unit or None,
         "has_sessions": trace.has_sessions,
         "warnings": list(trace.warnings),
     }

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from boomslang.cli.commands.check import prepare_files
+from boomslang.cli.options.question import asked_levels
 from boomslang.cli.screen import Screen
 from boomslang.databases import Database, DatabaseError, Offered
 from boomslang.errors import UsageError
@@ -37,6 +38,12 @@ def question(asked: str | None, offered: Offered, modules: Sequence[str]) -> tup
     if asked is None:
         return offered.promises, (*offered.modules, *modules)
     return asked, tuple(modules)
+
+
+def within(words: str, bound: str | None) -> str:
+    """These levels within a bound, by their names. Raises if there is no such level."""
+    levels = asked_levels([words], bound)
+    return words if levels is None else ",".join(level.name for level in levels)
 
 
 def version_of(database: Database) -> str:

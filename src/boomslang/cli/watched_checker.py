@@ -9,7 +9,7 @@ from dataclasses import replace
 from boomslang.checker import Checker
 from boomslang.cli.options import solver as solver_options
 from boomslang.cli.progress import Watch
-from boomslang.levels import Level, find_level
+from boomslang.levels import Level, find_level, fitted
 from boomslang.trace import Trace
 from boomslang.verdict import UNKNOWN, Verdict
 
@@ -33,7 +33,7 @@ class WatchedChecker(Checker):
         self.watch = watch
 
     def check(self, level: str | Level) -> Verdict:
-        level = find_level(level)
+        level = fitted(find_level(level), self.trace)
         self.watch.begin(f"checking {level.title}")
         if self.deadline is not None:
             left = self.deadline - time.monotonic()

@@ -174,8 +174,8 @@ def _of_two(known: Known, level: Level) -> Iterator[tuple[Int64, ...]]:
     yield _both_ways(known, known.rw, before)
     yield _missed_initial(known, before)
     if level.needs_times:
-        yield from _late(known, known.rw)
-        yield from _late(known, _first_overwriter(known))
+        yield from _late(known, known.rw, level.slack)
+        yield from _late(known, _first_overwriter(known), level.slack)
     if level.needs_sessions:
         session = known.asg.trace.txn_session[known.asg.txn_of]
         r, p = known.rw.source, known.rw.target
@@ -223,12 +223,15 @@ def _both_initial(known: Known) -> tuple[Int64, ...]:
     return _both_ways(known, Edges.of(r, p), Edges.of(r, p))[:2]
 
 
-def _late(known: Known, edges: Edges) -> Iterator[tuple[Int64, ...]]:
-    """Of edges r -> p, those where p had returned before r was invoked."""
+def _late(known: Known, edges: Edges, slack: int) -> Iterator[tuple[Int64, ...]]:
+    """Of edges r -> p, those where p had returned before r was invoked, by more than the slack."""
     asg, trace = known.asg, known.asg.trace
     x, y = asg.txn_of[edges.target], asg.txn_of[edges.source]
     late = (trace.txn_end[x] != NO_TIME) & (trace.txn_begin[y] != NO_TIME)
     late &= (trace.txn_end[x] < trace.txn_begin[y]) & (trace.txn_clock[x] == trace.txn_clock[y])
+    if slack:  # of what is in this order the difference is positive, and as such fits
+        apart = trace.txn_begin[y].view(np.uint64) - trace.txn_end[x].view(np.uint64)
+        late &= apart > np.uint64(slack)
     yield edges.source[late], edges.target[late]
 
 

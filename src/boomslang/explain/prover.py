@@ -30,6 +30,7 @@ from boomslang.ir.families import ReadFrom
 from boomslang.ir.lower import lower
 from boomslang.ir.model import IR
 from boomslang.levels.level import Dependency, Level, Point
+from boomslang.levels.within import roughly, words
 from boomslang.trace.model import NO_TIME, Outcome
 
 PATIENCE = 4_000
@@ -183,13 +184,19 @@ class _Prover:
             and trace.txn_clock[x] == trace.txn_clock[y]
             and trace.txn_end[x] != NO_TIME
             and trace.txn_begin[y] != NO_TIME
-            and trace.txn_end[x] < trace.txn_begin[y]
+            and int(trace.txn_end[x]) + self.ir.level.slack < int(trace.txn_begin[y])
         )
 
     def _in_time(self, a: int, b: int) -> str:
         ended = int(self.asg.trace.txn_end[int(self.asg.txn_of[a])])
         began = int(self.asg.trace.txn_begin[int(self.asg.txn_of[b])])
-        return f"{self.names.txn(a)} had returned (at {ended}) before {self.names.txn(b)} was invoked (at {began})"
+        first, second, level = self.names.txn(a), self.names.txn(b), self.ir.level
+        if not level.bound or not level.slack:
+            return f"{first} had returned (at {ended}) before {second} was invoked (at {began})"
+        bound, apart = (f(x, level.slack_unit) for f, x in ((words, level.slack), (roughly, began - ended)))
+        if apart == bound:  # told apart only by all digits
+            apart = words(began - ended, level.slack_unit)
+        return f"{first} had returned (at {ended}) {apart} before {second} was invoked (at {began}), more than {bound}"
 
     def _order(self, state: _State, a: int, b: int, kind: Dependency, text: str) -> None:
         graph = self.ir.graph

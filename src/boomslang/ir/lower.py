@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from boomslang.asg.graph import ASG
 from boomslang.ir.model import IR, Graph
 from boomslang.levels.level import Dependency, Level, Point
+from boomslang.levels.within import fitted
 
 if TYPE_CHECKING:
     from boomslang.modules.module import Module
@@ -22,6 +23,8 @@ def lower(asg: ASG, level: Level, modules: tuple[Module, ...] | None = None) -> 
     """The IR of a trace at a level, with these modules (None: those that the ASG holds)."""
     if modules is not None:
         asg = replace(asg, modules=modules)
+    if level.bound:
+        level = fitted(level, asg.trace)
     graph = Graph(points=level.points, transactions=asg.transactions)
     if level.has(Dependency.SO):
         sources, targets = asg.session_edges()
@@ -29,7 +32,7 @@ def lower(asg: ASG, level: Level, modules: tuple[Module, ...] | None = None) -> 
             (graph.nodes_of(sources, Point.COMMIT), graph.nodes_of(targets, Point.BEGIN), Dependency.SO)
         )
     if level.has(Dependency.RT):
-        graph.add_time_line(asg)
+        graph.add_time_line(asg, slack=level.slack)
     if not asg.modules:
         return IR(asg, level, graph)
     from boomslang.modules.module import apply, protected

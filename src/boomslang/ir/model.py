@@ -77,9 +77,10 @@ class Graph:
             return f"h{node - self.points * self.transactions}"
         return f"T{txn}" if self.points == 1 else f"{'BC'[node % 2]}{txn}"
 
-    def add_time_line(self, asg: ASG, *, by_log: bool = False) -> None:
-        """Adds real-time order, or (`by_log`) what the order of the log's lines suggests."""
-        lines, helpers = asg.time_edges(by_log=by_log)
+    def add_time_line(self, asg: ASG, *, by_log: bool = False, slack: int = 0) -> None:
+        """Adds real-time order (of what is more than `slack` apart), or (`by_log`) what the order of the log's lines
+        suggests."""
+        lines, helpers = asg.time_edges(by_log=by_log, slack=slack)
         first = self.nodes
         self.helpers += helpers
         for sources, enters, chain, targets, leaves in lines:
@@ -166,10 +167,12 @@ class IR:
         """Session order (SO) or real-time order (RT), where the level does not ask for it by itself."""
         if order not in (Dependency.SO, Dependency.RT):
             raise UsageError(f"only so and rt can be demanded, not {order.value}")
-        if self.level.has(order):
+        if self.level.has(order) and not (order == Dependency.RT and self.level.slack):
             return
         once = self.level.once and replace(self.level.once, kinds=self.level.once.kinds | {order})
-        self.level = replace(self.level, edges={**self.level.edges, order: self.ends(order)}, once=once)
+        slack = 0 if order == Dependency.RT else self.level.slack
+        edges = {**self.level.edges, order: self.ends(order)}
+        self.level = replace(self.level, edges=edges, once=once, slack=slack)
         if order == Dependency.SO:
             self.know(*self.asg.session_edges(), Dependency.SO)
         else:

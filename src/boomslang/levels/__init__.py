@@ -3,6 +3,7 @@
 from boomslang.levels.catalog import LEVELS, find_level, names_of
 from boomslang.levels.lattice import implies, maximal, minimal, neighbours, strictly_stronger
 from boomslang.levels.level import Dependency, Level, Once, Point
+from boomslang.levels.within import bounded, fitted
 
 __all__ = [
     "LEVELS",
@@ -10,7 +11,9 @@ __all__ = [
     "Level",
     "Once",
     "Point",
+    "bounded",
     "find_level",
+    "fitted",
     "implies",
     "maximal",
     "minimal",

@@ -219,12 +219,17 @@ def _not_supported() -> dict[str, NotSupported]:
 
 
 def find_level(name: str | Level) -> Level:
-    """The level of that name, however it is written: `ser`, `PL-3`, `Serializable`, ..."""
+    """The level of that name, however it is written: `ser`, `PL-3`, `Serializable`, `ser-within-1s`, ..."""
     if isinstance(name, Level):
         return name
     level = _BY_OWN_NAME.get(name) or _by_name().get(_normal(name))
     if level is not None:
         return level
+    if "within" in name.lower():
+        from boomslang.levels.within import bounded, named_bounded
+
+        if (parts := named_bounded(name)) is not None:
+            return bounded(find_level(parts[0]), parts[1])
     if (known := _not_supported().get(_normal(name))) is not None:
         raise UsageError(f"{name!r} is known, but not supported: {_nearest(known)}")
     if "," in name:

@@ -1,6 +1,6 @@
 """Which level implies which, derived from their definitions.
 
-A implies B if whatever choice of writers and orders satisfies A also satisfies B. B may ask for four things:
+A implies B if whatever choice of writers and orders satisfies A also satisfies B. B may ask for five things:
 
 - its graph is acyclic. With one point a transaction, A's graph must have all of its edges; an order of begins and
   commits gives an order of commits, in which all but the anti-dependencies still point forward. With two points, A's
@@ -9,10 +9,12 @@ A implies B if whatever choice of writers and orders satisfies A also satisfies 
 - cycles with one anti-dependency are forbidden (`once`). Whoever forbids all cycles forbids these; an order of begins
   and commits does, if the other edges all lead from a commit to a begin: then p commits before r begins, and yet r
   begins before p commits;
+- real time counts within a bound. A's bound must be no longer: what is further apart than b's is further than a's;
 - a cursor is stable. That is one such cycle: one rw of an item and one ww;
 - nothing but the order of appends (read uncommitted), which all others ask for too.
 
-Nothing else holds: tests/levels/test_levels_apart.py has a trace for each pair that shows it.
+Nothing else holds: tests/levels/test_levels_apart.py has a trace for each pair (of the levels without a bound) that
+shows it.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from collections.abc import Iterable
 
 from boomslang.levels.catalog import LEVELS
 from boomslang.levels.level import Dependency, Level, Once, Point
+from boomslang.levels.within import no_longer
 
 _FORWARD = (Point.COMMIT, Point.BEGIN)
 _LOST_UPDATE = Once(frozenset({Dependency.WW}), longest=1)
@@ -36,7 +39,7 @@ def implies(a: Level, b: Level) -> bool:
         return False
     if b.cursor and not (a.cursor or _forbids(a, _LOST_UPDATE, {Dependency.RW})):
         return False
-    return _orders(a, b)
+    return _orders(a, b) and (not b.needs_times or no_longer(a, b))
 
 
 def _orders(a: Level, b: Level) -> bool:

@@ -72,10 +72,14 @@ class Level:
     once: Once | None = None
     cursor: bool = False
     """Who reads a key (as an item) and writes it is the immediate successor of whom it read from."""
-    slack: int = 0
-    """Where real time counts: it orders two transactions only if so much, in the trace's unit, lies between them."""
     observes: bool = True
     """False: what was read does not matter, but for what lists show of the order of appends."""
+    slack: int = 0
+    """Real time orders two only if the first had returned more than this before the second was invoked (within.py)."""
+    slack_unit: str = ""
+    """The unit of the slack; empty: the trace's."""
+    bound: str = ""
+    """The slack as it is in the name, of a level within a bound."""
 
     @property
     def points(self) -> int:
@@ -136,4 +140,21 @@ class Level:
             forbids=f"{self.forbids}, real-time order included",
             aliases=aliases,
             once=self._once_with(Dependency.RT),
+        )
+
+    def within(self, slack: int, unit: str, bound: str, words: str) -> Level:
+        """This level, with the real-time order of what is more than `slack` apart; `bound` and `words` are how that is
+        written in its name and in its title."""
+        return replace(
+            self,
+            name=f"{self.name}-within-{bound}",
+            short=f"{self.short}-within-{bound}",
+            title=f"{self.title} within {words}",
+            edges={**self.edges, Dependency.RT: self._forward()},
+            forbids=f"{self.forbids}, the real-time order of what is more than {words} apart included",
+            aliases=(),
+            once=self._once_with(Dependency.RT),
+            slack=slack,
+            slack_unit=unit,
+            bound=bound,
         )

@@ -221,7 +221,7 @@ class Session:
         returned: int | None = None,
         error: str | None = None,
     ) -> None:
-        """A whole record at once, with times as they are given or none."""
+        """A whole record at once, with times as they are given or none. They are in the unit of the tracer."""
         reached = self._time
         for number in (invoke, returned):
             reached = reached if number is None else check_time(number, reached, f"a {op}")

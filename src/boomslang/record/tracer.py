@@ -26,7 +26,9 @@ from boomslang.record.json_text import encoded, pairs_of, quoted
 from boomslang.record.rules import STATE, check_length, check_once
 from boomslang.record.session import RecordingFailed, Session
 from boomslang.trace.files import shown
+from boomslang.trace.units import UNITS
 
+NANOSECONDS = "ns"
 NAME = re.compile(r"(?!\.)[\w.@=+ -]{1,200}")
 
 Initial = Mapping[Any, Any] | Iterable[tuple[Any, Any]] | Literal["empty", "unknown"]
@@ -37,13 +39,21 @@ class Tracer:
 
     `initial` is what the database holds before: "empty", "unknown", or a mapping (or pairs). `clock` names the clock
     that times are read from, if host and boot would not do: times of differently named clocks are never compared.
+    Times are nanoseconds, unless they are all given to `Session.log`: then `unit` says what they are ("ns", "us", "ms",
+    "s", or "" if nobody knows).
     """
 
     def __init__(
-        self, folder: str | os.PathLike[str], *, initial: Initial = "empty", clock: str | None = None
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        initial: Initial = "empty",
+        clock: str | None = None,
+        unit: str = NANOSECONDS,
     ) -> None:
         self.folder = Path(folder).absolute()
         self.clock = clock
+        self.unit = _checked(unit)
         self._numbers = itertools.count(1)
         self._current = Current(self.session)
         if isinstance(initial, str):
@@ -71,7 +81,9 @@ class Tracer:
             ) from error
 
     @classmethod
-    def join(cls, folder: str | os.PathLike[str], *, clock: str | None = None) -> Tracer:
+    def join(
+        cls, folder: str | os.PathLike[str], *, clock: str | None = None, unit: str = NANOSECONDS
+    ) -> Tracer:
         """Another process's way to a trace that was begun: its sessions come into the same folder."""
         path = Path(folder).absolute()
         if not (path / STATE).is_file():
@@ -79,12 +91,13 @@ class Tracer:
                 f"found no trace to join in {shown(path)}; expected a folder that a Tracer has begun ({STATE} is in it)"
             )
         joined = cls.__new__(cls)
-        joined.__setstate__({"folder": path, "clock": clock})
+        joined.__setstate__({"folder": path, "clock": clock, "unit": _checked(unit)})
         return joined
 
     def session(self, name: str | None = None) -> Session:
         """A new session; its name must be new in the trace. Without one it is named after the process."""
-        header = f'{{"boomslang":1,"clock":{quoted(self.clock or clock_name())}}}\n'
+        unit = f',"unit":{quoted(self.unit)}' if self.unit else ""
+        header = f'{{"boomslang":1,"clock":{quoted(self.clock or clock_name())}{unit}}}\n'
         if name is not None:
             if not NAME.fullmatch(name):
                 raise UsageError(
@@ -142,13 +155,20 @@ class Tracer:
             ) from error
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"folder": self.folder, "clock": self.clock}
+        return {"folder": self.folder, "clock": self.clock, "unit": self.unit}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.folder = state["folder"]
         self.clock = state["clock"]
+        self.unit = state["unit"]
         self._numbers = itertools.count(1)
         self._current = Current(self.session)
+
+
+def _checked(unit: str) -> str:
+    if unit and unit not in UNITS:
+        raise UsageError(f"found unit={unit!r}; expected one of {', '.join(UNITS)}, or '' if it is not known")
+    return unit
 
 
 @lru_cache(maxsize=1)

@@ -21,7 +21,7 @@ Json = dict[str, Any]
 _RECORDED = re.compile(
     r".+/(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:/\d+)?|\d+-[0-9a-f]{16})", re.DOTALL
 )
-"""What our recorder calls a clock (record/tracer.py). Its times are nanoseconds; those of others have no unit."""
+"""What our recorder calls a clock (record/tracer.py). Its times are nanoseconds; old ones did not say so."""
 _PART = 0.8
 """How much of its line an operation takes."""
 
@@ -49,7 +49,9 @@ class Axis:
 
     def to_json(self) -> Json:
         word = "line" if any(self.trace.files) else "event"
-        unit = "ns" if self.kind == "time" and _RECORDED.fullmatch(self.clock) else None
+        unit = None
+        if self.kind == "time":
+            unit = self.trace.unit or ("ns" if _RECORDED.fullmatch(self.clock) else None)
         clock = clipped(self.clock) if self.clock else None
         return {"kind": self.kind, "clock": clock, "word": word, "unit": unit}
 

@@ -202,7 +202,7 @@ def _satisfiable(trace: Trace, level: str, kept: Collection[int], reads: list[Re
     n = len(trace.txn_outcome)
     graph = _Graph(n, level)
     finals = [finals_of(trace, t) for t in range(n)]
-    order = _order(trace, graph.kinds, kept)
+    order = _order(trace, graph.kinds, graph.slack, kept)
     certain = [t for t in kept if trace.txn_outcome[t] == Outcome.COMMITTED]
     doubtful = [t for t in range(n) if t not in kept or trace.txn_outcome[t] == Outcome.UNKNOWN]
     lucky = chain.from_iterable(combinations(doubtful, k) for k in range(len(doubtful) + 1))
@@ -338,12 +338,13 @@ class _State(NamedTuple):
 
 
 class _Graph:
-    """A level: strong-session- adds so, strong- adds rt."""
+    """A level: strong-session- adds so, strong- adds rt; -within-5 adds the rt of what is more than 5 apart."""
 
     def __init__(self, n: int, level: str) -> None:
-        self.base, extra = level, set()
+        self.base, _, bound = level.partition("-within-")
+        self.slack, extra = int(bound or 0), {"rt"} if bound else set()
         if level.startswith("strong-session-"):
-            self.base, extra = level.removeprefix("strong-session-"), {"so"}
+            self.base, extra = self.base.removeprefix("strong-session-"), {"so", *extra}
         elif level.startswith("strong-"):
             self.base, extra = level.removeprefix("strong-"), {"rt"}
         if self.base not in GRAPHS:
@@ -398,7 +399,7 @@ class _Graph:
         return r in reached
 
 
-def _order(trace: Trace, kinds: set[str], kept: Collection[int]) -> list[tuple[str, int, int]]:
+def _order(trace: Trace, kinds: set[str], slack: int, kept: Collection[int]) -> list[tuple[str, int, int]]:
     """The so and rt edges: they leave committed transactions only, and may enter unknown ones."""
     edges = []
     for a, b in permutations(sorted(kept), 2):
@@ -408,6 +409,6 @@ def _order(trace: Trace, kinds: set[str], kept: Collection[int]) -> list[tuple[s
             edges.append(("so", a, b))
         ended, began = int(trace.txn_end[a]), int(trace.txn_begin[b])
         timed = NO_TIME not in (ended, began) and trace.txn_clock[a] == trace.txn_clock[b]
-        if "rt" in kinds and timed and ended < began:
+        if "rt" in kinds and timed and ended + slack < began:
             edges.append(("rt", a, b))
     return edges

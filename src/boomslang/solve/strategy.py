@@ -67,9 +67,11 @@ def solve(ir: IR, limits: Limits | None = None) -> Solution:
             return _by(sure, "likely writers")
     if ambiguous and not asg.modules and (sure := refute_repeated(ir, clock.left(None))) is not None:
         return sure
-    if not ir.level.needs_times and (timed or logged) and ambiguous:
-        stricter = lower(asg, ir.level)
-        stricter.graph.add_time_line(asg, by_log=not timed)
+    beyond = timed or logged if not ir.level.needs_times else timed and ir.level.slack > 0
+    if beyond and ambiguous:
+        stricter = lower(asg, replace(ir.level, slack=0))
+        if not ir.level.needs_times:
+            stricter.graph.add_time_line(asg, by_log=not timed)
         found = solve_native(stricter, clock.left(EAGER_CONFLICTS + asg.transactions // 50))
         if found.status == "valid":
             return _by(found, "real-time order" if timed else "the order of the log")
@@ -78,6 +80,8 @@ def solve(ir: IR, limits: Limits | None = None) -> Solution:
         return _by(solve_native(ir, clock.left(None)), "direct")
     if ir.level.once is not None:
         for level, what in ((SNAPSHOT_ISOLATION, "snapshot isolation"), (SERIALIZABLE, "a serial order")):
+            if ambiguous and beyond and (found := _more(ir, level, clock, in_time=True)).status == "valid":
+                return _by(found, f"{what}, in real time" if timed else f"{what}, in the order of the log")
             if (found := _more(ir, level, clock)).status == "valid":
                 return _by(found, what)
             if found.status == "invalid":
@@ -116,13 +120,20 @@ class _Clock:
         return replace(self.limits.since(self.start), conflicts=conflicts)
 
 
-def _more(ir: IR, stronger: Level, clock: _Clock) -> Solution:
-    """Does the trace even satisfy this level, with the session or real-time order of the one asked for?"""
+def _more(ir: IR, stronger: Level, clock: _Clock, *, in_time: bool = False) -> Solution:
+    """Does the trace even satisfy this level, with the session or real-time order of the one asked for? `in_time`: with
+    real-time order (or that of the log) in any case."""
     forward = stronger.edges[Dependency.WR]
     order = {d: forward for d in (Dependency.SO, Dependency.RT) if ir.level.has(d)}
-    found = solve_native(
-        lower(ir.asg, replace(stronger, edges={**stronger.edges, **order})), clock.left(FIRST_CONFLICTS)
+    stronger = replace(
+        stronger, edges={**stronger.edges, **order}, slack=ir.level.slack, slack_unit=ir.level.slack_unit
     )
+    if in_time:
+        stronger = replace(stronger, slack=0)
+    more = lower(ir.asg, stronger)
+    if in_time and not stronger.needs_times:
+        more.graph.add_time_line(ir.asg, by_log=not ir.asg.trace.has_times)
+    found = solve_native(more, clock.left(FIRST_CONFLICTS))
     if found.order is None or stronger.points == 1:
         return found
     return replace(found, order=found.order[found.order % 2 == 1] // 2)

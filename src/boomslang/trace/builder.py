@@ -49,7 +49,8 @@ def pairs_text(items: Iterable[tuple[Scalar, Scalar]]) -> str:
 class TraceBuilder:
     """Collects operations; `build()` makes the trace.
 
-    `initial` is a mapping (or pairs, so that 1 and True can both be keys), "unknown", or None for empty.
+    `initial` is a mapping (or pairs, so that 1 and True can both be keys), "unknown", or None for empty. `unit` is
+    what a tick of the times is: "ns", "us", "ms" or "s".
     """
 
     def __init__(
@@ -60,13 +61,15 @@ class TraceBuilder:
         | None = None,
         *,
         clock: str = "",
+        unit: str = "",
     ) -> None:
         if initial is None or isinstance(initial, str):
             state = json.dumps(initial or "empty")
         else:
             pairs = initial.items() if isinstance(initial, Mapping) else initial
             state = f'{{"items": {pairs_text(pairs)}}}'
-        self._header = f'{{"boomslang": 1, "clock": {json.dumps(clock)}, "initial": {state}}}\n'
+        ticks = f'"unit": {json.dumps(unit)}, ' if unit else ""
+        self._header = f'{{"boomslang": 1, "clock": {json.dumps(clock)}, {ticks}"initial": {state}}}\n'
         self._lines: list[str] = []
         self._names: set[object] = set()
         self._count = 0

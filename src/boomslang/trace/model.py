@@ -196,6 +196,8 @@ class Trace:
     initial_key: Int32
     initial_value: Int32
     warnings: list[str] = field(default_factory=list)
+    unit: str = ""
+    """What a tick of the times is: one of `units.UNITS`; empty: the trace does not say."""
 
     def __len__(self) -> int:
         """The number of transactions."""

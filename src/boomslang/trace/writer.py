@@ -112,7 +112,8 @@ class _Writer:
             initial = '"empty"' if trace.initial_mode == Initial.EMPTY else '"unknown"'
         named = trace.clocks[clock] if clock >= 0 else ""
         shown = f'"clock": {json.dumps(named, ensure_ascii=False)}, ' if named else ""
-        return f'{{"boomslang": 1, {shown}"initial": {initial}}}\n'
+        unit = f'"unit": "{trace.unit}", ' if trace.unit else ""
+        return f'{{"boomslang": 1, {shown}{unit}"initial": {initial}}}\n'
 
     def transaction(self, t: int) -> Iterator[str]:
         trace = self.trace

@@ -12,7 +12,7 @@ from boomslang.cli.options import solver as solver_options
 from boomslang.cli.options.all_violations import add_all
 from boomslang.cli.options.limits import add_limits
 from boomslang.cli.options.output import add_output
-from boomslang.cli.options.question import add_module, asked_levels, look_at_modules
+from boomslang.cli.options.question import add_module, add_within, asked_levels, look_at_modules
 from boomslang.cli.options.report import prepare_report, report_option, write_report
 from boomslang.cli.options.trace_input import TRACE, add_format, free_ctrl_c, load
 from boomslang.cli.progress import Watch, watched
@@ -42,6 +42,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="LEVEL",
         help="an isolation level (see `boomslang levels`); several: ser,si,rc; or: strongest",
     )
+    add_within(parser)
     add_module(parser)
     add_all(parser)
     add_argument(
@@ -61,7 +62,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def prepare_files(arguments: argparse.Namespace) -> Certificates:
     """Where the certificates go. Raises if they, or the report, could not be written there."""
-    asked = asked_levels(arguments.level)
+    asked = asked_levels(arguments.level, arguments.within)
     certificates = Certificates(
         arguments.certificate, arguments.trace, several=asked is None or len(asked) > 1
     )
@@ -73,7 +74,7 @@ def prepare_files(arguments: argparse.Namespace) -> Certificates:
 
 
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
-    asked = asked_levels(arguments.level)
+    asked = asked_levels(arguments.level, arguments.within)
     look_at_modules(arguments.module)
     certificates = prepare_files(arguments)
     if arguments.solver == "z3" or arguments.encoding is not None:
@@ -179,6 +180,6 @@ def _conclude(report: Report, arguments: argparse.Namespace, asked: list[Level] 
     report.answers = [
         Answer(level, UNKNOWN, reason)
         if (v := report.settled.get(level.name)) is None
-        else Answer(level, v.status, v.reason, v, violations=report.lists.get(level.name))
+        else Answer(v.level, v.status, v.reason, v, violations=report.lists.get(level.name))
         for level in levels
     ]

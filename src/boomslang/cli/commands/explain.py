@@ -19,13 +19,14 @@ from boomslang.cli.coloured_story import show_story
 from boomslang.cli.options.all_violations import add_all
 from boomslang.cli.options.limits import add_limits
 from boomslang.cli.options.output import add_output
-from boomslang.cli.options.question import add_module, asked_levels, look_at_modules
+from boomslang.cli.options.question import add_module, add_within, asked_levels, look_at_modules
 from boomslang.cli.options.report import prepare_report, report_option, write_report
 from boomslang.cli.options.trace_input import TRACE, add_format, load
 from boomslang.cli.progress import Watch, watched
 from boomslang.cli.screen import Screen
 from boomslang.cli.violation_list import further, list_all, list_json, show_list
 from boomslang.cli.watched_checker import WatchedChecker
+from boomslang.errors import UsageError
 from boomslang.explain.all_violations import Violations
 from boomslang.explain.document import document
 from boomslang.explain.outputs import OUTPUTS, write
@@ -48,6 +49,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="LEVEL",
         help="an isolation level, or several: ser,si; without it, the weakest levels that are broken",
     )
+    add_within(parser)
     add_module(parser)
     add_all(parser)
     add_format(parser)
@@ -82,7 +84,9 @@ class Told:
 
 
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
-    asked = asked_levels(arguments.level) if arguments.level else None
+    if arguments.within is not None and not arguments.level:
+        raise UsageError("--within is for some levels: name those you mean with --level")
+    asked = asked_levels(arguments.level, arguments.within) if arguments.level else None
     look_at_modules(arguments.module)
     prepare_report(arguments.report, arguments.trace)
     try:

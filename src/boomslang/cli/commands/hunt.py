@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator
 import boomslang
 from boomslang.cli import exit_codes, load_plan
 from boomslang.cli.options import load as load_options
+from boomslang.cli.options.question import add_within
 from boomslang.cli.options.report import prepare_report
 from boomslang.cli.progress import Watch, watched
 from boomslang.cli.screen import Screen
 from boomslang.databases import Database, find_database
-from boomslang.levels import Level, find_level
+from boomslang.levels import Level, bounded, find_level
 from boomslang.modules import find_modules
 from boomslang.run import Hunted, Plan, Quarry, Speed, variations
 from boomslang.run import hunt as hunt_plans
@@ -35,6 +36,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     load_options.add(parser, txns=1000, txns_are="in each run", sessions=None)
     add_argument = parser.add_argument
     add_argument("--level", metavar="LEVEL", help="the level to break; else what the database promises")
+    add_within(parser, of="that level")
     add_argument(
         "--for",
         dest="seconds",
@@ -61,17 +63,22 @@ def _duration(text: str) -> float:
     return float(match[1]) * UNITS[match[2]]
 
 
+def _level(name: str, within: str | None) -> Level:
+    level = find_level(name)
+    return level if within is None else bounded(level, within)
+
+
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
     workload = find_workload(arguments.workload)
     first = next(variations(workload, load_plan.given(arguments), arguments.seed))
     if arguments.level is not None:
-        find_level(arguments.level)
+        _level(arguments.level, arguments.within)
     find_modules(arguments.module)
     prepare_report(arguments.report, arguments.out)
     with find_database(arguments.db) as database:
         plan = load_plan.planned(arguments, database, first)
         asked, modules = load_plan.question(arguments.level, plan.level, arguments.module)
-        level = find_level(asked)
+        level = _level(asked, arguments.within)
         about = {name: plan.to_json()[name] for name in ("database", "level", "promises", "workload")}
         about["version"] = load_plan.version_of(database)  # before: at the end it may be gone
         hunted = watched(
@@ -114,7 +121,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         certificate = None if first_broken.certificate is None else str(first_broken.certificate)
         load = f"{plan.workload.name}, {_how(first_broken, plan)}"
         told = load_plan.what(plan, about["version"], load)
-        load_plan.check_command(arguments, first_broken.trace, asked, modules, certificate, told)(screen)
+        load_plan.check_command(arguments, first_broken.trace, level.name, modules, certificate, told)(screen)
     return code
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from boomslang.cli import exit_codes, load_plan
 from boomslang.cli.options import load as load_options
-from boomslang.cli.options.question import asked_levels
+from boomslang.cli.options.question import add_within
 from boomslang.cli.progress import Watch, watched
 from boomslang.cli.screen import Screen
 from boomslang.databases import find_database
@@ -37,6 +37,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="LEVEL",
         help="check the trace at a level, or several (ser,si); without one, at what the database promises",
     )
+    add_within(parser, of="with --check: the levels")
     add_argument("--certificate", metavar="FILE", help="with --check: write what proves the answer")
     load_options.add_answer(parser)
     parser.set_defaults(run=run)
@@ -45,7 +46,9 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
     asked = arguments.check or None  # --check without a level: what is promised
     if asked is not None:
-        asked_levels([asked])  # a wrong name should not wait for the run
+        load_plan.within(asked, arguments.within)  # a wrong name should not wait for the run
+    if arguments.check is None and arguments.within is not None:
+        raise UsageError("--within is for --check: there is nothing to ask without it")
     if arguments.check is None and arguments.certificate is not None:
         raise UsageError("--certificate is for --check: there is nothing to prove without it")
     if arguments.check is None and arguments.report is not None:
@@ -59,6 +62,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     with find_database(arguments.db) as database:
         plan = load_plan.planned(arguments, database, workload)
         level, modules = load_plan.question(asked, plan.level, arguments.module)
+        level = load_plan.within(level, arguments.within)
         # Made before the run, so that a wrong option does not wait for it.
         about = load_plan.what(plan, load_plan.version_of(database), load_plan.settings(plan))
         check = load_plan.check_command(

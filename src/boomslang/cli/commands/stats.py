@@ -14,6 +14,7 @@ from boomslang.cli.options.trace_input import TRACE, add_format, load
 from boomslang.cli.progress import Watch, watched
 from boomslang.cli.screen import Screen
 from boomslang.explain.names import short
+from boomslang.levels.within import roughly
 from boomslang.statistics import Longest, Reads, Statistics
 
 FORMAT = 1
@@ -211,10 +212,15 @@ def _superpositions(made: Statistics) -> Iterator[tuple[str, str]]:
 
 
 def _time(made: Statistics) -> Iterator[tuple[str, str]]:
+    unit = made.trace.unit
+
+    def length(ticks: int) -> str:
+        return roughly(ticks, unit) if unit else f"{ticks:,} units"
+
     for span in made.spans:
         name = f"clock {short(span.clock)}" if span.clock else "clock"
-        text = f"{span.first:,} to {span.last:,}: {span.last - span.first:,} units, {span.transactions:,} transactions"
+        text = f"{span.first:,} to {span.last:,}: {length(span.last - span.first)}, {span.transactions:,} transactions"
         yield name, text
     longest = made.longest_time
     if longest is not None:
-        yield "longest transaction", f"T{longest.transaction}: {longest.length:,} units ({longest.where})"
+        yield "longest transaction", f"T{longest.transaction}: {length(longest.length)} ({longest.where})"

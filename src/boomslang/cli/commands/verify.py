@@ -26,7 +26,7 @@ from boomslang.cli.progress import Watch, watched
 from boomslang.cli.screen import Screen
 from boomslang.encodings import find_encoding
 from boomslang.errors import UsageError
-from boomslang.levels import LEVELS
+from boomslang.levels import LEVELS, Level, find_level, fitted
 from boomslang.modules import Module, find_modules
 from boomslang.modules.registry import find_recorded
 from boomslang.trace import Trace
@@ -70,32 +70,28 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     path = Path(arguments.certificate)
     given = find_modules(arguments.module)
 
-    def work(watch: Watch) -> tuple[Witness | Core, Finding, Trace]:
+    def work(watch: Watch) -> tuple[Witness | Core, Level, Finding, Trace]:
         trace = load(arguments.trace, watch, format=arguments.format)
         watch.begin("reading the certificate")
         certificate = read_certificate(path, trace)
-        if certificate.level not in {level.name for level in LEVELS}:
-            known = ", ".join(level.name for level in LEVELS)
-            raise UsageError(f"{path}: found the unknown level {certificate.level!r}; known levels: {known}")
+        level = _level(certificate.level, trace, path)
         find_recorded(certificate.modules, given)
         watch.begin("verifying")
         if isinstance(certificate, Witness):
-            return (
-                certificate,
-                _undecidable(trace, certificate) or _replayed(trace, certificate, given),
-                trace,
-            )
-        return certificate, _refuted(trace, certificate, given, path), trace
+            found = _undecidable(trace, level) or _replayed(trace, certificate, given)
+        else:
+            found = _refuted(trace, certificate, given, path)
+        return certificate, level, found, trace
 
     free_ctrl_c()
     try:
-        certificate, found, trace = watched(work, quiet=arguments.quiet)
+        certificate, level, found, trace = watched(work, quiet=arguments.quiet)
     except MissingSolver as missing:
         raise UsageError(str(missing)) from None
     for text in trace.warnings:
         screen.warning(text)
-    title = next(level.title for level in LEVELS if level.name == certificate.level)
-    claim = f"{arguments.trace} is {'valid' if isinstance(certificate, Witness) else 'invalid'} at {title}"
+    status = "valid" if isinstance(certificate, Witness) else "invalid"
+    claim = f"{arguments.trace} is {status} at {level.title}"
     if certificate.modules:
         claim += f" with {' and '.join(certificate.modules)}"
     if found.fault:
@@ -107,9 +103,23 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     return exit_codes.VALID
 
 
-def _undecidable(trace: Trace, witness: Witness) -> Finding | None:
+def _level(name: str, trace: Trace, path: Path) -> Level:
+    """The level of that very name, as it is for this trace."""
+    known = next((level for level in LEVELS if level.name == name), None)
+    if known is not None:
+        return known
+    try:
+        bounded = fitted(find_level(name), trace) if "-within-" in name else None
+    except UsageError as problem:
+        raise UsageError(f"{path}: found the level {name!r}: {problem}") from None
+    if bounded is None or bounded.name != name:
+        names = ", ".join(level.name for level in LEVELS)
+        raise UsageError(f"{path}: found the unknown level {name!r}; known levels: {names}")
+    return bounded
+
+
+def _undecidable(trace: Trace, level: Level) -> Finding | None:
     """A level that `check` would not say to hold of this trace is shown by no order either."""
-    level = next(level for level in LEVELS if level.name == witness.level)
     lacks = [
         word
         for word, needed, held in (

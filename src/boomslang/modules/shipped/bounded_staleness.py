@@ -1,4 +1,8 @@
-"""Bounded staleness: a read may be stale, but not by more than a given time (in the trace's unit of time)."""
+"""Bounded staleness: a read may be stale, but not by more than a given time (in the trace's unit of time).
+
+It speaks of each read alone, at any level. A level within a bound (`--within`) implies it, and orders all transactions
+that are further apart, whatever they read and wrote.
+"""
 
 from boomslang.asg.graph import ASG
 from boomslang.errors import UsageError

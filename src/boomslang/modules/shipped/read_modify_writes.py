@@ -1,7 +1,8 @@
 """The write order that read-modify-writes show: whoever reads a key and writes it replaces the version it read.
 
 True of increments, compare-and-set and UPDATE x = x + 1 in a database that loses no update; earlier checkers infer most
-of their version order from it. With `{"ctx": {"cursor": true}}` on some operations, only those count.
+of their version order from it. With `{"ctx": {"cursor": true}}` on some operations, only those count. (Of time it says
+nothing: for that there are levels within a bound, `--within`.)
 """
 
 import numpy as np

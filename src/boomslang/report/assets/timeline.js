@@ -277,8 +277,9 @@ const AXES = {
 // How a time is written: in the largest unit in which the whole timeline is at least a few of them, with the unit.
 function tidied(all, unit) {
   const length = all.length ? all[all.length - 1] - all[0] : 0;
-  const units = [["s", 1e9], ["ms", 1e6], ["µs", 1e3], ["ns", 1]];
-  const [name, size] = unit === "ns" ? units.find(([, n]) => length >= 3 * n) || units[3] : ["", 1];
+  const tick = { s: 1e9, ms: 1e6, us: 1e3, ns: 1 }[unit];
+  const units = [["s", 1e9], ["ms", 1e6], ["µs", 1e3], ["ns", 1]].map(([name, n]) => [name, n / tick]).filter(([, n]) => n >= 1);
+  const [name, size] = tick ? units.find(([, n]) => length >= 3 * n) || units[units.length - 1] : ["", 1];
   const places = length / size < 100 && size > 1 ? 2 : 0;
   return (t) => {
     const number = Math.abs(t / size).toLocaleString("en", { maximumFractionDigits: places });

@@ -3,8 +3,8 @@
 The table has a column for each column of `Trace`. Those have different lengths (there are more operations than
 transactions), so each is a list: the row of the table holds the whole column as one list, or many rows hold pieces
 of it, in order. Tables of scalars are two columns: the type of each, and its content as in `Scalars`. The schema's
-metadata has `boomslang`, the version of this layout. Columns that a trace does not have (such as `op_invoke`) are left
-out.
+metadata has `boomslang`, the version of this layout, and `boomslang-unit`, the unit of the times, if that is known.
+Columns that a trace does not have (such as `op_invoke`) are left out.
 
 A file may be damaged, or written to do harm, and what follows is native code that believes the columns. So the
 Arrow library checks the structure, this module the scalars, and `rules` all that joins them.
@@ -27,11 +27,13 @@ from boomslang.trace.errors import TraceError
 from boomslang.trace.model import Initial, Trace
 from boomslang.trace.rules import check_rules
 from boomslang.trace.scalars import BOOL, BYTES, FAMILY, FLOAT, INT, NULL, STR, Scalars
+from boomslang.trace.units import UNITS
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 VERSION = b"1"
+UNIT = b"boomslang-unit"
 FIX = "fix: copy the file again, or convert it again from its source"
 LONGEST = 1 << 26
 """Bytes of a scalar: as long as a line of JSON Lines may be."""
@@ -129,7 +131,8 @@ def to_table(trace: Trace, piece: int | None = None) -> pa.Table:
         of = pa.large_list(pa.field("item", column.type, nullable=False))
         lists[name] = pa.LargeListArray.from_arrays(pa.array(offsets), column, type=of)
     fields = [pa.field(name, made.type, nullable=False) for name, made in lists.items()]
-    schema = pa.schema(fields, {b"boomslang": VERSION})
+    unit = {UNIT: trace.unit.encode()} if trace.unit else {}
+    schema = pa.schema(fields, {b"boomslang": VERSION, **unit})
     return pa.Table.from_arrays(list(lists.values()), schema=schema)
 
 
@@ -169,6 +172,9 @@ class _Reading:
         if len(mode) != 1 or mode[0] >= len(Initial):
             self.refuse("an initial_mode that is none", "one number from 0 to 2")
         columns["initial_mode"] = Initial(int(mode[0]))
+        columns["unit"] = (self.schema.metadata or {}).get(UNIT, b"").decode(errors="replace")
+        if columns["unit"] not in ("", *UNITS):
+            self.refuse(f"times in {columns['unit'][:20]!r}", f"a unit: {', '.join(UNITS)}, or none")
         contents = {}
         for name in TABLES:
             columns[name], contents[name] = self.scalars(name)

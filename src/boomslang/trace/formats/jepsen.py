@@ -29,7 +29,7 @@ import numpy as np
 
 from boomslang.trace.formats.format import Loss, read_native_file
 from boomslang.trace.formats.initial import empty_lists
-from boomslang.trace.formats.losses import Survey, check_spelling, lose_names, number_of, survey
+from boomslang.trace.formats.losses import Survey, check_spelling, lose_names, number_of, survey, unit_lost
 from boomslang.trace.formats.spelling import counted
 from boomslang.trace.model import ABSENT, NO_TIME, Kind, Outcome, Trace
 from boomslang.trace.scalars import INT, STR, Scalars
@@ -138,6 +138,7 @@ def _is_timed(s: Survey) -> bool:
         "transaction's lack of an end time: it would be given one",
         "transactions' lack of an end time: they would be given one",
     )
+    s.losses.extend(unit_lost(trace))
     return True
 
 

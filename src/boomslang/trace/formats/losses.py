@@ -169,6 +169,11 @@ def lose_times(s: Survey) -> None:
     s.lose(int(timed.sum()), "transaction's times", "transactions' times")
 
 
+def unit_lost(trace: Trace) -> list[Loss]:
+    """Of a format that keeps the times, but cannot say what a tick is."""
+    return [Loss(f"that the times are in {trace.unit}", minor=True)] if trace.unit and trace.has_times else []
+
+
 def lose_hints(s: Survey) -> None:
     if s.trace.txn_ctx is not None:
         s.lose(int((s.txns & (s.trace.txn_ctx >= 0)).sum()), "transaction's hints", "transactions' hints")

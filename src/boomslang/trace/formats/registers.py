@@ -17,6 +17,7 @@ import numpy as np
 
 from boomslang.trace.formats.format import Loss
 from boomslang.trace.formats.initial import Mask
+from boomslang.trace.formats.losses import unit_lost
 from boomslang.trace.formats.spelling import counted
 from boomslang.trace.formats.zeros import zero
 from boomslang.trace.model import ABSENT, NO_TIME, Flag, Initial, Int32, Kind, Outcome, Trace
@@ -158,6 +159,8 @@ class Registers:
         if not self.times:
             timed = (trace.txn_begin != NO_TIME) | (trace.txn_end != NO_TIME)
             lose(rows(timed), "the times of {}")
+        else:
+            lost += unit_lost(trace)
         for column in (trace.op_invoke, trace.op_return):
             if column is not None and (column != NO_TIME).any():
                 lost.append(Loss("the times of single operations"))

@@ -31,6 +31,7 @@ from boomslang.trace.formats.losses import (
     lose_zeros,
     number_of,
     survey,
+    unit_lost,
 )
 from boomslang.trace.formats.spelling import texts
 from boomslang.trace.formats.zeros import zero_is_initial
@@ -105,6 +106,7 @@ def _timestamps(s: Survey, txns: list[int]) -> Pairs:
         "transactions without a begin or an end time, which this format must have",
         fatal=True,
     )
+    s.losses.extend(unit_lost(trace))
     clocks = {trace.clocks[c] for c in trace.txn_clock[txns].tolist()}
     if len(clocks) > 1:
         s.losses.append(Loss(f"times of {len(clocks)} clocks", fatal=True))
