@@ -78,7 +78,7 @@ def kept_back(checker: Checker, level: Level, limits: Limits) -> Limits:
 def attempt(checker: Checker, level: Level, begin: float) -> Attempt:
     """Asks for bounds, in the time that is left of a check that began at `begin`."""
     if not can_be_bounded(checker, level):
-        return Attempt(reason=_what_would_help(checker, level))
+        return Attempt(reason=_what_would_help(checker))
     seconds = checker.left(begin).seconds
     stop = time.monotonic() + (UNLIMITED_SECONDS if seconds is None else seconds)
     bounds = _Bounds(checker.trace, level.slack if level.bound else None)
@@ -180,11 +180,9 @@ def _told(level: Level, known: Bounded) -> str:
     return f"but it is not {title} ({ask} shows why)"
 
 
-def _what_would_help(checker: Checker, level: Level) -> str:
+def _what_would_help(checker: Checker) -> str:
     """Of a trace without times whose values repeat."""
-    if checker.modules or checker.trace.has_times or not takes_bound(level):
-        return ""
-    if not ambiguous_reads(checker.asg):
+    if checker.modules or checker.trace.has_times or not ambiguous_reads(checker.asg):
         return ""
     return (
         "values repeat: times in the trace, or a version column beside them, would help "

@@ -400,6 +400,16 @@ def test_times_that_we_recorded_have_a_unit() -> None:
     assert units == ["ns", None, "ns"]
 
 
+@pytest.mark.parametrize("unit", ["ns", "us", "ms", "s"])
+def test_times_whose_unit_the_trace_says_have_it(unit: str) -> None:
+    b = TraceBuilder(initial={"x": 0}, clock="mine", unit=unit)
+    for session in "AB":
+        with b.transaction(session=session, begin=1, end=7) as t:
+            t.get("x", 0)
+            t.put("x", session)
+    assert story_of(b.build())["axis"]["unit"] == unit
+
+
 MARIADB = "mariadb-repeatable-read"
 
 
