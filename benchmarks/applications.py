@@ -162,7 +162,8 @@ def run_measured(command: list[str], seconds: float) -> tuple[str, str, float, f
         process = subprocess.Popen(["timeout", "-k", "1", str(seconds), *command], stdout=out, stderr=err)
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
-        out.seek(0), err.seek(0)
+        out.seek(0)
+        err.seek(0)
         return out.read(), err.read(), usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
@@ -364,6 +365,10 @@ def words_of(known: Iterable[str]) -> Any:
     return parse
 
 
+def sizes(text: str) -> list[int]:
+    return [int(word) for word in text.split(",")]
+
+
 def generate(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="applications.py generate", description="Write one trace.")
     parser.add_argument("family", choices=FAMILIES)
@@ -403,7 +408,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="applications.py", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--families", type=words_of(FAMILIES), default=list(FAMILIES))
     parser.add_argument("--at", type=words_of(AT), default=list(AT))
-    parser.add_argument("--sizes", type=lambda text: [int(n) for n in text.split(",")], default=[100])
+    parser.add_argument("--sizes", type=sizes, default=[100], help="transactions")
     parser.add_argument("--orders", type=words_of(ORDERS), default=list(ORDERS))
     parser.add_argument("--levels", type=words_of((*ASKED, *STRICT)), default=list(ASKED))
     parser.add_argument("--within", default=SLACK, help="also ask for this slack of real time; none: do not")

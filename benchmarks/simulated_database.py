@@ -251,6 +251,8 @@ def concurrent(
     lost: float = 0.0,
 ) -> Recording:
     """A run in which so many transactions committed. `lost` is the share of commits whose answer does not arrive."""
+    if transactions < 1 or clients < 1 or not 0 <= lost < 1:
+        raise ValueError("expected a transaction and a client at least, and a share of lost answers below 1")
     random = Random(f"{seed} {level}")
     database = Database(level, application.initial())
     recording = Recording(application.initial())
@@ -393,6 +395,8 @@ def planted(
     """
     if plant not in PLANTS:
         raise ValueError(f"cannot plant {plant!r}; known are {', '.join(PLANTS)}")
+    if transactions < 2 or clients < 2 or not 0 <= place <= 1:
+        raise ValueError("expected two transactions and two clients at least, and a place from 0 to 1")
     random = Random(f"{seed} {plant}")
     state, recording = application.initial(), Recording(application.initial())
     now, txns = 0, [0] * clients
@@ -407,7 +411,7 @@ def planted(
         txns[session] += 1
         recording.add(session, txns[session], pass_time(), "begin", edge=True)
 
-    def steps(session: int, ran: Ran) -> None:
+    def run(session: int, ran: Ran) -> None:
         for step, result in ran.steps:
             recording.step(session, txns[session], pass_time(), step, result)
 
@@ -417,29 +421,35 @@ def planted(
         recording.committed += 1
         state = after(state, ran.writes)
 
+    def clash(one: Ran, other: Ran) -> None:
+        recording.planted = (recording.committed, recording.committed + 1)
+        a, b = random.sample(range(clients), 2)
+        begin(a)
+        if plant != "stale-read":
+            begin(b)
+        run(a, one)
+        if plant != "stale-read":
+            run(b, other)
+        commit(a, one)
+        if plant == "stale-read":
+            begin(b)
+            run(b, other)
+        commit(b, other)
+
     while recording.committed < transactions:
-        if not recording.planted and recording.committed >= int(place * (transactions - 2)):
-            if recording.committed > transactions - 2:
-                raise CannotPlant(f"no {plant} after {place:g} of {transactions} transactions")
+        here = int(place * (transactions - 2)) <= recording.committed <= transactions - 2
+        if here and not recording.planted:
             for _ in range(ATTEMPTS):
-                one, two = (alone(application.draw(random), state) for _ in range(2))
-                if clashes(plant, one, two, state):
-                    number = recording.committed
-                    recording.planted = (number, number + 1)
-                    a, b = random.sample(range(clients), 2)
-                    begin(a)
-                    if plant == "stale-read":
-                        steps(a, one), commit(a, one)
-                        begin(b), steps(b, two)
-                    else:
-                        begin(b), steps(a, one), steps(b, two), commit(a, one)
-                    commit(b, two)
+                one, other = (alone(application.draw(random), state) for _ in range(2))
+                if clashes(plant, one, other, state):
+                    clash(one, other)
                     break
-            if recording.committed >= transactions:
-                break
-        session = random.randrange(clients)
-        ran = alone(application.draw(random), state)
-        begin(session), steps(session, ran), commit(session, ran)
+            if recording.planted:
+                continue
+        session, ran = random.randrange(clients), alone(application.draw(random), state)
+        begin(session)
+        run(session, ran)
+        commit(session, ran)
         now += int(random.expovariate(clients / THINK))
     if not recording.planted:
         raise CannotPlant(f"no {plant} after {place:g} of {transactions} transactions")

@@ -18,7 +18,7 @@ from simulated_database import LEVELS, ORDERS, PLANTS, CannotPlant, Recording, c
 
 from boomslang import Checker, read_trace
 
-SIZE = 60
+SIZE = 50
 State = dict[str, Any]
 
 
@@ -152,9 +152,14 @@ def test_generate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert applications.main(words) == 0
     assert json.loads(capsys.readouterr().out)["committed"] == 30
     assert len(read_trace(tmp_path / "t.jsonl")) >= 30
-    with pytest.raises(SystemExit):
-        applications.main(words)
-    assert "is there already" in capsys.readouterr().err
+    for more, complaint in (
+        ([], "is there already"),
+        (["--place", "2", "--at", "lost-update", str(tmp_path / "u")], "expected two transactions"),
+        (["--at", "write-skew", "--lost", "0.1", str(tmp_path / "u")], "answers get lost in a database"),
+    ):
+        with pytest.raises(SystemExit):
+            applications.main([*(words[:-1] if more else words), *more])
+        assert complaint in capsys.readouterr().err
 
 
 def test_a_question_is_measured(tmp_path: Path) -> None:
