@@ -67,6 +67,21 @@ def expected(at: str, level: str) -> str | None:
     return "valid" if level in _HOLDS[at] else None
 
 
+_WEAK = ("rc", "ra", "causal", "pl-2+", "si")
+_SHARED = {
+    "valid": ((*ASKED, *STRICT), ()),
+    "lost": ((), ("pl-2+", "si", "ser", "strong-session-ser", *STRICT)),
+    "even": ((*_WEAK, "ser"), STRICT),
+    "call": (_WEAK, ("ser", "strong-session-ser", "sser")),
+}
+"""Of traces recorded elsewhere, by the last word of their names: levels that hold, and that do not."""
+
+
+def expected_elsewhere(name: str, level: str) -> str | None:
+    holds, broken = _SHARED.get(name.rpartition("-")[2], ((), ()))
+    return "valid" if level in holds else "invalid" if level in broken else None
+
+
 # --- traces
 
 
@@ -315,13 +330,32 @@ def unknowns(answers: list[Answer]) -> list[str]:
         if a.status == "unknown":
             open_.setdefault((a.family, a.at, a.size, a.order), []).append(a.level)
     rows = [
-        [family, at, f"{size:,}", order, ", ".join(levels)]
+        [family, at, f"{size:,}" if size else "", order, ", ".join(levels)]
         for (family, at, size, order), levels in open_.items()
     ]
-    text = ["## Unknown", ""]
+    text = ["## Unknown", "", *bounded(answers)]
     return text + (
         table(["family", "recorded at", "size", "order", "levels"], rows, words=5) if rows else ["Nothing."]
     )
+
+
+def bounded(answers: list[Answer]) -> list[str]:
+    """Of plain levels that stayed unknown: how many have an answer within the slack?"""
+    asked = {(a.family, a.at, a.size, a.order, *a.level.split(" within ")): a.decided for a in answers}
+    slacks = {a.level.split(" within ")[1] for a in answers if " within " in a.level}
+    text = []
+    for slack in sorted(slacks):
+        plain = [
+            (a.family, a.at, a.size, a.order, a.level)
+            for a in answers
+            if a.status == "unknown" and a.order == "times" and a.level in BOUNDED
+        ]
+        known = sum(asked.get((*key, slack), False) for key in plain)
+        text += [
+            f"Of {len(plain)} plain questions with times that stayed unknown, {known} are decided within {slack}.",
+            "",
+        ]
+    return text
 
 
 def report(answers: list[Answer], shared: list[Answer]) -> list[str]:
@@ -346,7 +380,8 @@ def shared_answers(folder: Path, given: argparse.Namespace) -> Iterator[Answer]:
     """Traces of applications that were recorded elsewhere, if there are any."""
     for path in sorted([*folder.glob("*.jsonl"), *(p for p in folder.glob("*") if p.is_dir())]):
         for level, slack in levels_of("times", given.levels, given.within):
-            yield answer(path, (path.stem, "", 0, "times"), level, slack, None, given)
+            expect = None if slack else expected_elsewhere(path.stem, level)
+            yield answer(path, (path.stem, "", 0, "times"), level, slack, expect, given)
 
 
 # --- the command

@@ -185,6 +185,24 @@ def test_the_tables() -> None:
     assert "| bank | ser | 100 | times | si |" in text
 
 
+def test_unknown_beside_its_bounded_answer() -> None:
+    asked = [
+        example("unknown", None),
+        example("invalid", None, "ser within 1s"),
+        example("unknown", None, "si"),
+    ]
+    told = "Of 2 plain questions with times that stayed unknown, 1 are decided within 1s."
+    assert told in applications.report([*asked, example("unknown", None, "si within 1s")], [])
+
+
+@pytest.mark.parametrize(
+    ("name", "ser", "sser"), [("even", "valid", "invalid"), ("lost", "invalid", "invalid")]
+)
+def test_what_is_known_of_traces_recorded_elsewhere(name: str, ser: str, sser: str) -> None:
+    found = [applications.expected_elsewhere(f"inventory-200-{name}", level) for level in ("ser", "sser")]
+    assert found == [ser, sser] and applications.expected_elsewhere("else", "ser") is None
+
+
 def test_every_level_of_a_database_is_asked_about() -> None:
     assert all(expected(at, level) in ("valid", "invalid", None) for at in AT for level in applications.ASKED)
     assert {at for at in AT if expected(at, "sser") == "valid"} == {"ser"} and set(LEVELS) < set(AT)
