@@ -67,6 +67,32 @@ class Reads:
 
 
 @dataclass(frozen=True)
+class Repeated:
+    """A key whose values repeat, so that reads of it have several candidates."""
+
+    key: Scalar
+    reads: int
+    """Those with several candidates."""
+    writers: int
+    values: int
+    """Different ones that they wrote."""
+
+
+@dataclass(frozen=True)
+class Ambiguity:
+    """Reads that several can have written, of items and of keys that a range showed to be absent."""
+
+    reads: int
+    share: float
+    """Of all reads."""
+    median: float
+    """Of the candidates of such a read, the initial state counted as one."""
+    most: int
+    keys: list[Repeated]
+    """Those with most such reads."""
+
+
+@dataclass(frozen=True)
 class Span:
     """The times of one clock."""
 
@@ -208,6 +234,42 @@ class Statistics:
     @cached_property
     def absences(self) -> Reads:
         return self.reads(PREDICATE)
+
+    @cached_property
+    def ambiguity(self) -> Ambiguity:
+        reads = self.items.ambiguous + self.absences.ambiguous
+        if not reads:
+            return Ambiguity(0, 0.0, 0.0, 0, [])
+        asg = self.asg
+        here = (asg.read_writer == SEVERAL) & (asg.state[self._read_txn] == IN)
+        at = np.flatnonzero(here & self._used_keys[asg.read_key])
+        candidates = self._candidates[0][at]
+        per_key = np.bincount(asg.read_key[at], minlength=asg.keys)
+        order = np.argsort(-per_key, kind="stable")[:HOTTEST]
+        return Ambiguity(
+            reads,
+            reads / (self.items.total + self.absences.total),
+            float(np.median(candidates)),
+            int(candidates.max()),
+            [
+                Repeated(
+                    self.trace.keys[asg.trace_key(k)],
+                    int(per_key[k]),
+                    int(self.writers[k]),
+                    self._values_of(k),
+                )
+                for k in order.tolist()
+                if per_key[k]
+            ],
+        )
+
+    def _values_of(self, key: int) -> int:
+        """How many different values were written to a key, by those that may have committed; absence is none."""
+        rows = slice(int(self.asg.key_start[key]), int(self.asg.key_start[key + 1]))
+        written = self.asg.write_value[rows]
+        if self._live is not None:
+            written = written[self._live[rows]]
+        return len(np.unique(written[written >= 0]))
 
     @property
     def contradictions(self) -> int:

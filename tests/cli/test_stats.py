@@ -4,6 +4,8 @@ writing it out."""
 from __future__ import annotations
 
 import json
+import statistics
+from collections import Counter
 from pathlib import Path
 
 import jsonschema
@@ -11,17 +13,21 @@ import pytest
 from hypothesis import given, settings
 from support import strategies
 from support.commands import EVIL, command, evil_trace, printable
+from support.histories import get, history, put, txn
 from support.paths import ROOT
 
 import boomslang
 from boomslang.asg import build_asg
+from boomslang.asg.graph import IN, OUT, SEVERAL
 from boomslang.cli import exit_codes
 from boomslang.ir import lower
 from boomslang.ir.expression import Edge, Implies, Superposition
-from boomslang.levels import LEVELS
+from boomslang.levels import LEVELS, find_level
 from boomslang.levels.level import Dependency
-from boomslang.statistics import Statistics
+from boomslang.recording_advice import advice
+from boomslang.statistics import HOTTEST, Statistics
 from boomslang.trace import Trace, TraceBuilder, write_trace
+from boomslang.trace.model import ABSENT
 
 SKEW = ROOT / "examples" / "write-skew.jsonl"
 SCHEMA = jsonschema.Draft202012Validator(
@@ -55,6 +61,73 @@ def test_the_reads_add_up(trace: Trace) -> None:
         assert reads.total == reads.known + reads.initial + reads.ambiguous + reads.unexplained
     assert sum(made.outcomes.values()) == len(trace)
     assert sum(made.operations.values()) + sum(made.failures.values()) == len(trace.op_kind)
+
+
+@settings(max_examples=100)
+@given(strategies.traces())
+def test_ambiguity_is_counted_as_the_candidates_would_be_listed(trace: Trace) -> None:
+    made = Statistics(build_asg(trace))
+    asg, found = made.asg, made.ambiguity
+    listed = {
+        read.read: len(read.candidates)
+        for read in lower(asg, find_level("ser")).read_froms()
+        if asg.read_writer[read.read] == SEVERAL and asg.state[asg.read_txn[read.read]] == IN
+    }
+    counts = sorted(listed.values())
+    assert found.reads == len(counts) == made.items.ambiguous + made.absences.ambiguous
+    if counts:
+        assert (found.median, found.most) == (statistics.median(counts), counts[-1])
+    keys = Counter(trace.keys[asg.read_key[read]] for read in listed)
+    assert (
+        sorted((k.reads for k in found.keys), reverse=True) == sorted(keys.values(), reverse=True)[:HOTTEST]
+    )
+    for told in found.keys:
+        rows = [r for r in range(len(asg.write_txn)) if trace.keys[asg.write_key[r]] == told.key]
+        live = [r for r in rows if asg.state[asg.write_txn[r]] != OUT]
+        assert told.reads == keys[told.key] and told.writers == len(live)
+        assert told.values == len({int(asg.write_value[r]) for r in live} - {ABSENT})
+
+
+def repeating(*, version: bool = False, times: bool = True, initial: str = "empty") -> Trace:
+    """Two write the same, and one reads it."""
+    b = TraceBuilder(initial=initial)
+    for n, session in enumerate(("a", "b", "c")):
+        with b.transaction(session, **({"begin": 10 * n, "end": 10 * n + 5} if times else {})) as t:
+            if session == "c":
+                t.get("x", 1, ctx={"version": 1} if version else None)
+            else:
+                t.put("x", 1)
+    return b.build()
+
+
+def two_clocks() -> Trace:
+    one, other = ({"time": (0, 5), "clock": clock} for clock in ("host", "other"))
+    return history(
+        txn("a", put("x", 1), **one), txn("b", put("x", 1), **other), txn("c", get("x", 1), **other)
+    )
+
+
+@pytest.mark.parametrize(
+    ("trace", "expected"),
+    [
+        (repeating(times=False), ["times", "versions"]),
+        (repeating(), ["versions"]),
+        (two_clocks(), ["one-clock", "versions"]),
+        (repeating(version=True), ["version-sets"]),
+        (repeating(initial="unknown"), ["versions", "initial"]),
+    ],
+)
+def test_what_would_help(trace: Trace, expected: list[str]) -> None:
+    made = Statistics(build_asg(trace))
+    assert made.ambiguity.reads == 1 and [piece.add for piece in advice(made)] == expected
+
+
+def test_no_advice_where_every_value_names_its_writer(tmp_path: Path) -> None:
+    ran = command("stats", SKEW)
+    assert "what would help" not in ran.out and "ambiguous reads" not in ran.out
+    data = json.loads(command("stats", SKEW, "--json").out)
+    SCHEMA.validate(data)
+    assert data["advice"] == [] and data["ambiguity"]["reads"] == 0
 
 
 def busy() -> TraceBuilder:
@@ -96,6 +169,11 @@ def test_a_small_trace_by_hand(tmp_path: Path) -> None:
     assert data["reads"]["items"] == {
         "total": 4, "known": 1, "initial": 1, "ambiguous": 1, "unexplained": 1,
     }  # fmt: skip
+    assert data["ambiguity"] == {
+        "reads": 1, "share": 0.25, "candidates": {"median": 2.0, "max": 2},
+        "keys": [{"key": "x", "reads": 1, "writers": 2, "values": 1}],
+    }  # fmt: skip
+    assert [piece["add"] for piece in data["advice"]] == ["times", "versions"]
     assert data["contention"]["writers"] == {"median": 1.0, "max": 2}
     assert data["contention"]["hottest"][0] == {"key": "x", "operations": 5, "share": 0.5, "writers": 2}
     assert data["superpositions"]["version_order_pairs"] == 1
@@ -122,6 +200,10 @@ def test_the_table(tmp_path: Path) -> None:
         "hottest keys 'x': 5 operations (50.0%), 2 writers",
         "several candidates 1",
         "no candidate 1: nobody wrote what they saw",
+        "several candidates 1 (25.0% of all reads)",
+        "candidates of one 2 in the median, 2 at most",
+        "most repeated 'x': 1 read, 2 writers of 1 value",
+        "times record invoke and return everywhere: 3 transactions lack them",
         "in all 3 (1 pairs of writers of a key, 2 open reads)",
         "clock 'host' 0 to 60: 60 units, 3 transactions",
     ):

@@ -18,7 +18,7 @@ from boomslang.trace import Outcome, Trace, read_trace
 
 PAGE = ROOT / "docs" / "record-your-database.md"
 PROGRAMS = {
-    block.info.split("file=")[1]: block for block in blocks(PAGE.read_text()) if "file=" in block.info
+    block.info.split("file=")[1]: block for block in blocks(PAGE.read_text()) if "python file=" in block.info
 }
 
 
@@ -94,7 +94,7 @@ def added(name: str) -> int:
 
 
 def test_every_program_is_run() -> None:
-    assert sorted(PROGRAMS) == ["bank.py", "by_hand.py", "count.py", "notes.py", "shop.py"]
+    assert sorted(PROGRAMS) == ["bank.py", "by_hand.py", "count.py", "notes.py", "shop.py", "versions.py"]
     assert max(added(name) for name in PROGRAMS) <= 10
 
 
@@ -117,7 +117,7 @@ def test_pymysql(tmp_path: Path, mariadb: str) -> None:
 
 
 def test_functions_and_by_hand(tmp_path: Path) -> None:
-    for name, transactions in (("notes.py", 3), ("by_hand.py", 1)):
+    for name, transactions in (("notes.py", 3), ("by_hand.py", 1), ("versions.py", 4)):
         folder = tmp_path / name[:-3]
         folder.mkdir()
         assert len(played(name, folder)) == transactions

@@ -15,7 +15,9 @@ from boomslang.cli.progress import Watch, watched
 from boomslang.cli.screen import Screen
 from boomslang.explain.names import short
 from boomslang.levels.within import roughly
+from boomslang.recording_advice import advice
 from boomslang.statistics import Longest, Reads, Statistics
+from boomslang.trace.scalars import Scalar
 
 FORMAT = 1
 """Of the JSON output (stats.schema.json); grows when a field changes its meaning or goes."""
@@ -24,7 +26,8 @@ FORMAT = 1
 def add(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Counts what a trace is made of: sessions, transactions, operations, keys; how its keys are "
-        "contended; how many reads are ambiguous; how many superpositions a level has."
+        "contended; how many reads are ambiguous, and what to record so that they are not; how many superpositions "
+        "a level has."
     )
     parser.add_argument("trace", metavar="TRACE", help=TRACE)
     add_format(parser)
@@ -83,7 +86,7 @@ def to_json(made: Statistics) -> dict[str, Any]:
             "writers": {"median": median, "max": most},
             "hottest": [
                 {
-                    "key": {"bytes": hot.key.hex()} if isinstance(hot.key, bytes) else hot.key,
+                    "key": _key(hot.key),
                     "operations": hot.operations,
                     "share": round(hot.operations / len(trace.op_kind), 6),
                     "writers": hot.writers,
@@ -96,6 +99,13 @@ def to_json(made: Statistics) -> dict[str, Any]:
             "absences": vars(made.absences),
             "contradictions": made.contradictions,
         },
+        "ambiguity": {
+            "reads": made.ambiguity.reads,
+            "share": round(made.ambiguity.share, 6),
+            "candidates": {"median": made.ambiguity.median, "max": made.ambiguity.most},
+            "keys": [{**vars(key), "key": _key(key.key)} for key in made.ambiguity.keys],
+        },
+        "advice": [vars(piece) for piece in advice(made)],
         "superpositions": {
             "version_order_pairs": made.version_order_pairs,
             "read_lineages": made.read_lineages,
@@ -112,6 +122,10 @@ def to_json(made: Statistics) -> dict[str, Any]:
     }
 
 
+def _key(key: Scalar) -> Any:
+    return {"bytes": key.hex()} if isinstance(key, bytes) else key
+
+
 def _longest(longest: Longest | None) -> dict[str, Any] | None:
     return None if longest is None else vars(longest)
 
@@ -125,8 +139,10 @@ def show(path: str, made: Statistics, data: dict[str, Any], screen: Screen) -> N
         ("size", _size(data)),
         ("contention", _contention(made, data)),
         ("reads of what others wrote", _reads(made)),
+        ("ambiguous reads", _ambiguity(made)),
         ("superpositions", _superpositions(made)),
         ("time", _time(made)),
+        ("what would help", ((piece["add"], piece["text"]) for piece in data["advice"])),
     ):
         shown = list(rows)
         if not shown:
@@ -198,6 +214,17 @@ def _reads_of(what: str, reads: Reads) -> Iterator[tuple[str, str]]:
     yield "  several candidates", f"{reads.ambiguous:,}"
     if reads.unexplained:
         yield "  no candidate", f"{reads.unexplained:,}: nobody wrote what they saw"
+
+
+def _ambiguity(made: Statistics) -> Iterator[tuple[str, str]]:
+    found = made.ambiguity
+    if not found.reads:
+        return
+    yield "several candidates", f"{found.reads:,} ({found.share:.1%} of all reads)"
+    yield "candidates of one", f"{found.median:,g} in the median, {found.most:,} at most"
+    for n, key in enumerate(found.keys):
+        text = f"{short(key.key)}: {_count(key.reads, 'read')}, {_count(key.writers, 'writer')}"
+        yield "" if n else "most repeated", f"{text} of {_count(key.values, 'value')}"
 
 
 def _superpositions(made: Statistics) -> Iterator[tuple[str, str]]:

@@ -1,0 +1,230 @@
+"""The benchmark of applications: its traces are what they claim to be, and its figures are those of a check.
+
+That a database kept its level is shown without the checker first: its commits, in their order, are replayed on plain
+dictionaries. Then the checker has to agree.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import applications
+import pytest
+from application_families import FAMILIES, with_settings
+from applications import AT, DATABASES, Answer, Run, expected
+from simulated_database import LEVELS, ORDERS, PLANTS, CannotPlant, Recording, concurrent, planted
+
+from boomslang import Checker, read_trace
+
+SIZE = 40
+State = dict[str, Any]
+
+
+def transactions(recording: Recording) -> dict[tuple[int, int], list[dict[str, Any]]]:
+    found: dict[tuple[int, int], list[dict[str, Any]]] = {}
+    for line in sorted(recording.lines):
+        found.setdefault((line.session, line.txn), []).append(json.loads(f"{{{line.text}}}"))
+    return found
+
+
+def changed(lines: list[dict[str, Any]], state: State) -> State:
+    """The transaction alone on this state: it must see what was recorded. What it leaves."""
+    here = dict(state)
+    for line in lines:
+        if line["op"] == "put":
+            here[line["key"]] = line["value"]
+        elif line["op"] == "get":
+            assert here.get(line["key"]) == (None if "absent" in line else line["value"])
+        elif line["op"] == "delete":
+            assert (here.pop(line["key"], None) is not None) == line["found"]
+        elif line["op"] == "scan":
+            inside = {key: value for key, value in here.items() if line["from"] <= key < line["to"]}
+            assert inside == dict(line["items"])
+    return here
+
+
+def written(lines: list[dict[str, Any]]) -> set[str]:
+    return {line["key"] for line in lines if line["op"] in ("put", "delete")}
+
+
+@pytest.mark.parametrize("lost", [0.0, 0.1])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_serializable_database_commits_in_a_serial_order(family: str, lost: float) -> None:
+    recording = concurrent(FAMILIES[family], "ser", 200, lost=lost)
+    told, state = transactions(recording), dict(recording.initial)
+    for what, *txn in recording.witness:
+        if what == "commit":
+            state = changed(told[txn[0], txn[1]], state)
+    assert recording.committed + recording.unknown == 200 and bool(recording.unknown) == bool(lost)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_snapshots_and_the_first_committer(family: str) -> None:
+    recording = concurrent(FAMILIES[family], "si", 200)
+    told, state = transactions(recording), dict(recording.initial)
+    snapshots: dict[tuple[int, int], State] = {}
+    since: dict[tuple[int, int], set[str]] = {}
+    for what, *numbers in recording.witness:
+        txn = numbers[0], numbers[1]
+        if what == "begin":
+            snapshots[txn], since[txn] = state, set()
+            continue
+        after, keys = changed(told[txn], snapshots[txn]), written(told[txn])
+        assert not keys & since.pop(txn), "two that overlap wrote a key"
+        state = {key: value for key, value in state.items() if key not in keys} | {
+            key: after[key] for key in keys if key in after
+        }
+        for others in since.values():
+            others |= keys
+
+
+TELLING = {
+    "rc": ("rc",),
+    "si": ("strong-si",),
+    "ser": ("sser",),
+    "lost-update": ("causal", "strong-si", "sser"),
+    "write-skew": ("strong-si", "sser"),
+    "stale-read": ("strong-session-ser", "strong-si", "sser"),
+}
+"""The strongest levels that are promised to hold, and some that are promised not to."""
+
+
+def agree(run: Run, folder: Path) -> None:
+    run.record().write(folder / "trace", "times")
+    checker = Checker(read_trace(folder / "trace"), timeout=30)
+    for level in TELLING[run.at]:
+        assert expected(run.at, level) is not None
+        assert checker.check(level).status == expected(run.at, level), level
+
+
+@pytest.mark.parametrize("at", AT)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_checker_agrees_with_what_is_promised(family: str, at: str, tmp_path: Path) -> None:
+    run = Run(family, at, SIZE)
+    if at in PLANTS and at not in FAMILIES[family].plants:
+        with pytest.raises(CannotPlant):
+            run.record()
+    else:
+        agree(run, tmp_path)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("seed", range(2, 7))
+@pytest.mark.parametrize(
+    ("family", "at"), [(name, at) for name in FAMILIES for at in (*DATABASES, *FAMILIES[name].plants)]
+)
+def test_the_checker_agrees_with_any_seed(family: str, at: str, seed: int, tmp_path: Path) -> None:
+    if at in DATABASES:
+        agree(Run(family, at, 150, seed, lost=0.05), tmp_path)
+    else:
+        agree(Run(family, at, 80, seed, place=seed / 8), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("family", "at", "weakest"),
+    [
+        ("seats", "rc", "strong-si"),
+        ("carts", "rc", "strong-si"),
+        ("seats", "si", "sser"),
+        ("bank", "si", "sser"),
+    ],
+)
+def test_weak_databases_let_something_happen(family: str, at: str, weakest: str, tmp_path: Path) -> None:
+    """Else the benchmark would measure nothing but valid traces."""
+    Run(family, at, 200).record().write(tmp_path / "t", "times")
+    assert Checker(read_trace(tmp_path / "t"), timeout=30).check(weakest).status == "invalid"
+
+
+def test_what_is_planted_is_where_it_was_asked_for_and_overlaps() -> None:
+    for place in (0.0, 0.5, 1.0):
+        recording = planted(FAMILIES["on-call"], "lost-update", 100, place=place)
+        assert abs(recording.planted[0] - 98 * place) <= 5 and recording.committed == 100
+    begins = sorted(line.invoked for line in recording.lines if '"begin"' in line.text)
+    ends = sorted(line.returned for line in recording.lines if '"commit"' in line.text)
+    overlapping = [n for n in range(99) if begins[n + 1] < ends[n]]
+    assert overlapping == [recording.planted[0]]
+
+
+def test_orders_differ_in_what_they_tell(tmp_path: Path) -> None:
+    recording = Run("carts", "si", SIZE).record()
+    seen = {}
+    for order in ORDERS:
+        recording.write(tmp_path / order, order)
+        seen[order] = trace = read_trace(tmp_path / order)
+        assert (len(trace), len(trace.sessions)) == (SIZE + recording.aborted, 8)
+        assert trace.has_times == (order == "times")
+        assert len(trace.files) == (1 if order == "log" else 8)
+    again = Run("carts", "si", SIZE).record()
+    again.write(tmp_path / "again", "log")
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "log").read_bytes()
+
+
+def test_settings() -> None:
+    assert len(with_settings("on-call", ["doctors=7"]).initial()) == 7
+    with pytest.raises(ValueError, match="on-call has no 'nurses'; there are doctors, looks"):
+        with_settings("on-call", ["nurses=1"])
+    with pytest.raises(ValueError, match="expected doctors= and a number"):
+        with_settings("on-call", ["doctors=many"])
+
+
+def test_generate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["generate", "bank", "--at", "SI", "--size", "30", "--order", "log", str(tmp_path / "t.jsonl")]
+    assert applications.main(words) == 0
+    assert json.loads(capsys.readouterr().out)["committed"] == 30
+    assert len(read_trace(tmp_path / "t.jsonl")) >= 30
+    for more, complaint in (
+        ([], "is there already"),
+        (["--place", "2", "--at", "lost-update", str(tmp_path / "u")], "expected two transactions"),
+        (["--at", "write-skew", "--lost", "0.1", str(tmp_path / "u")], "answers get lost in a database"),
+    ):
+        with pytest.raises(SystemExit):
+            applications.main([*(words[:-1] if more else words), *more])
+        assert complaint in capsys.readouterr().err
+
+
+def test_a_question_is_measured(tmp_path: Path) -> None:
+    Run("seats", "write-skew", SIZE).record().write(tmp_path / "t", "times")
+    found = applications.ask(tmp_path / "t", "sser", None, 30, 4000)
+    assert found["status"] == "invalid" and found["core"] >= 2 and found["lines"] > 3
+    assert found["cpu"] > 0 and found["megabytes"] > 10 and found["name"] and found["decided_by"]
+    assert applications.ask(tmp_path / "nowhere", "sser", None, 30, 4000)["status"] == "error"
+
+
+def example(status: str, expect: str | None, level: str = "ser") -> Answer:
+    return Answer("bank", "ser", 100, "times", level, status, expect, 0.5, 40.0, 0, "direct", "", 0, "")
+
+
+def test_wrong_is_what_contradicts() -> None:
+    assert example("invalid", "valid").wrong and example("error", None).wrong
+    assert not example("unknown", "valid").wrong and not example("invalid", None).wrong
+
+
+def test_the_tables() -> None:
+    text = applications.report([example("valid", "valid"), example("unknown", None, "si")], [])
+    assert "| family | size | si | ser |" in text and "| bank | 100 | 0/1 | 1/1 |" in text
+    assert "| bank | ser | 100 | times | si |" in text
+
+
+def test_unknown_beside_its_bounded_answer() -> None:
+    asked = [
+        example("unknown", None),
+        example("invalid", None, "ser within 1s"),
+        example("unknown", None, "si"),
+    ]
+    told = "Of 2 plain questions with times that stayed unknown, 1 are decided within 1s."
+    assert told in applications.report([*asked, example("unknown", None, "si within 1s")], [])
+
+
+@pytest.mark.parametrize(
+    ("name", "ser", "sser"), [("even", "valid", "invalid"), ("lost", "invalid", "invalid")]
+)
+def test_what_is_known_of_traces_recorded_elsewhere(name: str, ser: str, sser: str) -> None:
+    found = [applications.expected_elsewhere(f"inventory-200-{name}", level) for level in ("ser", "sser")]
+    assert found == [ser, sser] and applications.expected_elsewhere("else", "ser") is None
+
+
+def test_every_level_of_a_database_is_asked_about() -> None:
+    assert all(expected(at, level) in ("valid", "invalid", None) for at in AT for level in applications.ASKED)
+    assert {at for at in AT if expected(at, "sser") == "valid"} == {"ser"} and set(LEVELS) < set(AT)
