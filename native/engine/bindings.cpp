@@ -6,6 +6,7 @@
 #include "common/binding.hpp"
 #include "engine.hpp"
 #include "forced.hpp"
+#include "trails.hpp"
 
 using namespace boomslang;
 
@@ -111,6 +112,30 @@ nb::dict forced(int32_t txns, int32_t keys, In<uint8_t> state, In<int64_t> read_
     d["stats"] = s;
     return d;
 }
+
+nb::dict trails(int32_t txns, int32_t points, int32_t helpers, int32_t keys, In<uint8_t> state, In<int64_t> read_start,
+                In<int32_t> read_key, In<int32_t> read_value, In<int64_t> key_start, In<int32_t> write_txn,
+                In<int32_t> write_value, In<int32_t> init, In<int32_t> edge_from, In<int32_t> edge_to, In<int64_t> priority,
+                int64_t patience, bool help_at_once, double seconds, double megabytes) {
+    Problem p;
+    p.txns = txns, p.points = points, p.helpers = helpers, p.keys = keys;
+    p.state = view(state), p.read_start = view(read_start), p.read_key = view(read_key), p.read_value = view(read_value);
+    p.key_start = view(key_start), p.write_txn = view(write_txn), p.write_value = view(write_value), p.init = view(init);
+    p.edge_from = view(edge_from), p.edge_to = view(edge_to), p.priority = view(priority);
+    Limits limits(seconds, megabytes);
+    std::unique_ptr<Trails> pass;
+    auto work = [&] {
+        pass = std::make_unique<Trails>(p, limits);
+        pass->find(patience, help_at_once);
+    };
+    nb::dict d;
+    d["stopped"] = guarded(limits, work, [] {});
+    if (!pass) return d;
+    d["order"] = out(std::move(pass->order));
+    d["left"] = out(std::move(pass->left));
+    d["rounds"] = pass->rounds, d["detours"] = pass->detours;
+    return d;
+}
 }  // namespace
 
 NB_MODULE(_engine, m) {
@@ -125,5 +150,9 @@ NB_MODULE(_engine, m) {
           nb::arg("read_writer"), nb::arg("read_step"), nb::arg("key_start"), nb::arg("write_txn"), nb::arg("edge_from"),
           nb::arg("edge_to"), nb::arg("edge_path"), nb::arg("hint_next"), nb::arg("path").none(), nb::arg("way"),
           nb::arg("seconds"), nb::arg("megabytes"));
+    m.def("trails", &trails, nb::arg("txns"), nb::arg("points"), nb::arg("helpers"), nb::arg("keys"), nb::arg("state"),
+          nb::arg("read_start"), nb::arg("read_key"), nb::arg("read_value"), nb::arg("key_start"), nb::arg("write_txn"),
+          nb::arg("write_value"), nb::arg("init"), nb::arg("edge_from"), nb::arg("edge_to"), nb::arg("priority"),
+          nb::arg("patience"), nb::arg("help_at_once"), nb::arg("seconds"), nb::arg("megabytes"));
     m.def("resident_megabytes", &resident_megabytes);
 }

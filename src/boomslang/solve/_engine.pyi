@@ -55,4 +55,25 @@ def forced(
     seconds: float,
     megabytes: float,
 ) -> dict[str, Any]: ...
+def trails(
+    txns: int,
+    points: int,
+    helpers: int,
+    keys: int,
+    state: NDArray[np.uint8],
+    read_start: NDArray[np.int64],
+    read_key: NDArray[np.int32],
+    read_value: NDArray[np.int32],
+    key_start: NDArray[np.int64],
+    write_txn: NDArray[np.int32],
+    write_value: NDArray[np.int32],
+    init: NDArray[np.int32],
+    edge_from: NDArray[np.int32],
+    edge_to: NDArray[np.int32],
+    priority: NDArray[np.int64],
+    patience: int,
+    help_at_once: bool,
+    seconds: float,
+    megabytes: float,
+) -> dict[str, Any]: ...
 def resident_megabytes() -> float: ...
