@@ -15,7 +15,7 @@ nb::dict solve(int32_t txns, int32_t points, int32_t helpers, int32_t keys, In<u
                In<int32_t> read_key, In<int32_t> read_value, In<int32_t> read_writer, In<uint8_t> read_strong,
                In<int64_t> key_start, In<int32_t> write_txn, In<int32_t> write_value, In<int32_t> init,
                In<int32_t> edge_from, In<int32_t> edge_to, In<uint8_t> edge_path, In<int32_t> hint_next,
-               In<int64_t> priority, In<int32_t> read_step, In<int64_t> clause_start, In<int32_t> clause_lits, bool overlap,
+               In<int64_t> priority, bool trusted, In<int32_t> read_step, In<int64_t> clause_start, In<int32_t> clause_lits, bool overlap,
                nb::object path, double seconds, double megabytes, int64_t hint_conflicts, int64_t max_conflicts, bool saturate, nb::object progress) {
     Problem p;
     p.txns = txns, p.points = points, p.helpers = helpers, p.keys = keys;
@@ -25,7 +25,7 @@ nb::dict solve(int32_t txns, int32_t points, int32_t helpers, int32_t keys, In<u
     p.init = view(init), p.edge_from = view(edge_from), p.edge_to = view(edge_to);
     p.hint_next = view(hint_next), p.priority = view(priority), p.edge_path = view(edge_path);
     p.read_step = view(read_step), p.clause_start = view(clause_start), p.clause_lits = view(clause_lits);
-    p.overlap = overlap;
+    p.overlap = overlap, p.trusted = trusted;
     if (!path.is_none()) {
         auto rule = nb::cast<nb::tuple>(path);
         p.path = {true, nb::cast<bool>(rule[0]), nb::cast<int32_t>(rule[1]), nb::cast<bool>(rule[2])};
@@ -116,7 +116,7 @@ nb::dict forced(int32_t txns, int32_t keys, In<uint8_t> state, In<int64_t> read_
 nb::dict trails(int32_t txns, int32_t points, int32_t helpers, int32_t keys, In<uint8_t> state, In<int64_t> read_start,
                 In<int32_t> read_key, In<int32_t> read_value, In<int64_t> key_start, In<int32_t> write_txn,
                 In<int32_t> write_value, In<int32_t> init, In<int32_t> edge_from, In<int32_t> edge_to, In<int64_t> priority,
-                int64_t patience, bool help_at_once, double seconds, double megabytes) {
+                int64_t patience, int32_t stall, double seconds, double megabytes) {
     Problem p;
     p.txns = txns, p.points = points, p.helpers = helpers, p.keys = keys;
     p.state = view(state), p.read_start = view(read_start), p.read_key = view(read_key), p.read_value = view(read_value);
@@ -126,7 +126,7 @@ nb::dict trails(int32_t txns, int32_t points, int32_t helpers, int32_t keys, In<
     std::unique_ptr<Trails> pass;
     auto work = [&] {
         pass = std::make_unique<Trails>(p, limits);
-        pass->find(patience, help_at_once);
+        pass->find(patience, stall);
     };
     nb::dict d;
     d["stopped"] = guarded(limits, work, [] {});
@@ -143,7 +143,7 @@ NB_MODULE(_engine, m) {
           nb::arg("read_start"), nb::arg("read_key"), nb::arg("read_value"), nb::arg("read_writer"),
           nb::arg("read_strong"), nb::arg("key_start"), nb::arg("write_txn"), nb::arg("write_value"), nb::arg("init"),
           nb::arg("edge_from"), nb::arg("edge_to"), nb::arg("edge_path"), nb::arg("hint_next"), nb::arg("priority"),
-          nb::arg("read_step"), nb::arg("clause_start"), nb::arg("clause_lits"), nb::arg("overlap"),
+          nb::arg("trusted"), nb::arg("read_step"), nb::arg("clause_start"), nb::arg("clause_lits"), nb::arg("overlap"),
           nb::arg("path").none(), nb::arg("seconds"), nb::arg("megabytes"), nb::arg("hint_conflicts"), nb::arg("max_conflicts"), nb::arg("saturate"),
           nb::arg("progress").none());
     m.def("forced", &forced, nb::arg("txns"), nb::arg("keys"), nb::arg("state"), nb::arg("read_start"), nb::arg("read_key"),
@@ -153,6 +153,6 @@ NB_MODULE(_engine, m) {
     m.def("trails", &trails, nb::arg("txns"), nb::arg("points"), nb::arg("helpers"), nb::arg("keys"), nb::arg("state"),
           nb::arg("read_start"), nb::arg("read_key"), nb::arg("read_value"), nb::arg("key_start"), nb::arg("write_txn"),
           nb::arg("write_value"), nb::arg("init"), nb::arg("edge_from"), nb::arg("edge_to"), nb::arg("priority"),
-          nb::arg("patience"), nb::arg("help_at_once"), nb::arg("seconds"), nb::arg("megabytes"));
+          nb::arg("patience"), nb::arg("stall"), nb::arg("seconds"), nb::arg("megabytes"));
     m.def("resident_megabytes", &resident_megabytes);
 }

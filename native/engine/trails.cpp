@@ -13,6 +13,7 @@ constexpr int64_t MOST_ROUNDS = 64;
 constexpr int FREE_TRIES = 16;    // versions that nobody reads on from, at each of which a detour is tried
 constexpr int NEAR_TRIES = 24;    // and of the others, those nearest to where the trace suggests
 constexpr int FOLLOWERS = 32;     // of those that might go on with a detour
+constexpr int HELPERS = 32;
 constexpr int NARROWINGS = 16;
 constexpr int64_t EFFORT = 40;    // looks at a transaction, for each operation: a bound on the whole
 constexpr int32_t NEVER = std::numeric_limits<int32_t>::max();
@@ -62,13 +63,18 @@ Trails::Trails(const Problem& problem, Limits& limits) : p_(problem), limits_(li
         size_t place = size_t(at[size_t(p_.write_txn[w])]++);
         write_key_[place] = spot_key_[size_t(group_of[w])], write_spot_[place] = group_of[w];
     }
-    maybe_start_.assign(spots + 1, 0);
+    writer_start_.assign(spots + 1, 0);
     for (size_t w = 0; w < writes; ++w)
-        if (p_.state[p_.write_txn[w]] == MAY) ++maybe_start_[size_t(group_of[w]) + 1];
-    std::partial_sum(maybe_start_.begin(), maybe_start_.end(), maybe_start_.begin());
-    maybe_.reserve(size_t(maybe_start_.back()));
+        if (p_.state[p_.write_txn[w]] != OUT) ++writer_start_[size_t(group_of[w]) + 1];
+    std::partial_sum(writer_start_.begin(), writer_start_.end(), writer_start_.begin());
+    writers_.reserve(size_t(writer_start_.back()));
     for (size_t w = 0; w < writes; ++w)
-        if (p_.state[p_.write_txn[w]] == MAY) maybe_.push_back(p_.write_txn[w]);
+        if (p_.state[p_.write_txn[w]] != OUT) writers_.push_back(p_.write_txn[w]);
+    for (int32_t g = 0; g < groups_; ++g) {
+        auto first = writers_.begin() + writer_start_[size_t(g)], last = writers_.begin() + writer_start_[size_t(g) + 1];
+        limits_.step(uint32_t(last - first));
+        std::stable_sort(first, last, [&](int32_t x, int32_t y) { return p_.priority[x] < p_.priority[y]; });
+    }
 
     // Both points of a transaction are one here.
     units_ = p_.txns + p_.helpers;
@@ -102,8 +108,8 @@ bool Trails::writes(int32_t t, int32_t key) const {
     return false;
 }
 
-void Trails::find(int64_t patience, bool help_at_once) {
-    walk(patience, help_at_once);
+void Trails::find(int64_t patience, int32_t stall) {
+    walk(patience, stall);
     for (; rounds < MOST_ROUNDS; ++rounds) {
         left.clear();
         for (int32_t t = 0; t < p_.txns; ++t)
@@ -117,8 +123,10 @@ void Trails::find(int64_t patience, bool help_at_once) {
         for (size_t i = 0; i < left.size() && detours == before; ++i)
             for (int64_t r = p_.read_start[left[i]]; r < p_.read_start[left[i] + 1] && detours == before; ++r) {
                 size_t spot = size_t(read_spot_[size_t(r)]);
-                for (int64_t m = maybe_start_[spot]; m < maybe_start_[spot + 1] && detours == before; ++m)
-                    if (!placed_[size_t(maybe_[size_t(m)])] && splice(maybe_[size_t(m)], true)) ++detours;
+                for (int64_t w = writer_start_[spot]; w < writer_start_[spot + 1] && detours == before; ++w) {
+                    int32_t other = writers_[size_t(w)];
+                    if (p_.state[other] == MAY && !placed_[size_t(other)] && splice(other, true)) ++detours;
+                }
             }
         if (detours == before) return;
         std::vector<int32_t> longer;
@@ -132,8 +140,8 @@ void Trails::find(int64_t patience, bool help_at_once) {
 
 // --- the walk
 
-void Trails::walk(int64_t patience, bool help_at_once) {
-    patience_ = patience;
+void Trails::walk(int64_t patience, int32_t stall) {
+    patience_ = patience, stall_ = stall;
     effort_ = EFFORT * int64_t(p_.read_key.size() + p_.write_txn.size() + size_t(units_));
     current_ = initial_spot_;
     missing_.assign(size_t(units_), 0);
@@ -141,6 +149,9 @@ void Trails::walk(int64_t patience, bool help_at_once) {
     woken_by_.assign(size_t(p_.txns), -1), since_.assign(size_t(p_.txns), -1);
     placed_.assign(size_t(p_.txns), 0), is_ready_.assign(size_t(p_.txns), 0);
     parked_.assign(spot_key_.size(), {});
+    stalled_.assign(size_t(p_.keys), {});
+    shown_.assign(size_t(p_.keys), {});
+    for (size_t k = 0; k < shown_.size(); ++k) shown_[k].push_back({-1, initial_spot_[k], 0});
     std::vector<int32_t> first;
     for (int32_t u = 0; u < units_; ++u)
         if (missing_[size_t(u)] == 0) first.push_back(u);
@@ -150,7 +161,7 @@ void Trails::walk(int64_t patience, bool help_at_once) {
             limits_.step(4);
             int32_t t = heap_.top().txn;
             heap_.pop();
-            if (!placed_[size_t(t)]) try_place(t, help_at_once || patience_ == NEVER);
+            if (!placed_[size_t(t)]) try_place(t);
         }
         // Nothing new comes: walk on with those that were left, however late they are.
         again = patience_ != NEVER;
@@ -161,6 +172,12 @@ void Trails::walk(int64_t patience, bool help_at_once) {
         for (auto& parked : parked_)
             for (; !parked.empty(); parked.pop()) heap_.push({p_.priority[parked.top().txn], parked.top().txn});
     }
+    // What was taken back has left its place.
+    std::vector<uint8_t> seen(size_t(p_.txns), 0);
+    size_t kept = order.size();
+    for (size_t i = order.size(); i-- > 0;)
+        if (int32_t t = order[i]; placed_[size_t(t)] && !seen[size_t(t)]) seen[size_t(t)] = 1, order[--kept] = t;
+    order.erase(order.begin(), order.begin() + int64_t(kept));
 }
 
 // All before it are placed.
@@ -169,44 +186,88 @@ void Trails::ready(int32_t unit) {
     while (!stack.empty()) {
         int32_t u = stack.back();
         stack.pop_back();
-        if (u < p_.txns && p_.state[u] == MUST) {
-            heap_.push({p_.priority[u], u});
-            continue;
-        }
         if (u < p_.txns) is_ready_[size_t(u)] = 1;
-        if (u < p_.txns && p_.state[u] == MAY) continue;
+        if (u < p_.txns && p_.state[u] == MUST) heap_.push({p_.priority[u], u});
+        if (u < p_.txns && p_.state[u] != OUT) continue;
         for (int64_t e = next_start_[size_t(u)]; e < next_start_[size_t(u) + 1]; ++e)
             if (--missing_[size_t(next_[size_t(e)])] == 0) stack.push_back(next_[size_t(e)]);
     }
 }
 
-void Trails::try_place(int32_t t, bool help_now) {
+void Trails::try_place(int32_t t) {
     --effort_;
     int32_t wanted = -1;
     for (int64_t r = p_.read_start[t]; r < p_.read_start[t + 1] && wanted < 0; ++r)
         if (!matches_spot(read_spot_[size_t(r)], current_[size_t(p_.read_key[r])])) wanted = read_spot_[size_t(r)];
     int32_t waker = std::exchange(woken_by_[size_t(t)], -1);
-    if (wanted < 0) place(t);
-    else if (!(help_now && help(t, wanted))) park(t, wanted);
+    if (wanted < 0) {
+        place(t);
+    } else {
+        park(t, wanted);
+        // Many in a row who cannot go on from here: somebody is missing, who stands elsewhere in the trace.
+        size_t key = size_t(spot_key_[size_t(wanted)]);
+        if (waker < 0) stalled_[key].push_back({t, wanted});
+        if (int32_t(stalled_[key].size()) >= (patience_ == NEVER ? 1 : stall_)) {
+            auto stalled = std::move(stalled_[key]);
+            stalled_[key].clear();
+            for (auto [other, spot] : stalled)
+                if (!placed_[size_t(other)] && (take_back(other, spot) || help(other, spot))) break;
+        }
+    }
     if (waker >= 0 && matches_spot(waker, current_[size_t(spot_key_[size_t(waker)])])) wake(waker);
 }
 
-// Somebody of unknown outcome may have written what is missing.
+// Was the last who wrote this key out of place? It is taken out again, if nobody has read what it wrote and t can go then.
+bool Trails::take_back(int32_t t, int32_t wanted) {
+    int32_t last = shown_[size_t(spot_key_[size_t(wanted)])].back().writer;
+    if (last < 0 || any_edges_) return false;
+    --effort_;
+    auto before = [&](int32_t key) {
+        const auto& shown = shown_[size_t(key)];
+        return shown.back().writer == last ? shown[shown.size() - 2].spot : shown.back().spot;
+    };
+    for (int64_t w = write_start_[size_t(last)]; w < write_start_[size_t(last) + 1]; ++w) {
+        const Shown& mine = shown_[size_t(write_key_[size_t(w)])].back();
+        if (mine.writer != last || mine.reads > 0) return false;
+    }
+    for (int64_t r = p_.read_start[t]; r < p_.read_start[t + 1]; ++r)
+        if (!matches_spot(read_spot_[size_t(r)], before(p_.read_key[r]))) return false;
+    for (int64_t w = write_start_[size_t(last)]; w < write_start_[size_t(last) + 1]; ++w) {
+        size_t key = size_t(write_key_[size_t(w)]);
+        shown_[key].pop_back();
+        current_[key] = shown_[key].back().spot;
+    }
+    for (int64_t r = p_.read_start[last]; r < p_.read_start[last + 1]; ++r) {
+        auto& shown = shown_[size_t(p_.read_key[r])];
+        if (writes(last, p_.read_key[r])) --shown.back().reads;
+    }
+    placed_[size_t(last)] = 0;
+    late_.push_back(last);
+    place(t);
+    return true;
+}
+
+// Looks for another who writes what t waits for, could go now, and lets t go next: nearest in the trace first.
 bool Trails::help(int32_t t, int32_t wanted) {
-    for (int64_t m = maybe_start_[size_t(wanted)]; m < maybe_start_[size_t(wanted) + 1]; ++m) {
-        int32_t other = maybe_[size_t(m)];
-        if (--effort_ < 0) return false;
-        if (placed_[size_t(other)] || !is_ready_[size_t(other)]) continue;
-        bool fits = true;
-        for (int64_t r = p_.read_start[other]; r < p_.read_start[other + 1] && fits; ++r)
-            fits = matches_spot(read_spot_[size_t(r)], current_[size_t(p_.read_key[r])]);
-        for (int64_t r = p_.read_start[t]; r < p_.read_start[t + 1] && fits; ++r) {
+    auto first = writers_.begin() + writer_start_[size_t(wanted)], last = writers_.begin() + writer_start_[size_t(wanted) + 1];
+    auto up = std::lower_bound(first, last, p_.priority[t], [&](int32_t x, int64_t at) { return p_.priority[x] < at; }), down = up;
+    auto fits = [&](int32_t other) {
+        --effort_;
+        for (int64_t r = p_.read_start[other]; r < p_.read_start[other + 1]; ++r)
+            if (!matches_spot(read_spot_[size_t(r)], current_[size_t(p_.read_key[r])])) return false;
+        for (int64_t r = p_.read_start[t]; r < p_.read_start[t + 1]; ++r) {
             int32_t shown = current_[size_t(p_.read_key[r])];
             for (int64_t w = write_start_[size_t(other)]; w < write_start_[size_t(other) + 1]; ++w)
                 if (write_key_[size_t(w)] == p_.read_key[r]) shown = write_spot_[size_t(w)];
-            fits = matches_spot(read_spot_[size_t(r)], shown);
+            if (!matches_spot(read_spot_[size_t(r)], shown)) return false;
         }
-        if (!fits) continue;
+        return true;
+    };
+    for (int tries = 0; tries < HELPERS && effort_ > 0 && (down != first || up != last); ++tries) {
+        bool later = down == first || (up != last && p_.priority[*up] - p_.priority[t] < p_.priority[t] - p_.priority[*(down - 1)]);
+        int32_t other = later ? *up++ : *--down;
+        if (other == t || placed_[size_t(other)] || !is_ready_[size_t(other)]) continue;
+        if (!fits(other)) continue;
         place(other);
         place(t);
         return true;
@@ -219,11 +280,15 @@ void Trails::place(int32_t t) {
     order.push_back(t);
     for (int64_t r = p_.read_start[t]; r < p_.read_start[t + 1]; ++r) {
         size_t key = size_t(p_.read_key[r]);
-        if (current_[key] == ANYTHING) current_[key] = initial_spot_[key] = read_spot_[size_t(r)];
+        if (current_[key] == ANYTHING) shown_[key].back().spot = current_[key] = initial_spot_[key] = read_spot_[size_t(r)];
+        stalled_[key].clear();
+        ++shown_[key].back().reads;
     }
     for (int64_t w = write_start_[size_t(t)]; w < write_start_[size_t(t) + 1]; ++w) {
         int32_t key = write_key_[size_t(w)], spot = write_spot_[size_t(w)];
         current_[size_t(key)] = spot;
+        stalled_[size_t(key)].clear();
+        shown_[size_t(key)].push_back({t, spot, 0});
         wake(spot);
         if (present_[size_t(spot)]) wake(any(key));
     }
@@ -244,6 +309,7 @@ void Trails::wake(int32_t spot) {
         int32_t t = parked.top().txn;
         parked.pop();
         --effort_;
+        if (placed_[size_t(t)]) continue;
         if (patience_ != NEVER && int64_t(order.size()) - since_[size_t(t)] > patience_) {
             late_.push_back(t);
             continue;

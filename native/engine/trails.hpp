@@ -17,6 +17,7 @@
 #pragma once
 #include <cstdint>
 #include <queue>
+#include <utility>
 #include <vector>
 
 #include "common/limits.hpp"
@@ -28,8 +29,9 @@ class Trails {
 public:
     Trails(const Problem& problem, Limits& limits);
 
-    // `patience`: how many others may be placed while one waits in the walk.
-    void find(int64_t patience, bool help_at_once);
+    // `patience`: how many others may be placed while one waits in the walk. `stall`: how many in a row must find another value at
+    // a key than they want, until somebody is looked for who would let them go on, wherever the trace suggests that one.
+    void find(int64_t patience, int32_t stall);
 
     std::vector<int32_t> order;  // transactions
     std::vector<int32_t> left;   // those that should be in it and found no place
@@ -47,9 +49,10 @@ private:
     bool writes(int32_t t, int32_t key) const;
 
     // --- the walk
-    void walk(int64_t patience, bool help_at_once);
+    void walk(int64_t patience, int32_t stall);
     void ready(int32_t unit);
-    void try_place(int32_t t, bool help);
+    void try_place(int32_t t);
+    bool take_back(int32_t t, int32_t wanted);
     bool help(int32_t t, int32_t wanted);
     void place(int32_t t);
     void park(int32_t t, int32_t spot);
@@ -82,8 +85,8 @@ private:
     std::vector<int32_t> spot_key_, read_spot_, initial_spot_;
     std::vector<int64_t> write_start_;
     std::vector<int32_t> write_key_, write_spot_;  // by transaction
-    std::vector<int64_t> maybe_start_;
-    std::vector<int32_t> maybe_;  // by spot: who may have written it, outcome unknown
+    std::vector<int64_t> writer_start_;
+    std::vector<int32_t> writers_;  // by spot, as the trace suggests; of unknown outcome, too
     std::vector<int64_t> next_start_, previous_start_;
     std::vector<int32_t> next_, previous_;
     bool any_edges_ = false;
@@ -106,7 +109,13 @@ private:
     std::vector<int32_t> current_, missing_, woken_by_;
     std::vector<int64_t> since_;
     std::vector<uint8_t> placed_, is_ready_;
+    std::vector<std::vector<std::pair<int32_t, int32_t>>> stalled_;  // by key: those who found another value in a row, and what they want
+    struct Shown {
+        int32_t writer, spot, reads;
+    };
+    std::vector<std::vector<Shown>> shown_;  // by key: what it has held so far
     std::vector<int32_t> late_;
+    int32_t stall_ = 0;
     int64_t patience_ = 0, effort_ = 0;
 
     std::vector<int64_t> version_start_;

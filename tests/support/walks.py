@@ -24,6 +24,7 @@ class Walks:
     values: int = 5
     keys_each: int = 1
     displaced: float = 0.05
+    detours: float = 0.0  # (instead) displaced are only pairs of which the second undoes what the first did
     blind: float = 0.0
     reads: float = 0.0
     deletes: float = 0.0
@@ -35,9 +36,15 @@ class Walks:
     sessions_hold: bool = False
 
 
+def _there_and_back(rng: random.Random, mix: Walks, now: Any) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+    there = rng.randrange(mix.values)
+    return (now, there), (there, now)
+
+
 def walk(rng: random.Random, mix: Walks) -> Trace:
     state: dict[str, Any] = {f"k{i}": mix.values - 1 for i in range(mix.keys)}
     builder = TraceBuilder(initial=dict(state) if mix.initial else "unknown")
+    elsewhere: set[int] = set()
     happened: list[tuple[list[tuple[str, str, Any]], str]] = []
     for _ in range(mix.transactions):
         ops: list[tuple[str, str, Any]] = []
@@ -62,9 +69,16 @@ def walk(rng: random.Random, mix: Walks) -> Trace:
             if happens:
                 state[key] = new
         happened.append((ops, outcome))
+        if rng.random() < mix.detours and outcome == "committed":
+            key = rng.choice(list(state))
+            others = [(k, state[k]) for k in rng.sample(list(state), min(mix.keys_each, mix.keys) - 1) if k != key]
+            for old, new in _there_and_back(rng, mix, state[key]):
+                detour = [("get", key, old), ("put", key, new), *(("get", k, v) for k, v in others)]
+                elsewhere.add(len(happened))
+                happened.append((detour, "committed"))
     moment = [float(i) for i in range(len(happened))]
     for i in range(len(moment)):
-        if rng.random() < mix.displaced:
+        if i in elsewhere or rng.random() < mix.displaced:
             moment[i] = rng.uniform(-1, len(moment))
     session = [f"s{rng.randrange(mix.sessions)}" for _ in moment]
     if mix.sessions_hold:

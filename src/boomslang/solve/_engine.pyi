@@ -24,6 +24,7 @@ def solve(
     edge_path: NDArray[np.uint8],
     hint_next: NDArray[np.int32],
     priority: NDArray[np.int64],
+    trusted: bool,
     read_step: NDArray[np.int32],
     clause_start: NDArray[np.int64],
     clause_lits: NDArray[np.int32],
@@ -72,7 +73,7 @@ def trails(
     edge_to: NDArray[np.int32],
     priority: NDArray[np.int64],
     patience: int,
-    help_at_once: bool,
+    stall: int,
     seconds: float,
     megabytes: float,
 ) -> dict[str, Any]: ...

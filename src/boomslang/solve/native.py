@@ -49,7 +49,7 @@ def solve_native(
 ) -> Solution:
     """Decides an IR with the native engine; with `saturate`, after writing down what follows from the known edges.
 
-    `rank`: where each transaction belongs, if that is not what the trace suggests.
+    `rank`: an order to start from, in place of one that the engine makes from what the trace suggests.
 
     The order of appends that a list read shows is a known edge for the engine. Whether it is known can depend on
     whether the reader committed: then both are tried, without it first.
@@ -121,6 +121,7 @@ def _solve(ir: IR, limits: Limits, hints: bool, saturate: bool, rank: Int64 | No
         ir.path_edges().astype(np.uint8),
         hinted_successors(ir, helpers) if hints else np.zeros(0, np.int32),
         priorities(asg) if rank is None else rank,
+        rank is not None,
         asg.read_op,
         clause_start,
         clause_literals,

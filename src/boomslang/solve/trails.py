@@ -37,8 +37,8 @@ def solve_trails(ir: IR, limits: Limits) -> Solution | None:
     """A valid answer, if a walk through the values gives one. None says nothing."""
     best: tuple[Int32, Int32] | None = None
     start = ir.asg.state == IN
-    for patience, help_at_once in _manners(ir):
-        found = _walk(ir, patience, help_at_once, limits)
+    for patience, stall in _manners(ir):
+        found = _walk(ir, patience, stall, limits)
         if found is None:
             return None
         order, left = found
@@ -52,17 +52,16 @@ def solve_trails(ir: IR, limits: Limits) -> Solution | None:
 
 
 def _manners(ir: IR) -> list[tuple[int, bool]]:
-    """How to walk: how long one may wait for its turn, and whether those of unknown outcome help at once."""
-    asg, trace = ir.asg, ir.asg.trace
+    """How to walk: how long one may wait for its turn, and how many must wait until somebody else is looked for."""
+    trace = ir.asg.trace
     nearby = 4 * max(4, len(trace.sessions))
     # One that waits makes its session wait. Without times or one log, nothing says where "late" begins.
-    ordered = ir.level.has(Dependency.SO) or ir.level.has(Dependency.RT)
-    patience = [ENDLESS] if ordered or not (trace.has_times or len(trace.files) == 1) else [nearby, ENDLESS]
-    helps = (False, True) if (asg.state == MAYBE).any() else (False,)
-    return [(p, h) for p in patience for h in helps]
+    if ir.level.has(Dependency.SO) or ir.level.has(Dependency.RT) or not (trace.has_times or len(trace.files) == 1):
+        return [(ENDLESS, 1)]
+    return [(nearby, 3), (nearby, 1), (nearby, ENDLESS), (ENDLESS, 1)]
 
 
-def _walk(ir: IR, patience: int, help_at_once: bool, limits: Limits) -> tuple[Int32, Int32] | None:
+def _walk(ir: IR, patience: int, stall: int, limits: Limits) -> tuple[Int32, Int32] | None:
     """An order of transactions, and those that are missing in it; None if a limit was reached."""
     asg = ir.asg
     sources, targets = ir.order_edges()
@@ -83,7 +82,7 @@ def _walk(ir: IR, patience: int, help_at_once: bool, limits: Limits) -> tuple[In
         targets.astype(np.int32),
         priorities(asg),
         patience,
-        help_at_once,
+        stall,
         limits.seconds or 0.0,
         limits.megabytes or 0.0,
     )
