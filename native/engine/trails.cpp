@@ -15,7 +15,8 @@ constexpr int NEAR_TRIES = 24;    // and of the others, those nearest to where t
 constexpr int FOLLOWERS = 32;     // of those that might go on with a detour
 constexpr int HELPERS = 32;
 constexpr int NARROWINGS = 16;
-constexpr int64_t EFFORT = 40;    // looks at a transaction, for each operation: a bound on the whole
+constexpr int64_t EFFORT = 10;    // looks at a transaction, for each operation: a bound on the whole
+constexpr size_t MANY = 256;      // with more than these left, a round must place a good part of them
 constexpr int32_t NEVER = std::numeric_limits<int32_t>::max();
 }  // namespace
 
@@ -117,6 +118,7 @@ void Trails::find(int64_t patience, int32_t stall) {
         if (left.empty() || effort_ < 0) return;
         std::stable_sort(left.begin(), left.end(), [&](int32_t a, int32_t b) { return p_.priority[a] < p_.priority[b]; });
         look_back();
+        effort_ -= int64_t(order.size()) / 2;
         int64_t before = detours;
         for (int32_t t : left)
             if (!placed_[size_t(t)] && splice(t, false)) ++detours;
@@ -128,7 +130,7 @@ void Trails::find(int64_t patience, int32_t stall) {
                     if (p_.state[other] == MAY && !placed_[size_t(other)] && splice(other, true)) ++detours;
                 }
             }
-        if (detours == before) return;
+        if (detours == before || (left.size() > MANY && (detours - before) * 32 < int64_t(left.size()))) return;
         std::vector<int32_t> longer;
         for (size_t gap = 0; gap <= order.size(); ++gap) {
             longer.insert(longer.end(), inserted_[gap].begin(), inserted_[gap].end());
@@ -220,7 +222,7 @@ void Trails::try_place(int32_t t) {
 // Was the last who wrote this key out of place? It is taken out again, if nobody has read what it wrote and t can go then.
 bool Trails::take_back(int32_t t, int32_t wanted) {
     int32_t last = shown_[size_t(spot_key_[size_t(wanted)])].back().writer;
-    if (last < 0 || any_edges_) return false;
+    if (last < 0 || next_start_[size_t(last)] < next_start_[size_t(last) + 1]) return false;
     --effort_;
     auto before = [&](int32_t key) {
         const auto& shown = shown_[size_t(key)];

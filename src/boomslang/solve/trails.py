@@ -16,9 +16,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from boomslang.asg.graph import IN, MAYBE, OUT, suppose
+from boomslang.asg.graph import IN, MAYBE, suppose
 from boomslang.ir.model import IR
-from boomslang.levels.level import Dependency
 from boomslang.solve import _engine
 from boomslang.solve.native import priorities, solve_native
 from boomslang.solve.solution import Limits, Solution
@@ -27,36 +26,34 @@ Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
 
 ENDLESS = 2**31 - 1
-REPAIRS = 500
+REPAIRS = 300
 """Conflicts that the engine may spend on what is wrong with a walk."""
-FEW_LEFT = 50
-"""A walk that leaves more than one in so many out is not worth repairing."""
+MOST_LEFT = 4
+"""A walk that leaves more transactions out is beyond repair: measured, it never came to a good end."""
+HOPELESS = 64
+"""If two walks leave out more than these and more than one transaction in fifty, others will do no better."""
 
 
 def solve_trails(ir: IR, limits: Limits) -> Solution | None:
     """A valid answer, if a walk through the values gives one. None says nothing."""
     best: tuple[Int32, Int32] | None = None
-    start = ir.asg.state == IN
-    for patience, stall in _manners(ir):
+    inside = np.count_nonzero(ir.asg.state == IN)
+    for tries, (patience, stall) in enumerate(_manners(ir)):
         found = _walk(ir, patience, stall, limits)
-        if found is None:
+        if found is None or (tries and len(found[1]) > max(HOPELESS, inside // 50)):
             return None
-        order, left = found
-        if not len(left):
-            return _replayed(ir, order, left, limits)
-        if best is None or len(left) < len(best[1]):
+        if best is None or len(found[1]) < len(best[1]):
             best = found
-    if best is None or len(best[1]) * FEW_LEFT > np.count_nonzero(start):
-        return None
-    return _replayed(ir, *best, limits)
+        if not len(best[1]):
+            break
+    return None if best is None or len(best[1]) > MOST_LEFT else _replayed(ir, *best, limits)
 
 
 def _manners(ir: IR) -> list[tuple[int, bool]]:
     """How to walk: how long one may wait for its turn, and how many must wait until somebody else is looked for."""
     trace = ir.asg.trace
     nearby = 4 * max(4, len(trace.sessions))
-    # One that waits makes its session wait. Without times or one log, nothing says where "late" begins.
-    if ir.level.has(Dependency.SO) or ir.level.has(Dependency.RT) or not (trace.has_times or len(trace.files) == 1):
+    if not trace.has_times and len(trace.files) > 1:  # nothing says where "late" begins
         return [(ENDLESS, 1)]
     return [(nearby, 3), (nearby, 1), (nearby, ENDLESS), (ENDLESS, 1)]
 
