@@ -1,8 +1,8 @@
 """Traces of repeating values with a serial order that is far from what times and log suggest.
 
-A serial database runs transactions that read small numbers and write others. Then some of the transactions get the time
-(and the place in the log) of another moment: the trace is serializable still, by the order in which things happened, but
-nothing in it says so. Sessions are drawn at random, or (`sessions_hold`) such that each keeps its order.
+A serial database runs transactions that read small numbers and write others. Then some of the transactions get the
+time (and the place in the log) of another moment: the trace is serializable still, by the order in which things
+happened, but nothing in it says so. Sessions are drawn at random, or (`sessions_hold`) such that each keeps its order.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Walks:
     values: int = 5
     keys_each: int = 1
     displaced: float = 0.05
-    detours: float = 0.0  # (instead) displaced are only pairs of which the second undoes what the first did
+    detours: float = 0.0  # pairs of which the second undoes what the first did, both displaced
     blind: float = 0.0
     reads: float = 0.0
     deletes: float = 0.0
@@ -71,7 +71,9 @@ def walk(rng: random.Random, mix: Walks) -> Trace:
         happened.append((ops, outcome))
         if rng.random() < mix.detours and outcome == "committed":
             key = rng.choice(list(state))
-            others = [(k, state[k]) for k in rng.sample(list(state), min(mix.keys_each, mix.keys) - 1) if k != key]
+            others = [
+                (k, state[k]) for k in rng.sample(list(state), min(mix.keys_each, mix.keys) - 1) if k != key
+            ]
             for old, new in _there_and_back(rng, mix, state[key]):
                 detour = [("get", key, old), ("put", key, new), *(("get", k, v) for k, v in others)]
                 elsewhere.add(len(happened))
@@ -94,4 +96,25 @@ def walk(rng: random.Random, mix: Walks) -> Trace:
                     t.put(key, value)
                 else:
                     t.delete(key, value)
+    return builder.build()
+
+
+def even_inventory(rng: random.Random, orders: int, items: int = 3) -> Trace:
+    """Orders that take one from a stock, which is refilled to 5 at 0, and one lost update whose counts come out even.
+
+    The stock of the item is at the end what the two had read: so one of them may have been the last order of all.
+    """
+    stock = {f"item{i}": 5 for i in range(items)}
+    builder = TraceBuilder(initial=dict(stock))
+    bought: list[tuple[str, int, int]] = []
+    for _ in range(orders):
+        key = rng.choice(list(stock))
+        before, stock[key] = stock[key], stock[key] - 1 if stock[key] else 5
+        bought.append((key, before, stock[key]))
+    lost = next(i for i, (key, before, _) in enumerate(bought) if before == stock[key])
+    bought.insert(lost + 1, bought[lost])
+    for i, (key, before, after) in enumerate(bought):
+        with builder.transaction(f"s{rng.randrange(6)}", begin=10 * i, end=10 * i + 5) as t:
+            t.get(key, before)
+            t.put(key, after)
     return builder.build()

@@ -69,7 +69,9 @@ def solve_native(
             reader = np.searchsorted(supposed.asg.read_start, orphan, side="right") - 1
             found = Solution("invalid", core_transactions=reader, core_reads=orphan)
         else:
-            found = solve_native(supposed, limits, hints=hints, saturate=saturate, doubts=doubts - 1, rank=rank)
+            found = solve_native(
+                supposed, limits, hints=hints, saturate=saturate, doubts=doubts - 1, rank=rank
+            )
         if found.status != "invalid":
             return found
         cores.append(found)

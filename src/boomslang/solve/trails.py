@@ -1,10 +1,11 @@
 """Where values repeat: an order found by walking from value to value (native/engine/trails.hpp).
 
-A version is as good as any other of its value. So an order far from real time may explain everything, as when two clients
-took the stock from 5 to 4 at the same time, and it was 5 once more at the end of the day: then one of the two goes last.
-The search, which starts from times, moves one transaction at a time and hardly ever comes there. A walk that takes each
-transaction when its reads match, and then splices in what was left over as detours that end where they began, gets there at
-once. It is a guess that the engine replays, so it can only say *valid*; that nothing was found says nothing.
+A version is as good as any other of its value. So an order far from real time may explain everything, as when two
+clients took the stock from 5 to 4 at the same time, and it was 5 once more at the end of the day: then one of the two
+goes last. The search, which starts from times, moves one transaction at a time and hardly ever comes there. A walk that
+takes each transaction when its reads match, and then splices in what was left over as detours that end where they
+began, gets there at once. It is a guess that the engine replays, so it can only say *valid*; finding nothing says
+nothing.
 
 The walk is serial. Snapshots and all weaker levels are content with a serial order, so they are served as well.
 """
@@ -49,7 +50,7 @@ def solve_trails(ir: IR, limits: Limits) -> Solution | None:
     return None if best is None or len(best[1]) > MOST_LEFT else _replayed(ir, *best, limits)
 
 
-def _manners(ir: IR) -> list[tuple[int, bool]]:
+def _manners(ir: IR) -> list[tuple[int, int]]:
     """How to walk: how long one may wait for its turn, and how many must wait until somebody else is looked for."""
     trace = ir.asg.trace
     nearby = 4 * max(4, len(trace.sessions))
