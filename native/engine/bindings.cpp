@@ -8,6 +8,7 @@
 #include "forced.hpp"
 #include "overwriting.hpp"
 #include "states.hpp"
+#include "trails.hpp"
 
 using namespace boomslang;
 
@@ -16,7 +17,7 @@ nb::dict solve(int32_t txns, int32_t points, int32_t helpers, int32_t keys, In<u
                In<int32_t> read_key, In<int32_t> read_value, In<int32_t> read_writer, In<uint8_t> read_strong,
                In<int64_t> key_start, In<int32_t> write_txn, In<int32_t> write_value, In<int32_t> init,
                In<int32_t> edge_from, In<int32_t> edge_to, In<uint8_t> edge_path, In<int32_t> hint_next,
-               In<int64_t> priority, In<int32_t> read_step, In<int64_t> clause_start, In<int32_t> clause_lits, bool overlap,
+               In<int64_t> priority, bool trusted, In<int32_t> read_step, In<int64_t> clause_start, In<int32_t> clause_lits, bool overlap,
                nb::object path, double seconds, double megabytes, int64_t hint_conflicts, int64_t max_conflicts, bool saturate, nb::object progress) {
     Problem p;
     p.txns = txns, p.points = points, p.helpers = helpers, p.keys = keys;
@@ -26,7 +27,7 @@ nb::dict solve(int32_t txns, int32_t points, int32_t helpers, int32_t keys, In<u
     p.init = view(init), p.edge_from = view(edge_from), p.edge_to = view(edge_to);
     p.hint_next = view(hint_next), p.priority = view(priority), p.edge_path = view(edge_path);
     p.read_step = view(read_step), p.clause_start = view(clause_start), p.clause_lits = view(clause_lits);
-    p.overlap = overlap;
+    p.overlap = overlap, p.trusted = trusted;
     if (!path.is_none()) {
         auto rule = nb::cast<nb::tuple>(path);
         p.path = {true, nb::cast<bool>(rule[0]), nb::cast<int32_t>(rule[1]), nb::cast<bool>(rule[2])};
@@ -144,6 +145,30 @@ nb::tuple overwriting(int32_t txns, int32_t keys, In<uint8_t> outcome, In<int64_
                                                    view(read_counts), view(key_start), view(write_txn), writes);
     return nb::make_tuple(out(std::move(reads)), out(std::move(writes)));
 }
+
+nb::dict trails(int32_t txns, int32_t points, int32_t helpers, int32_t keys, In<uint8_t> state, In<int64_t> read_start,
+                In<int32_t> read_key, In<int32_t> read_value, In<int64_t> key_start, In<int32_t> write_txn,
+                In<int32_t> write_value, In<int32_t> init, In<int32_t> edge_from, In<int32_t> edge_to, In<int64_t> priority,
+                int64_t patience, int32_t stall, double seconds, double megabytes) {
+    Problem p;
+    p.txns = txns, p.points = points, p.helpers = helpers, p.keys = keys;
+    p.state = view(state), p.read_start = view(read_start), p.read_key = view(read_key), p.read_value = view(read_value);
+    p.key_start = view(key_start), p.write_txn = view(write_txn), p.write_value = view(write_value), p.init = view(init);
+    p.edge_from = view(edge_from), p.edge_to = view(edge_to), p.priority = view(priority);
+    Limits limits(seconds, megabytes);
+    std::unique_ptr<Trails> pass;
+    auto work = [&] {
+        pass = std::make_unique<Trails>(p, limits);
+        pass->find(patience, stall);
+    };
+    nb::dict d;
+    d["stopped"] = guarded(limits, work, [] {});
+    if (!pass) return d;
+    d["order"] = out(std::move(pass->order));
+    d["left"] = out(std::move(pass->left));
+    d["rounds"] = pass->rounds, d["detours"] = pass->detours;
+    return d;
+}
 }  // namespace
 
 NB_MODULE(_engine, m) {
@@ -151,7 +176,7 @@ NB_MODULE(_engine, m) {
           nb::arg("read_start"), nb::arg("read_key"), nb::arg("read_value"), nb::arg("read_writer"),
           nb::arg("read_strong"), nb::arg("key_start"), nb::arg("write_txn"), nb::arg("write_value"), nb::arg("init"),
           nb::arg("edge_from"), nb::arg("edge_to"), nb::arg("edge_path"), nb::arg("hint_next"), nb::arg("priority"),
-          nb::arg("read_step"), nb::arg("clause_start"), nb::arg("clause_lits"), nb::arg("overlap"),
+          nb::arg("trusted"), nb::arg("read_step"), nb::arg("clause_start"), nb::arg("clause_lits"), nb::arg("overlap"),
           nb::arg("path").none(), nb::arg("seconds"), nb::arg("megabytes"), nb::arg("hint_conflicts"), nb::arg("max_conflicts"), nb::arg("saturate"),
           nb::arg("progress").none());
     m.def("forced", &forced, nb::arg("txns"), nb::arg("keys"), nb::arg("state"), nb::arg("read_start"), nb::arg("read_key"),
@@ -165,5 +190,9 @@ NB_MODULE(_engine, m) {
           nb::arg("megabytes"));
     m.def("overwriting", &overwriting, nb::arg("txns"), nb::arg("keys"), nb::arg("outcome"), nb::arg("read_start"),
           nb::arg("read_key"), nb::arg("read_counts"), nb::arg("key_start"), nb::arg("write_txn"));
+    m.def("trails", &trails, nb::arg("txns"), nb::arg("points"), nb::arg("helpers"), nb::arg("keys"), nb::arg("state"),
+          nb::arg("read_start"), nb::arg("read_key"), nb::arg("read_value"), nb::arg("key_start"), nb::arg("write_txn"),
+          nb::arg("write_value"), nb::arg("init"), nb::arg("edge_from"), nb::arg("edge_to"), nb::arg("priority"),
+          nb::arg("patience"), nb::arg("stall"), nb::arg("seconds"), nb::arg("megabytes"));
     m.def("resident_megabytes", &resident_megabytes);
 }

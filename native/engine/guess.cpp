@@ -64,7 +64,7 @@ bool Engine::guess(std::vector<int32_t>& stuck) {
     // The key at which a node must wait, or -1.
     auto blocked_at = [&](int32_t node) -> int32_t {
         int32_t t = order_.txn_of(node);
-        if (t < 0 || !active(t) || p_.state[t] == OUT) return -1;
+        if (p_.trusted || t < 0 || !active(t) || p_.state[t] == OUT) return -1;
         if (node == order_.begin_of(t)) {
             for (int64_t r = p_.read_start[t]; r < p_.read_start[t + 1]; ++r) {
                 if (known_writer(t, r)) continue;
@@ -101,6 +101,7 @@ bool Engine::guess(std::vector<int32_t>& stuck) {
         parked_next[size_t(node)] = parked_head[size_t(key)];
         parked_head[size_t(key)] = node;
     };
+    const int32_t own = p_.points == 1 ? 1 : 0;  // who reads a version and overwrites it waits for all others
     std::vector<int32_t> woken;
     auto wake = [&](int32_t key) {
         // A bounded number at a time: on a hot key without session order everybody may be parked.
@@ -118,11 +119,11 @@ bool Engine::guess(std::vector<int32_t>& stuck) {
         order_.pos[size_t(node)] = int32_t(order_.at.size());
         order_.at.push_back(node);
         int32_t t = order_.txn_of(node);
-        if (t >= 0 && p_.state[t] != OUT && active(t)) {
+        if (!p_.trusted && t >= 0 && p_.state[t] != OUT && active(t)) {
             if (node == order_.begin_of(t)) {
                 for (int64_t r = p_.read_start[t]; r < p_.read_start[t + 1]; ++r)
                     if (p_.read_strong[r] && known_writer(t, r) &&
-                        --pending[size_t(version(p_.read_key[r], p_.read_writer[r]))] <= 0)
+                        --pending[size_t(version(p_.read_key[r], p_.read_writer[r]))] <= own)
                         wake(p_.read_key[r]);
                 if (p_.points == 2)
                     for (int64_t j = txn_write_start_[size_t(t)]; j < txn_write_start_[size_t(t) + 1]; ++j)

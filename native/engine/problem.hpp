@@ -60,6 +60,7 @@ struct Problem {
     std::span<const uint8_t> edge_path;    // of each known edge: is it a step of a path? (Empty if there is no such rule.)
     std::span<const int32_t> hint_next;    // empty, or for each node its hinted successor (-1: none)
     std::span<const int64_t> priority;     // of each transaction: where the guess would rather place it
+    bool trusted = false;                  // is that an order worth following, whatever the reads say?
     std::span<const int32_t> read_step;    // of each read: its operation
     std::span<const int64_t> clause_start;  // clauses that somebody added: empty, or their number + 1
     std::span<const int32_t> clause_lits;   // four numbers a literal, see Given

@@ -24,6 +24,7 @@ def solve(
     edge_path: NDArray[np.uint8],
     hint_next: NDArray[np.int32],
     priority: NDArray[np.int64],
+    trusted: bool,
     read_step: NDArray[np.int32],
     clause_start: NDArray[np.int64],
     clause_lits: NDArray[np.int32],
@@ -87,4 +88,25 @@ def overwriting(
     key_start: NDArray[np.int64],
     write_txn: NDArray[np.int32],
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]: ...
+def trails(
+    txns: int,
+    points: int,
+    helpers: int,
+    keys: int,
+    state: NDArray[np.uint8],
+    read_start: NDArray[np.int64],
+    read_key: NDArray[np.int32],
+    read_value: NDArray[np.int32],
+    key_start: NDArray[np.int64],
+    write_txn: NDArray[np.int32],
+    write_value: NDArray[np.int32],
+    init: NDArray[np.int32],
+    edge_from: NDArray[np.int32],
+    edge_to: NDArray[np.int32],
+    priority: NDArray[np.int64],
+    patience: int,
+    stall: int,
+    seconds: float,
+    megabytes: float,
+) -> dict[str, Any]: ...
 def resident_megabytes() -> float: ...

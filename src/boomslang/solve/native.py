@@ -45,8 +45,11 @@ def solve_native(
     hints: bool = True,
     saturate: bool = False,
     doubts: int = MOST_DOUBTS,
+    rank: Int64 | None = None,
 ) -> Solution:
     """Decides an IR with the native engine; with `saturate`, after writing down what follows from the known edges.
+
+    `rank`: an order to start from, in place of one that the engine makes from what the trace suggests.
 
     The order of appends that a list read shows is a known edge for the engine. Whether it is known can depend on
     whether the reader committed: then both are tried, without it first.
@@ -55,7 +58,7 @@ def solve_native(
     if doubt is None:
         if len(ir.asg.doubtful):  # nothing needs these: leave them out
             ir = replace(ir, asg=suppose(ir.asg, ir.asg.doubtful.tolist(), committed=False))
-        return _solve(ir, limits or Limits(), hints, saturate)
+        return _solve(ir, limits or Limits(), hints, saturate, rank)
     if doubts == 0:
         return Solution("unknown", reason="too many unknown outcomes of transactions that read lists")
     cores: list[Solution] = []
@@ -66,7 +69,9 @@ def solve_native(
             reader = np.searchsorted(supposed.asg.read_start, orphan, side="right") - 1
             found = Solution("invalid", core_transactions=reader, core_reads=orphan)
         else:
-            found = solve_native(supposed, limits, hints=hints, saturate=saturate, doubts=doubts - 1)
+            found = solve_native(
+                supposed, limits, hints=hints, saturate=saturate, doubts=doubts - 1, rank=rank
+            )
         if found.status != "invalid":
             return found
         cores.append(found)
@@ -89,7 +94,7 @@ def _doubt(ir: IR) -> int | None:
     return None
 
 
-def _solve(ir: IR, limits: Limits, hints: bool, saturate: bool) -> Solution:
+def _solve(ir: IR, limits: Limits, hints: bool, saturate: bool, rank: Int64 | None) -> Solution:
     asg, level = ir.asg, ir.level
     once = level.once
     begin = time.monotonic()
@@ -117,7 +122,8 @@ def _solve(ir: IR, limits: Limits, hints: bool, saturate: bool) -> Solution:
         targets.astype(np.int32),
         ir.path_edges().astype(np.uint8),
         hinted_successors(ir, helpers) if hints else np.zeros(0, np.int32),
-        priorities(asg),
+        priorities(asg) if rank is None else rank,
+        rank is not None,
         asg.read_op,
         clause_start,
         clause_literals,

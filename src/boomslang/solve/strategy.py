@@ -9,6 +9,7 @@
    Without times, the order of the lines of one log says nearly as much. Likewise, where the level forbids only some
    cycles, first ask for a snapshot or a serial order: most databases do better than they promise. (Not for a serial
    order once there is no snapshot's: it would be one.)
+   Where values repeat, also walk from value to value, in whatever order that gives: one far from real time (trails.py).
 2. The problem itself, for a while.
 3. If that takes long and the trace is small enough, write down what follows from the known edges before guessing
    (native/engine/saturate.hpp). It helps when nothing suggests an order: no sessions, no times, a shuffled log. With
@@ -39,6 +40,7 @@ from boomslang.solve.likely import refute_known, solve_likely
 from boomslang.solve.native import priorities, solve_native
 from boomslang.solve.repeated import refute_repeated
 from boomslang.solve.solution import Limits, Solution
+from boomslang.solve.trails import solve_trails
 
 EAGER_CONFLICTS = 2_000
 FIRST_CONFLICTS = 3_000
@@ -78,6 +80,8 @@ def solve(ir: IR, limits: Limits | None = None) -> Solution:
     if asg.modules:
         # What a module says at another level, or of a part of the trace, need not be what it says here.
         return _by(solve_native(ir, clock.left(None)), "direct")
+    if ambiguous and not ir.level.needs_times and (walked := solve_trails(ir, clock.left(None))) is not None:
+        return _by(walked, "trails of values")
     if ir.level.once is not None:
         for level, what in ((SNAPSHOT_ISOLATION, "snapshot isolation"), (SERIALIZABLE, "a serial order")):
             if ambiguous and beyond and (found := _more(ir, level, clock, in_time=True)).status == "valid":
