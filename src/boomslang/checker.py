@@ -156,7 +156,7 @@ class Checker:
         """The pipeline."""
         asg = self.asg
         stats: dict[str, Any] = {"analyse": self.analyse_seconds}
-        parts, ir = first_broken(asg), None
+        parts, ir, proof = first_broken(asg), None, None
         if parts is None:
             with _timed(stats, "lower"):
                 ir = lower(asg, level)
@@ -192,6 +192,8 @@ class Checker:
             return blame(self, level, ir, parts, stats, begin)
         with _timed(stats, "explain"):
             counterexample = self.explained(asg, level, parts, begin, explaining_seconds(stats))
+            if proof is not None and counterexample.argument is None:  # too many cases: then the one sentence
+                counterexample = self.explained_by_proof(asg, level, proof, parts, stats)
         return Verdict(self.trace, level, INVALID, counterexample=counterexample, stats=stats)
 
     def solve(self, ir: IR, limits: Limits, stats: dict[str, Any] | None = None) -> Solution:

@@ -21,8 +21,8 @@ import numpy as np
 from boomslang.trace import Absent, Trace, TraceBuilder, Unbounded
 
 __all__ = [
-    "Absent", "Op", "Txn", "Unbounded", "append", "delete", "end", "failed", "get", "history", "iterator",
-    "list_", "put", "scan", "step", "txn",
+    "Absent", "Op", "Txn", "Unbounded", "append", "by_cursor", "delete", "end", "failed", "get", "history",
+    "iterator", "list_", "put", "scan", "step", "txn",
 ]  # fmt: skip
 
 
@@ -39,6 +39,7 @@ class Op:
     end: bool = False
     failed: bool = False
     elements: tuple[Any, ...] = ()  # of a list that was read
+    cursor: bool = False  # a get that is marked as a cursor's
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,10 @@ def failed(op: Op) -> Op:
     return replace(op, failed=True)
 
 
+def by_cursor(op: Op) -> Op:
+    return replace(op, cursor=True)
+
+
 def history(*txns: Txn, initial: dict[Any, Any] | str | None = None) -> Trace:
     """The trace of these transactions; `initial`: a state, "unknown", or None for an empty database."""
     state: Any = initial
@@ -133,7 +138,7 @@ def _add(builder: TraceBuilder, t: Txn) -> None:
             elif op.kind == "put":
                 b.put(op.key, op.value)
             elif op.kind == "get":
-                b.get(op.key, op.value)
+                b.get(op.key, op.value, **({"ctx": {"cursor": True}} if op.cursor else {}))
             elif op.kind == "delete":
                 b.delete(op.key, op.found)
             elif op.kind == "append":

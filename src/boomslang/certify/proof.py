@@ -50,14 +50,26 @@ def proof_of(data: Any) -> Proof:
     kind = data["kind"]
     if kind == "counting":
         return TooFewVersions(
-            int(data["key"]),
-            tuple((int(t), int(operation)) for t, operation in data["readers"]),
-            tuple(int(t) for t in data["later"]),
+            _number(data["key"]),
+            tuple((_number(t), _number(operation)) for t, operation in data["readers"]),
+            _numbers(data["later"]),
         )
     if kind == "states":
         return UnreachableState(
-            tuple(int(key) for key in data["keys"]),
-            tuple(tuple(int(value) for value in state) for state in data["states"]),
-            int(data["transaction"]),
+            _numbers(data["keys"]),
+            tuple(_numbers(state) for state in data["states"]),
+            _number(data["transaction"]),
         )
     raise ValueError(f"found the proof {kind!r}; expected 'counting' or 'states'")
+
+
+def _number(data: Any) -> int:
+    if isinstance(data, bool) or not isinstance(data, int):
+        raise ValueError(f"found {data!r} in the proof; expected a whole number")
+    return data
+
+
+def _numbers(data: Any) -> tuple[int, ...]:
+    if not isinstance(data, list):
+        raise ValueError(f"found {data!r} in the proof; expected a list of whole numbers")
+    return tuple(_number(one) for one in data)

@@ -51,6 +51,8 @@ def fault_of_states(trace: Trace, level: str, proof: UnreachableState) -> str:
         return f"found the keys {list(keys)}; expected different ones, and one alone at this level"
     if any(not 0 <= key < len(trace.key_rank) or holds_list(trace, key) for key in keys):
         return "it speaks of a key that is not in the trace, or holds a list"
+    if any(len(state) != len(keys) for state in states):
+        return "it has a state with more or fewer values than there are keys"
     named = proof.transaction
     if not 0 <= named < len(trace) or trace.txn_outcome[named] != Outcome.COMMITTED:
         return f"transaction {named} is none that committed"
@@ -65,10 +67,11 @@ def fault_of_states(trace: Trace, level: str, proof: UnreachableState) -> str:
         saw = [(frozenset({v}),) for v in wants[0]] if LEVELS[base] == ONE_KEY else [wants]
         if t == named and all(any(_fit(one, state) for state in states) for one in saw):
             return f"what transaction {t} saw is among the states"
-        for values, *seen in zip(read, wants, guards, strict=True):
-            values.update(*seen)
-        if any(value is not None for value in leaves):
+        writes = any(value is not None for value in leaves)
+        if writes:
             deeds.setdefault((guards, leaves), t)
+        for values, saw_here, guard in zip(read, wants, guards, strict=True):
+            values.update(saw_here if t == named else (), guard if writes else ())
     for state in _at_first(trace, keys, read):
         if state not in states:
             return f"the keys may have held {list(state)} at first, which is not among the states"
@@ -123,7 +126,8 @@ def _fit(wants: Wants, state: tuple[int, ...]) -> bool:
 
 
 def _at_first(trace: Trace, keys: tuple[int, ...], read: list[set[int]]) -> product[tuple[int, ...]]:
-    """All that the keys may have held. What nobody read of an unknown one is as good as an unnamed value."""
+    """All that the keys may have held. Of an unknown one, a value on which nothing here depends is as good as an unnamed
+    one: `read` has those that the named transaction saw, and those that a writer must have seen."""
     given = dict(zip(trace.initial_key.tolist(), trace.initial_value.tolist(), strict=True))
     possible = []
     for key, values in zip(keys, read, strict=True):

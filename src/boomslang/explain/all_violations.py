@@ -27,11 +27,13 @@ import numpy as np
 
 from boomslang.asg.graph import ASG, OUT
 from boomslang.certify.certificate import Core
+from boomslang.certify.proof import Proof
+from boomslang.certify.proved import fault_of_proof
 from boomslang.errors import UsageError
 from boomslang.explain.anomalies import Anomaly
 from boomslang.explain.argument import Argument, Contradiction
 from boomslang.explain.core import MinimalCore, breaks, complete
-from boomslang.explain.counterexample import Counterexample, direct, explain
+from boomslang.explain.counterexample import MOMENT, Counterexample, direct, explain
 from boomslang.explain.known import clashes
 from boomslang.explain.parts import Parts
 from boomslang.explain.rest import Rest
@@ -229,7 +231,7 @@ class _Search:
     def _searched(self) -> None:
         begin, count, windows = time.process_time(), 0, False
         while True:
-            solution = solve(lower(self.rest.asg, self.level), self.left())
+            solution = solve(lower(self.rest.asg, self.level), self._for_one_search(begin))
             if solution.status == "valid":
                 self.made.complete = True
                 return
@@ -246,6 +248,13 @@ class _Search:
                 return
             self._unexplained()
 
+    def _for_one_search(self, begin: float) -> Limits:
+        """If there is no time limit, one search must not go on for ever either."""
+        limits = self.left()
+        if limits.seconds is not None:
+            return limits
+        return replace(limits, seconds=max(1.0, SECONDS - (time.process_time() - begin)))
+
     def _enough(self, begin: float, count: int) -> bool:
         if self.limits.seconds is not None:
             return False
@@ -253,9 +262,23 @@ class _Search:
 
     def _refuted(self, asg: ASG, solution: Solution) -> None:
         """Lists what the engine refuted, and takes its own part out."""
-        found = self._explained(asg, Parts.used_by(asg, solution))
+        parts = Parts.used_by(asg, solution)
+        found = self._proved(asg, parts, solution.proof) or self._explained(asg, parts)
         self._list(found)
         self._take_out([self._own(self.rest.in_whole(_parts_of(asg, found.core)))])
+
+    def _proved(self, asg: ASG, parts: Parts, proof: Proof | None) -> Counterexample | None:
+        """What a count or states refuted: a search might take for ever to refute it again. None, if it is so small
+        that it can be argued step by step, or does not hold of the trace with what was taken out."""
+        from boomslang.checker import FEW
+        from boomslang.explain.by_proof import explain_by_proof
+
+        if proof is None or len(parts.transactions) <= FEW:
+            return None
+        if fault_of_proof(asg.trace, self.level.name, proof):
+            return None
+        seconds = SECONDS if (left := self.left().seconds) is None else left
+        return explain_by_proof(asg, self.level, proof, parts, min(MOMENT, seconds))
 
     def _in_windows(self, begin: float) -> int:
         """Violations of neighbours, window by window. How many?"""

@@ -59,7 +59,7 @@ def explain_by_proof(asg: ASG, level: Level, proof: Proof, parts: Parts, seconds
         text, rows = _state(asg, level, proof)
         anomaly, near = Anomaly("unreachable-state", "a state that never was", NEVER_WAS), proof.transaction
     likely = what_probably_happened(asg, level, core.transactions, seconds, near)
-    if likely is not None and isinstance(proof, UnreachableState):
+    if likely is not None and (isinstance(proof, UnreachableState) or len(proof.readers) == 1):
         anomaly = likely.anomaly
     argument = Argument((), Contradiction(text, operations=rows))
     return Counterexample(asg.trace, core, argument, anomaly, False, _spoken_of(core, likely), likely=likely)
@@ -105,6 +105,8 @@ def _of_value(asg: ASG, names: Names, key: int, proof: TooFewVersions, value: in
             f"each of the {who} that made {names.key(key)} {what} had seen it {what} and it was not so at first, "
             "so none of them can have been the first"
         )
+    if not there:
+        return f"{names.key(key)} was not {what} before {who} that saw it {what} had returned"
     when = " by the time that they had returned" if proof.later else ""
     start = ", the initial value included" if first else ""
     return (

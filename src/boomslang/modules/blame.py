@@ -28,6 +28,7 @@ from boomslang.trace.errors import LimitReached
 from boomslang.verdict import INVALID, UNKNOWN, VALID, Verdict
 
 if TYPE_CHECKING:
+    from boomslang.certify.proof import Proof
     from boomslang.checker import Checker
 
 
@@ -47,23 +48,27 @@ def blame(
     """
     asg, notes = checker.asg, [*checker.asg.notes]
     kept, blamed, in_doubt = checker.modules, [], []
+    proof: Proof | None = None
     try:
         ir = ir or lower(asg, level)
         notes += ir.notes
         weaker = ir.weakened_by | {m.spelled for m in checker.modules if m.prepare is not None}
         for module in checker.modules:
             rest = tuple(m for m in kept if m is not module)
-            status, fewer, refuted = _answer(checker, rest, level, begin)
+            status, fewer, refuted, shown = _answer(checker, rest, level, begin)
             if status == VALID:
                 blamed.append(module.spelled)
             elif status == UNKNOWN:
                 in_doubt.append(module.spelled)
             elif module.spelled not in weaker:
-                kept, asg, parts = rest, fewer, refuted
+                kept, asg, parts, proof = rest, fewer, refuted, shown
     except LimitReached:
         in_doubt = [m.spelled for m in checker.modules if m.spelled not in blamed]
     start = time.perf_counter()
-    counterexample = checker.explained(asg, level, parts, begin)
+    if proof is not None:  # it needs no module, and a search might take for ever to find it again
+        counterexample = checker.explained_by_proof(asg, level, proof, parts, begin, stats)
+    else:
+        counterexample = checker.explained(asg, level, parts, begin)
     stats["explain"] = time.perf_counter() - start
     return Verdict(
         checker.trace,
@@ -81,9 +86,9 @@ def blame(
 
 def _answer(
     checker: Checker, modules: tuple[Module, ...], level: Level, begin: float
-) -> tuple[str, ASG, Parts]:
-    """What the trace is with these modules, and what of it is refuted. Takes no more than half of the time that is
-    left: the explanation needs some too."""
+) -> tuple[str, ASG, Parts, Proof | None]:
+    """What the trace is with these modules, what of it is refuted, and what shows it without a search, if there is such
+    a proof. Takes no more than half of the time that is left: the explanation needs some too."""
     limits = checker.left(begin)
     if limits.seconds is not None:
         limits = replace(limits, seconds=limits.seconds / 2)
@@ -92,15 +97,16 @@ def _answer(
         with until(None if limits.seconds is None else time.monotonic() + limits.seconds):
             asg = checker.analysed(modules)
             if (broken := first_broken(asg)) is not None:
-                return INVALID, asg, broken
+                return INVALID, asg, broken, None
             ir = lower(asg, level)
             if checker.solver == NATIVE and asg.transactions > LONG:
                 found = solve_native(ir, replace(limits, conflicts=PATIENCE))
             else:
                 found = checker.solve(ir, limits)
     except LimitReached:
-        return UNKNOWN, checker.asg, nothing
-    return found.status, asg, Parts.used_by(asg, found) if found.status == INVALID else nothing
+        return UNKNOWN, checker.asg, nothing, None
+    refuted = Parts.used_by(asg, found) if found.status == INVALID else nothing
+    return found.status, asg, refuted, found.proof
 
 
 def _reason(blamed: list[str], in_doubt: list[str]) -> str:

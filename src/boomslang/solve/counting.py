@@ -31,6 +31,8 @@ from boomslang.trace.model import ABSENT, NO_TIME, Kind, Outcome
 Int64 = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
+_FOREVER = int(np.iinfo(np.int64).max)
+
 
 @dataclass(frozen=True, eq=False)
 class _Readers:
@@ -62,13 +64,11 @@ def too_few_versions(asg: ASG, level: Level) -> TooFewVersions | None:
 
 def list_keys(asg: ASG) -> Bools:
     """Keys that hold lists: of these a reader knows the version, and the order of appends says more than a count."""
-    lists = np.zeros(asg.keys, bool)
-    if len(asg.lists.of):
-        trace = asg.trace
-        listed = np.isin(trace.op_kind, (Kind.APPEND, Kind.LIST))
-        keys = np.unique(trace.op_key[listed])
-        lists |= np.isin(np.arange(asg.keys) if asg.key_of is None else asg.key_of, keys)
-    return lists
+    trace = asg.trace
+    lists = np.zeros(len(trace.keys), bool)
+    keys = trace.op_key[(trace.op_kind == Kind.APPEND) | (trace.op_kind == Kind.LIST)]
+    lists[keys[keys >= 0]] = True
+    return lists if asg.key_of is None else lists[asg.key_of]
 
 
 def _readers(asg: ASG, level: Level) -> _Readers:
@@ -120,6 +120,13 @@ class _Versions:
         held = np.where(present, initial != ABSENT, initial == readers.value)
         self.initial = (held & ~self.open).astype(np.int64)
 
+    def of(self, groups: Int64) -> tuple[Int64, Int64]:
+        """The rows of those of these groups that did not abort, and of each row its group."""
+        counts = self.high[groups] - self.low[groups]
+        rows = np.repeat(self.low[groups] - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
+        alive = self.alive[rows]
+        return rows[alive], np.repeat(groups, counts)[alive]
+
 
 def _at_any_time(asg: ASG, readers: _Readers, versions: _Versions) -> TooFewVersions | None:
     many = np.bincount(readers.group)
@@ -148,49 +155,53 @@ def _at_any_time(asg: ASG, readers: _Readers, versions: _Versions) -> TooFewVers
 
 def _deletes(asg: ASG, readers: _Readers, versions: _Versions, many: Int64) -> TooFewVersions | None:
     """Deletes that found something, together with all who overwrote some value."""
-    for group in np.flatnonzero(readers.value == PRESENT).tolist():
-        mine = (readers.key == readers.key[group]) & (readers.value != ABSENT)
-        there = int(versions.count[group] + versions.initial[group] + versions.open[group])
-        if int(many[mine].sum()) > there:
-            return _proof(asg, readers, np.flatnonzero(mine[readers.group])[: there + 1])
-    return None
+    takers = np.bincount(readers.key, weights=np.where(readers.value != ABSENT, many, 0)).astype(np.int64)
+    there = versions.count + versions.initial + versions.open
+    lacking = np.flatnonzero((readers.value == PRESENT) & (takers[readers.key] > there))
+    if not len(lacking):
+        return None
+    group = lacking[0]
+    mine = (readers.key == readers.key[group]) & (readers.value != ABSENT)
+    return _proof(asg, readers, np.flatnonzero(mine[readers.group])[: there[group] + 1])
 
 
 def _up_to_a_moment(asg: ASG, readers: _Readers, versions: _Versions, level: Level) -> TooFewVersions | None:
     """The same of those who had returned by some moment, and the versions that had begun by then."""
-    trace, ids = asg.trace, asg.txn_of
-    slack = np.int64(level.slack)
-    begin, end, clock = trace.txn_begin[ids], trace.txn_end[ids], trace.txn_clock[ids]
-    best: tuple[int, int, np.int64] | None = None
-    fewest = len(readers.read) + 1
-    for group in np.flatnonzero((np.bincount(readers.group) > 1) & (readers.value != PRESENT)).tolist():
-        first, last = np.searchsorted(readers.group, (group, group + 1))
-        mine = readers.txn[first:last]
-        rows = np.arange(versions.low[group], versions.high[group])
-        writers = asg.write_txn[rows[versions.alive[rows]]]
-        spare = int(versions.initial[group] + versions.open[group])
-        for c in np.unique(clock[mine]).tolist():
-            timed = (clock[mine] == c) & (end[mine] != NO_TIME)
-            ends = np.sort(end[mine[timed]])
-            begins = np.sort(begin[writers[(clock[writers] == c) & (begin[writers] != NO_TIME)]])
-            later = len(begins) - np.searchsorted(begins, ends + slack, side="right")
-            lacking = np.flatnonzero(np.arange(1, len(ends) + 1) > len(writers) - later + spare)
-            if len(lacking) and lacking[0] + 1 < fewest:
-                fewest = int(lacking[0]) + 1
-                best = (group, c, ends[lacking[0]])
-    if best is None:
+    trace, ids, slack = asg.trace, asg.txn_of, min(level.slack, _FOREVER)
+    clock = trace.txn_clock[ids].astype(np.int64)
+    begin = np.where(asg.ordered, trace.txn_begin[ids], NO_TIME)
+    end = np.where(asg.ordered, trace.txn_end[ids], NO_TIME)
+    several = (np.bincount(readers.group) > 1) & (readers.value != PRESENT)
+    which = np.flatnonzero(several[readers.group] & (end[readers.txn] != NO_TIME))
+    if not len(which):
         return None
-    group, c, moment = best
-    first, last = np.searchsorted(readers.group, (group, group + 1))
-    which = np.arange(first, last)
-    t = readers.txn[which]
-    which = which[(clock[t] == c) & (end[t] != NO_TIME) & (end[t] <= moment)]
-    which = np.sort(which[np.argsort(end[readers.txn[which]], kind="stable")][:fewest])
-    rows = np.arange(versions.low[group], versions.high[group])
-    writers = asg.write_txn[rows[versions.alive[rows]]]
-    begins = begin[writers]
-    later = writers[(clock[writers] == c) & (begins != NO_TIME) & (begins > moment + slack)]
-    return _proof(asg, readers, which, later)
+    rows, group = versions.of(np.flatnonzero(several))
+    writers = asg.write_txn[rows]
+    group, writers = group[begin[writers] != NO_TIME], writers[begin[writers] != NO_TIME]
+    # Moments and begins as ranks, so that a group, a clock and a rank make one number.
+    returned = end[readers.txn[which]]
+    moments = returned + np.minimum(slack, _FOREVER - np.maximum(returned, 0))
+    ranks = np.unique(np.concatenate([moments, begin[writers]]))
+    span, clocks = len(ranks), int(clock.max()) + 1
+
+    def lane(of_group: Int64, txn: Int64 | NDArray[np.int32]) -> Int64:
+        return (of_group * clocks + clock[txn]) * span
+
+    mine = lane(readers.group[which], readers.txn[which])
+    by = np.lexsort((returned, mine))
+    which, mine, moments = which[by], mine[by], moments[by]
+    begins = np.sort(lane(group, writers) + np.searchsorted(ranks, begin[writers]))
+    later = np.searchsorted(begins, mine + span - 1, side="right")
+    later -= np.searchsorted(begins, mine + np.searchsorted(ranks, moments), side="right")
+    so_many = np.arange(1, len(which) + 1) - np.searchsorted(mine, mine, side="left")
+    there = (versions.count + versions.initial + versions.open)[readers.group[which]] - later
+    lacking = np.flatnonzero(so_many > there)
+    if not len(lacking):
+        return None
+    last = lacking[np.argmin(so_many[lacking])]
+    chosen = np.sort(which[last + 1 - so_many[last] : last + 1])
+    mine_too = (group == readers.group[which[last]]) & (clock[writers] == clock[readers.txn[which[last]]])
+    return _proof(asg, readers, chosen, writers[mine_too & (begin[writers] > moments[last])])
 
 
 def _proof(
@@ -203,15 +214,11 @@ def _proof(
 
 
 def parts_of_count(asg: ASG, proof: TooFewVersions) -> tuple[Int64, Int64]:
-    """The transactions and reads of a count, with those whose versions do not count: aborted, or too late."""
+    """The transactions and reads of a count, with those whose versions came too late."""
     key = proof.key if asg.key_of is None else int(np.searchsorted(asg.key_of, proof.key))
     txns = np.searchsorted(asg.txn_of, [t for t, _ in proof.readers])
     rows = {row for _, row in proof.readers}
     reads = np.concatenate([np.arange(asg.read_start[t], asg.read_start[t + 1]) for t in txns.tolist()])
     reads = reads[(asg.read_key[reads] == key) & np.isin(asg.read_op[reads], list(rows))]
-    gone = []
-    for pattern in np.unique(asg.read_value[reads]).tolist():
-        writers = asg.write_txn[asg.writes_of(key, pattern)]
-        gone.append(writers[asg.outcome[writers] == Outcome.ABORTED])
     later = np.searchsorted(asg.txn_of, proof.later)
-    return np.unique(np.concatenate([txns, later, *gone])).astype(np.int64), np.sort(reads)
+    return np.concatenate([txns, later]).astype(np.int64), np.sort(reads)

@@ -16,6 +16,7 @@ from boomslang.levels.level import Level
 from boomslang.solve.counting import parts_of_count, too_few_versions
 from boomslang.solve.solution import Limits, Solution
 from boomslang.solve.states import guarded, named_reads, unreachable_state
+from boomslang.trace.model import Outcome
 
 Int64 = NDArray[np.int64]
 
@@ -45,9 +46,19 @@ def refute_repeated(ir: IR, limits: Limits) -> Solution | None:
 def parts_of(asg: ASG, level: Level, proof: Proof) -> tuple[Int64, Int64]:
     """The transactions and reads that a proof rests on."""
     if isinstance(proof, TooFewVersions):
-        return parts_of_count(asg, proof)
-    txn, mine = named_reads(asg, level, proof)
-    needed = guarded(asg, level, proof)
-    transactions = np.concatenate([np.array([txn]), *(one.transactions for one in needed)])
-    reads = np.concatenate([mine, *(one.reads for one in needed)])
-    return np.unique(transactions).astype(np.int64), np.unique(reads).astype(np.int64)
+        transactions, reads = parts_of_count(asg, proof)
+    else:
+        txn, mine = named_reads(asg, level, proof)
+        needed = guarded(asg, level, proof)
+        transactions = np.concatenate([np.array([txn]), *(one.transactions for one in needed)])
+        reads = np.unique(np.concatenate([mine, *(one.reads for one in needed)])).astype(np.int64)
+    return np.unique(np.concatenate([transactions, _aborted(asg, reads)])).astype(np.int64), reads
+
+
+def _aborted(asg: ASG, reads: Int64) -> Int64:
+    """Aborted writers of what these reads saw: if nobody knew that they did abort, they might have been read from."""
+    gone = [np.zeros(0, np.int64)]
+    for key, pattern in {(int(asg.read_key[r]), int(asg.read_value[r])) for r in reads}:
+        writers = asg.write_txn[asg.writes_of(key, pattern)]
+        gone.append(writers[asg.outcome[writers] == Outcome.ABORTED].astype(np.int64))
+    return np.concatenate(gone)

@@ -85,7 +85,7 @@ class Behaviour:
     """What transactions that saw and did the same with a few keys saw and did."""
 
     seen: tuple[int | None, ...]
-    """Of each key what was read there, and had to be so; of several values, one."""
+    """Of each key what was read there, and had to be so; IMPOSSIBLE, if that was one thing and another."""
     wrote: tuple[int | None, ...]
     """Of each key what was left there."""
 
@@ -161,14 +161,22 @@ def _behaviours(asg: ASG, level: Level, keys: list[int]) -> dict[Behaviour, tupl
             key = int(asg.read_key[r])
             if not guard[r] or key not in keys or (own and keys.index(key) not in left):
                 continue
-            if seen.setdefault(keys.index(key), int(asg.read_value[r])) == asg.read_value[r]:
-                reads.append(r)
+            i, value = keys.index(key), int(asg.read_value[r])
+            seen[i] = _both(seen[i], value) if i in seen else value
+            reads.append(r)
         places = range(len(keys))
         one = Behaviour(tuple(seen.get(i) for i in places), tuple(left.get(i) for i in places))
         txns, all_reads = found.setdefault(one, (set(), []))
         txns.add(txn)
         all_reads.extend(reads)
     return found
+
+
+def _both(one: int, two: int) -> int:
+    """What a key held if two reads of it are right."""
+    if one == PRESENT and two != ABSENT:
+        return two
+    return one if one == two or (two == PRESENT and one != ABSENT) else IMPOSSIBLE
 
 
 def _needed(behaviour: Behaviour, states: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
