@@ -381,7 +381,7 @@ def test_real_time_is_a_hint_where_values_say_little() -> None:
         txn("D", get("x", 1), time=(6, 7)),
     )  # fmt: skip
     verdict = check(stale, "ser")
-    assert verdict.valid and verdict.stats["decided by"] == "direct"
+    assert verdict.valid and verdict.stats["decided by"] == "trails of values"
 
 
 def test_nothing_is_valid_at_every_level() -> None:

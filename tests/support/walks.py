@@ -99,10 +99,11 @@ def walk(rng: random.Random, mix: Walks) -> Trace:
     return builder.build()
 
 
-def even_inventory(rng: random.Random, orders: int, items: int = 3) -> Trace:
+def even_inventory(rng: random.Random, orders: int, items: int = 3, *, uneven: bool = False) -> Trace:
     """Orders that take one from a stock, which is refilled to 5 at 0, and one lost update whose counts come out even.
 
-    The stock of the item is at the end what the two had read: so one of them may have been the last order of all.
+    The stock of the item is at the end what the two had read: so one of them may have been the last order of all. If
+    `uneven`, it is not, and no order explains both.
     """
     stock = {f"item{i}": 5 for i in range(items)}
     builder = TraceBuilder(initial=dict(stock))
@@ -111,7 +112,7 @@ def even_inventory(rng: random.Random, orders: int, items: int = 3) -> Trace:
         key = rng.choice(list(stock))
         before, stock[key] = stock[key], stock[key] - 1 if stock[key] else 5
         bought.append((key, before, stock[key]))
-    lost = next(i for i, (key, before, _) in enumerate(bought) if before == stock[key])
+    lost = next(i for i, (key, before, _) in enumerate(bought) if (before == stock[key]) != uneven)
     bought.insert(lost + 1, bought[lost])
     for i, (key, before, after) in enumerate(bought):
         with builder.transaction(f"s{rng.randrange(6)}", begin=10 * i, end=10 * i + 5) as t:

@@ -10,7 +10,8 @@
    cycles, first ask for a snapshot or a serial order: most databases do better than they promise. (Not for a serial
    order once there is no snapshot's: it would be one.)
    Where values repeat, also walk from value to value, in whatever order that gives: one far from real time (trails.py).
-2. The problem itself, for a while.
+2. The problem itself, for a while; at plain levels first with transactions that nothing tells apart in one order
+   (interchangeable.py), and so again in step 5.
 3. If that takes long and the trace is small enough, write down what follows from the known edges before guessing
    (native/engine/saturate.hpp). It helps when nothing suggests an order: no sessions, no times, a shuffled log. With
    begin and commit points, first as if they were one: a serial order is also an order of begins and commits.
@@ -36,6 +37,7 @@ from boomslang.ir.model import IR, ambiguous_reads
 from boomslang.levels.catalog import SERIALIZABLE, SNAPSHOT_ISOLATION
 from boomslang.levels.level import Dependency, Level, Point
 from boomslang.solve.forced import solve_forced
+from boomslang.solve.interchangeable import ranked, with_all_reads
 from boomslang.solve.likely import refute_known, solve_likely
 from boomslang.solve.native import priorities, solve_native
 from boomslang.solve.repeated import refute_repeated
@@ -82,6 +84,11 @@ def solve(ir: IR, limits: Limits | None = None) -> Solution:
         return _by(solve_native(ir, clock.left(None)), "direct")
     if ambiguous and not ir.level.needs_times and (walked := solve_trails(ir, clock.left(None))) is not None:
         return _by(walked, "trails of values")
+    alike = ranked(ir) if ambiguous else None
+    if alike is not None:
+        found = solve_native(alike[0], clock.left(FIRST_CONFLICTS), hints=False)
+        if found.status != "unknown":
+            return _by(with_all_reads(asg, alike[1], found), "interchangeable transactions")
     if ir.level.once is not None:
         for level, what in ((SNAPSHOT_ISOLATION, "snapshot isolation"), (SERIALIZABLE, "a serial order")):
             if ambiguous and beyond and (found := _more(ir, level, clock, in_time=True)).status == "valid":
@@ -106,6 +113,9 @@ def solve(ir: IR, limits: Limits | None = None) -> Solution:
             return _by(found, "saturation")
     if (part := _windows(ir, clock)) is not None:
         return _by(part, "a window")
+    if alike is not None:
+        found = solve_native(alike[0], clock.left(None), hints=False)
+        return _by(with_all_reads(asg, alike[1], found), "interchangeable transactions")
     return _by(solve_native(ir, clock.left(None), saturate=small), "direct")
 
 

@@ -1,0 +1,77 @@
+"""Transactions that nothing tells apart, put into one order: what a person does who says "whichever of the two".
+
+Where values repeat, many transactions read and write exactly the same. At a level that knows neither sessions nor
+times, two of them can change places in any order, and it explains the trace as well as before. So nothing is lost by
+asking for orders in which they stand as the trace suggests; and much is won, for a search that has refuted one way to
+arrange them would otherwise have to refute all the others, too.
+
+A refutation may rest on this. It then needs the two to be alike in what is left of the trace as well: so all reads of
+those that are in the core go into it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boomslang.asg.graph import ASG, IN
+from boomslang.ir.model import IR
+from boomslang.levels.level import Dependency, Point
+from boomslang.solve.native import priorities
+from boomslang.solve.solution import Solution
+from boomslang.trace.model import Outcome
+
+Int64 = NDArray[np.int64]
+
+
+def ranked(ir: IR) -> tuple[IR, Int64] | None:
+    """The IR with edges between neighbours of a class, and the class of each transaction; None if there are none."""
+    asg, level = ir.asg, ir.level
+    if asg.modules or ir.superpositions or ir.expressions or len(asg.lists.of):
+        return None
+    if level.has(Dependency.SO) or level.has(Dependency.RT) or ir.graph.chunks:
+        return None
+    classes = classes_of(asg)
+    by = np.lexsort((priorities(asg), classes))
+    by = by[classes[by] >= 0]
+    pair = classes[by[1:]] == classes[by[:-1]]
+    first, second = by[:-1][pair], by[1:][pair]
+    if not len(first):
+        return None
+    # No dependency: it orders, but is no step of a forbidden path.
+    nodes = [ir.graph.nodes_of(t.astype(np.int64), Point.BEGIN) for t in (first, second)]
+    graph = replace(ir.graph, chunks=[*ir.graph.chunks, (nodes[0], nodes[1], Dependency.SO)])
+    return IR(asg, level, graph), classes
+
+
+def classes_of(asg: ASG) -> Int64:
+    """Of each committed transaction a number that is that of those like it; -1 if there is none like it."""
+    cursor = asg.trace.marked("cursor")
+    marked = np.zeros(len(asg.read_op), np.int64) if cursor is None else cursor[asg.read_op].astype(np.int64)
+    # What was read and written as one number each, sorted within the transaction.
+    values = np.int64(len(asg.trace.values) + 8)
+    read = (asg.read_key * values + asg.read_value + 4) * 8 + 2 * asg.read_kind.astype(np.int64) + marked
+    wrote = (asg.write_key * values + asg.write_value + 4) * 8 + 7
+    txn, word = np.concatenate([asg.read_txn, asg.write_txn]), np.concatenate([read, wrote])
+    by = np.lexsort((word, txn))
+    txn, word = txn[by], word[by]
+    start = np.searchsorted(txn, np.arange(asg.transactions + 1))
+    found: dict[bytes, int] = {}
+    classes = np.full(asg.transactions, -1, np.int64)
+    for t in np.flatnonzero((asg.state == IN) & (asg.outcome == Outcome.COMMITTED)).tolist():
+        classes[t] = found.setdefault(word[start[t] : start[t + 1]].tobytes(), len(found))
+    counts = np.bincount(classes[classes >= 0], minlength=len(found))
+    return np.where((classes >= 0) & (np.append(counts, 0)[classes] > 1), classes, -1)
+
+
+def with_all_reads(asg: ASG, classes: Int64, solution: Solution) -> Solution:
+    """A refutation, with all reads of those in its core that were put into an order."""
+    if solution.core_transactions is None or solution.core_reads is None:
+        return solution
+    core = np.zeros(asg.transactions, bool)
+    core[solution.core_transactions] = True
+    whole = core & (classes >= 0)
+    reads = np.flatnonzero(whole[asg.read_txn])
+    return replace(solution, core_reads=np.union1d(solution.core_reads, reads))
