@@ -288,10 +288,10 @@ def _certificate(trace: Trace, verdict: Verdict) -> None:
     if data is None:
         assert verdict.status == "unknown", "a verdict without a certificate"
         return
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "certificate.json"
-        path.write_text(json.dumps(data, allow_nan=False))
-        again = read_certificate(path, trace)
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        file.write(json.dumps(data, allow_nan=False))
+        file.flush()
+        again = read_certificate(Path(file.name), trace)
     if verdict.witness is None:
         assert verdict.counterexample is not None
         assert again == verdict.counterexample.core, "another core was read than written"
