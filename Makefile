@@ -5,8 +5,8 @@ PYTHON ?= python3
 VENV ?= .venv
 MINUTES ?= 10
 BENCH ?= all
-# A worker a core, each with whole files: a file may share a server or a browser.
-PYTEST ?= -n auto --dist loadfile
+# A worker a core, each with whole files: a file may share a server or a browser. tests/conftest.py has their order.
+PYTEST ?= -n auto --dist loadfile --no-loadscope-reorder
 
 ifeq ($(origin CXX),default)
 CXX := $(firstword $(foreach name,c++ g++ clang++,$(shell command -v $(name) 2>/dev/null)) c++)

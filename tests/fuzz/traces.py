@@ -8,7 +8,7 @@ the same definitions rarely err alike (McKeeman, "Differential testing for softw
 `examine_modules` does the same with modules: where worlds.py can enumerate what they mean, it has the last word.
 
 A failure prints the seed that made the trace and writes the trace as JSON Lines. What this finds becomes a
-test in test_differential.py.
+test in test_regressions.py.
 """
 
 from __future__ import annotations
