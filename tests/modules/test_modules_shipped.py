@@ -21,7 +21,7 @@ from boomslang.modules import find_modules
 LEVELS = ("ser", "rr", "rc")
 
 
-@pytest.mark.parametrize("seeds", [range(75), pytest.param(range(75, 450), marks=pytest.mark.full)])
+@pytest.mark.parametrize("seeds", [range(150), pytest.param(range(150, 450), marks=pytest.mark.full)])
 @pytest.mark.parametrize("module", CASES)
 def test_the_module_means_what_all_worlds_say(module: str, seeds: range) -> None:
     means, change = CASES[module]
