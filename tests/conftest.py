@@ -58,4 +58,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """For xdist, which hands out files in the order in which they come (`--no-loadscope-reorder`)."""
     tests = Path(__file__).parent
     place = {tests / name: at for at, name in enumerate(LONGEST)}
+    if missing := [str(path) for path in place if not path.exists()]:
+        raise pytest.UsageError(f"LONGEST in tests/conftest.py names files that are not there: {missing}")
     items.sort(key=lambda item: place.get(item.path, len(place)))
