@@ -18,7 +18,28 @@ import pytest
 from hypothesis import HealthCheck, settings
 from support import effort
 
-LONGEST = ()
+LONGEST = (
+    "conformance/test_conformance.py",
+    "differential/test_differential.py",
+    "levels/test_anomalies.py",
+    "solve/test_engine.py",
+    "conformance/test_corpus.py",
+    "databases/test_servers_mysql.py",
+    "databases/test_servers.py",
+    "differential/test_crowds.py",
+    "laws/test_laws.py",
+    "cli/test_cli.py",
+    "modules/test_modules_shipped.py",
+    "trace/test_fuzz_formats.py",
+    "trace/test_format_bincode.py",
+    "solve/test_backends.py",
+    "asg/test_lists.py",
+    "solve/test_encodings.py",
+    "trace/test_formats_roundtrip.py",
+    "explain/test_explain.py",
+    "benchmarks/test_benchmarks.py",
+    "run/test_workloads.py",
+)
 """The files that take longest, roughly in that order; the others come after them."""
 
 NATIVE = ("boomslang.trace._reader", "boomslang.asg._analyse", "boomslang.solve._engine")
