@@ -3,6 +3,8 @@
 A test suite that fails one run in fifty is soon ignored, so Hypothesis draws the same examples in every run
 here; looking for new ones is what `make fuzz` is for. Without the native extensions nothing can be tested,
 and this says so once instead of in a hundred tracebacks.
+
+Files that take long come first: workers get whole files, and the last one to end is the one that all wait for.
 """
 
 from __future__ import annotations
@@ -14,20 +16,50 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from support import effort
 
-settings.register_profile(
-    "same-each-time",
-    derandomize=True,
-    deadline=None,
-    print_blob=True,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+LONGEST = (
+    "conformance/test_conformance.py",
+    "differential/test_differential.py",
+    "levels/test_anomalies.py",
+    "solve/test_engine.py",
+    "conformance/test_corpus.py",
+    "databases/test_servers_mysql.py",
+    "databases/test_servers.py",
+    "differential/test_crowds.py",
+    "laws/test_laws.py",
+    "cli/test_cli.py",
+    "modules/test_modules_shipped.py",
+    "trace/test_fuzz_formats.py",
+    "trace/test_format_bincode.py",
+    "solve/test_backends.py",
+    "asg/test_lists.py",
+    "solve/test_encodings.py",
+    "trace/test_formats_roundtrip.py",
+    "explain/test_explain.py",
+    "benchmarks/test_benchmarks.py",
+    "run/test_workloads.py",
 )
-settings.load_profile("same-each-time")
+"""The files that take longest, roughly in that order; the others come after them."""
 
 NATIVE = ("boomslang.trace._reader", "boomslang.asg._analyse", "boomslang.solve._engine")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    effort.full = config.option.markexpr != "not full"
+    settings.register_profile(
+        "same-each-time",
+        derandomize=True,
+        deadline=None,
+        print_blob=True,
+        max_examples=effort.examples(100),
+        suppress_health_check=[
+            HealthCheck.too_slow,
+            HealthCheck.data_too_large,
+            HealthCheck.filter_too_much,
+        ],
+    )
+    settings.load_profile("same-each-time")
     # Processes that a test starts find tests/support as the test does.
     given = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(Path(__file__).parent), given)))
@@ -41,3 +73,12 @@ def pytest_configure(config: pytest.Config) -> None:
             raise pytest.UsageError(
                 f"{name} cannot be imported ({error}): run the tests with `make test`"
             ) from None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """For xdist, which hands out files in the order in which they come (`--no-loadscope-reorder`)."""
+    tests = Path(__file__).parent
+    place = {tests / name: at for at, name in enumerate(LONGEST)}
+    if missing := [str(path) for path in place if not path.exists()]:
+        raise pytest.UsageError(f"LONGEST in tests/conftest.py names files that are not there: {missing}")
+    items.sort(key=lambda item: place.get(item.path, len(place)))

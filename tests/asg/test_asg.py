@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.effort import examples
 from support.histories import (
     Absent,
     Unbounded,
@@ -255,7 +256,7 @@ def test_an_iterator_saw_what_it_passed_and_nothing_beyond() -> None:
     ]  # fmt: skip
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(traces())
 def test_operations_mean_what_the_reference_says(trace: Trace) -> None:
     asg = build_asg(trace)
@@ -285,7 +286,7 @@ def reach(asg: ASG, edges: list[tuple[int, int]]) -> set[tuple[int, int]]:
     return {(a, b) for a in nodes for b in after[a] if max(a, b) < asg.transactions}
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(traces())
 def test_session_order_and_time_are_what_they_should_be(trace: Trace) -> None:
     """Few edges say the same as all of them."""
@@ -363,7 +364,7 @@ def test_internal_reads_are_kept_on_request() -> None:
     assert unkept.state.tolist() == [IN, IN]  # nobody says any more that T0 contradicts itself
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(traces(), st.randoms(use_true_random=False))
 def test_the_whole_is_a_part(trace: Trace, rng: Any) -> None:
     asg = build_asg(trace)

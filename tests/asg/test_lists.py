@@ -1,7 +1,7 @@
 """Lists: what the checker says about each way in which a list can be wrong, and what it accepts.
 
 The verdicts are worked out by hand from the definition: a version of a list is all that its writer and those before
-it appended. That the solvers agree about lists is test_differential.py's and fuzz.py's business.
+it appended. That the solvers agree about lists is test_differential.py's and `make fuzz`'s business.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from support import strategies
 from support.commands import EVIL, command, evil_trace, printable, program
+from support.effort import examples
 from support.paths import ROOT
 from support.whole_traces import story
 
@@ -127,7 +128,7 @@ def test_a_person_is_not_shown_a_million(tmp_path: Path) -> None:
     assert len(command("cat", path, "--json").out.splitlines()) == 1 + 60 * 3
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(strategies.traces(strategies.Mix(times=("none", "one clock"))))
 def test_json_lines_are_a_trace_of_the_same(tmp_path_factory: Any, trace: Trace) -> None:
     folder = tmp_path_factory.mktemp("cat")

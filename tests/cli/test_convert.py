@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -246,11 +247,11 @@ def test_somebody_else_was_faster(poor: dict[str, Any], tmp_path: Path) -> None:
 
 
 def test_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
-    b = TraceBuilder()
-    for n in range(40_000):
+    b, rng = TraceBuilder(), random.Random(0)
+    for _ in range(4_000):
         with b.transaction("a") as t:
-            for m in range(10):
-                t.put(m, n)
+            for key in range(10):
+                t.put(key, rng.randbytes(500).hex())  # long to pack, quick to make
     source, out = tmp_path / "in.jsonl", tmp_path / "out"
     write_trace(b.build(), source)
     out.mkdir()

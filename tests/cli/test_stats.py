@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from support import strategies
 from support.commands import EVIL, command, evil_trace, printable
+from support.effort import examples
 from support.histories import get, history, put, txn
 from support.paths import ROOT
 
@@ -36,7 +37,7 @@ SCHEMA = jsonschema.Draft202012Validator(
 LISTS = strategies.Mix(lists=0.5, ranges=False)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(strategies.traces() | strategies.traces(LISTS))
 def test_superpositions_are_counted_as_the_ir_would_expand_them(trace: Trace) -> None:
     made = Statistics(build_asg(trace))
@@ -53,7 +54,7 @@ def test_superpositions_are_counted_as_the_ir_would_expand_them(trace: Trace) ->
     assert [level for level, _, _ in made.by_level] == list(LEVELS)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(strategies.traces() | strategies.traces(LISTS))
 def test_the_reads_add_up(trace: Trace) -> None:
     made = Statistics(build_asg(trace))

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.anomalies import LEVELS
+from support.effort import examples
 from support.histories import Absent, delete, end, failed, get, history, iterator, put, scan, step, txn
 from support.strategies import Mix, traces
 
@@ -165,14 +166,14 @@ def test_an_internal_read_is_a_read_of_the_core() -> None:
 # --- the other opinion ---
 
 
-@settings(calm, max_examples=60)
+@settings(calm, max_examples=examples(60))
 @given(traces())
 def test_z3_says_the_same(trace: Trace) -> None:
     for level in a_third(trace):
         assert refute(trace, everything(trace, level)) != brute(trace, level), level
 
 
-@settings(calm, max_examples=60)
+@settings(calm, max_examples=examples(60))
 @given(traces(), randomly)
 def test_z3_says_the_same_of_any_core(trace: Trace, rng: random.Random) -> None:
     for level in a_third(trace):

@@ -8,10 +8,12 @@ one of unknown outcome that is left out, the change went unnoticed, and an order
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from support.histories import Absent, delete, get, history, put, txn
+from fuzz.traces import examine
+from support.histories import Absent, append, delete, get, history, list_, put, txn
 from support.strategies import DEFAULT, generate
 
 import boomslang
@@ -86,3 +88,45 @@ def test_z3_agrees_on_one_of_them() -> None:
     asg = build_asg(behind_one_that_is_not_in())
     ir = lower(asg, find_level("strong-session-rr"))
     assert solve_native(ir).status == solve_z3(ir).status == "invalid"
+
+
+# --- about cores and lists -------------------------------------------------------------------------------------
+
+
+def committed_for_two_reasons() -> Trace:
+    """D's reads show that B committed, one of them only because B's own read shows what l held at first: a core
+    must not use the one to show the other."""
+    return history(
+        txn("A", get("k", Absent), put("l", 3)),
+        txn("B", put("k", 7), get("l", 2), put("l", 8), outcome="unknown"),
+        txn("C", get("k", 7), put("k", 11), outcome="unknown"),
+        txn("D", get("k", 11), get("l", 8)),
+        initial="unknown",
+    )
+
+
+def session_order_past_one_that_was_read_from() -> Trace:
+    """D misses A's x, and A is before it in its session. That B, in between, was also read from hides nothing."""
+    return history(
+        txn("S", put("x", 1)),
+        txn("S", put("y", 1)),
+        txn("S", put("z", 1)),
+        txn("S", get("y", 1), get("x", Absent)),
+    )
+
+
+def one_list_shows_both_orders() -> Trace:
+    """B's list alone is a dirty write; A's shows one half of it again."""
+    return history(
+        txn("A", append("x", 1), list_("x", [3, 1])),
+        txn("B", list_("x", [1, 3, 1])),
+        txn("C", append("x", 3)),
+    )
+
+
+@pytest.mark.parametrize(
+    "trace",
+    [one_list_shows_both_orders, committed_for_two_reasons, session_order_past_one_that_was_read_from],
+)
+def test_what_was_wrong_once(trace: Callable[[], Trace]) -> None:
+    examine(trace())

@@ -14,6 +14,7 @@ from fuzz.traces import a_third, random_trace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.anomalies import CASES
+from support.effort import examples
 from support.histories import Absent, delete, get, history, put, scan, txn
 from support.strategies import traces
 
@@ -308,7 +309,7 @@ def test_arguments_about_the_textbook_are_true(case: object) -> None:
             examine_argument(trace, level, found)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(traces())
 def test_arguments_are_true(trace: Trace) -> None:
     checker = Checker(trace)
@@ -354,7 +355,7 @@ def test_without_time_a_core_is_not_said_to_be_minimal() -> None:
     assert refuted(asg, level, parts) is not None
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(traces(), st.sampled_from(LEVELS))
 def test_what_no_order_can_explain_needs_no_search(trace: Trace, level: Level) -> None:
     asg = build_asg(trace)

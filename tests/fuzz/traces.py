@@ -8,7 +8,7 @@ the same definitions rarely err alike (McKeeman, "Differential testing for softw
 `examine_modules` does the same with modules: where worlds.py can enumerate what they mean, it has the last word.
 
 A failure prints the seed that made the trace and writes the trace as JSON Lines. What this finds becomes a
-test in test_differential.py.
+test in test_regressions.py.
 """
 
 from __future__ import annotations
@@ -292,10 +292,10 @@ def _certificate(trace: Trace, verdict: Verdict) -> None:
     if data is None:
         assert verdict.status == "unknown", "a verdict without a certificate"
         return
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "certificate.json"
-        path.write_text(json.dumps(data, allow_nan=False))
-        again = read_certificate(path, trace)
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        file.write(json.dumps(data, allow_nan=False))
+        file.flush()
+        again = read_certificate(Path(file.name), trace)
     if verdict.witness is None:
         assert verdict.counterexample is not None
         assert again == verdict.counterexample.core, "another core was read than written"

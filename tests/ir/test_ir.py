@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from support.anomalies import CASES
+from support.effort import examples
 from support.histories import Absent, delete, get, history, put, scan, txn
 from support.strategies import traces
 
@@ -251,7 +252,7 @@ def test_lowering_makes_well_formed_ir_of_the_textbook(case: object) -> None:
         assert verify_ir(ir_of(case.build(), level.name)) == []  # type: ignore[attr-defined]
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(traces())
 def test_lowering_makes_well_formed_ir(trace: Trace) -> None:
     asg = build_asg(trace)

@@ -18,6 +18,7 @@ from fuzz.traces import again, told
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.anomalies import CASES
+from support.effort import examples
 from support.histories import Absent, Op, Txn, Unbounded, end, failed, get, history, iterator, put, scan, txn
 from support.histories import step as next_
 from support.strategies import DEFAULT, Mix, generate, traces
@@ -131,7 +132,7 @@ def in_steps(whole: Trace, steps: Trace) -> None:
             assert before[level.name] == after[level.name], level.name
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(traces())
 def test_a_trace_told_again_is_the_same(trace: Trace) -> None:
     same(trace, again(trace, told(trace)))
@@ -140,7 +141,7 @@ def test_a_trace_told_again_is_the_same(trace: Trace) -> None:
 # --- the lattice ------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.one_of(traces(), traces(), traces(LISTS)))
 def test_stronger_levels_imply_weaker_ones(trace: Trace) -> None:
     """Every pair of levels, on every trace."""
@@ -179,7 +180,7 @@ def test_the_lattice_is_the_one_of_the_literature() -> None:
 # --- names ------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(traces(), RNG)
 def test_names_of_sessions_do_not_matter(trace: Trace, rng: random.Random) -> None:
     names = [f"client {i}" for i in range(len(trace.sessions))]
@@ -188,7 +189,7 @@ def test_names_of_sessions_do_not_matter(trace: Trace, rng: random.Random) -> No
     same(trace, again(trace, [replace(t, session=new[t.session or ""]) for t in told(trace)]))
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(traces(), RNG)
 def test_names_of_values_do_not_matter(trace: Trace, rng: random.Random) -> None:
     new: dict[object, Any] = {}
@@ -201,13 +202,13 @@ def test_names_of_values_do_not_matter(trace: Trace, rng: random.Random) -> None
     same(trace, renamed(trace, value=value))
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(traces())
 def test_names_of_keys_do_not_matter_as_long_as_their_order_stays(trace: Trace) -> None:
     same(trace, renamed(trace, key=lambda k: f"key {k}" if isinstance(k, str) else 7 * k - 1000))
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(traces(Mix(ranges=False)), RNG)
 def test_without_ranges_not_even_the_order_of_keys_matters(trace: Trace, rng: random.Random) -> None:
     new = {typed(trace.keys[k]): k for k in range(len(trace.keys))}
@@ -215,7 +216,7 @@ def test_without_ranges_not_even_the_order_of_keys_matters(trace: Trace, rng: ra
     same(trace, renamed(trace, key=lambda k: numbers[new[typed(k)]]))
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(traces(), RNG)
 def test_the_order_of_the_log_does_not_matter_between_sessions(trace: Trace, rng: random.Random) -> None:
     rest = told(trace)
@@ -231,7 +232,7 @@ def test_the_order_of_the_log_does_not_matter_between_sessions(trace: Trace, rng
 # --- what says nothing ------------------------------------------------------------------------------------
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(traces(), RNG, st.sampled_from(["committed", "aborted", "unknown"]), st.booleans())
 def test_a_transaction_that_does_nothing_changes_nothing(
     trace: Trace, rng: random.Random, outcome: str, timed: bool
@@ -250,7 +251,7 @@ def test_a_transaction_that_does_nothing_changes_nothing(
 FRESH = ("nobody else writes this", "nor this")
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(traces(), RNG, st.sampled_from(["aborted", "unknown"]))
 def test_what_may_not_have_happened_and_nobody_saw_changes_nothing(
     trace: Trace, rng: random.Random, outcome: str
@@ -264,7 +265,7 @@ def test_what_may_not_have_happened_and_nobody_saw_changes_nothing(
     same(trace, again(trace, [*txns[:i], extra, *txns[i:]]))
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(traces(), RNG)
 def test_an_aborted_transaction_may_have_done_anything(trace: Trace, rng: random.Random) -> None:
     """Provided that none of its values was written by anybody else: else it would excuse a read of them."""
@@ -280,7 +281,7 @@ def harmless(trace: Trace, change: Callable[[Op], Iterable[Op]], where: Callable
     same(trace, again(trace, [with_ops(t, change) if where(t) else t for t in told(trace)]))
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(traces())
 def test_looking_twice_is_looking_once(trace: Trace) -> None:
     """Two scans are not: what the second one sees of a key, the first one may have seen later than another."""
@@ -289,14 +290,14 @@ def test_looking_twice_is_looking_once(trace: Trace) -> None:
     in_steps(trace, again(trace, twice))
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(traces())
 def test_failed_operations_say_nothing(trace: Trace) -> None:
     harmless(trace, lambda op: [op, failed(op)] if op.kind in ("put", "get", "delete") else [op])
     harmless(trace, lambda op: [] if op.failed and op.kind != "commit" else [op])
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(traces())
 def test_a_scan_is_an_iterator_that_went_to_its_end(trace: Trace) -> None:
     def change(op: Op) -> Iterable[Op]:
@@ -308,7 +309,7 @@ def test_a_scan_is_an_iterator_that_went_to_its_end(trace: Trace) -> None:
     in_steps(trace, again(trace, [with_ops(t, change) for t in told(trace)]))
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(traces())
 def test_a_scan_is_two_scans_of_its_halves(trace: Trace) -> None:
     ordered = sorted((trace.keys[k] for k in range(len(trace.keys))), key=lambda k: (isinstance(k, str), k))
@@ -327,7 +328,7 @@ def test_a_scan_is_two_scans_of_its_halves(trace: Trace) -> None:
     in_steps(trace, again(trace, [with_ops(t, change) for t in told(trace)]))
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(traces())
 def test_a_get_is_a_scan_of_one_key_unless_phantoms_are_allowed(trace: Trace) -> None:
     def change(op: Op) -> Iterable[Op]:
@@ -349,7 +350,7 @@ def test_a_get_is_a_scan_of_one_key_unless_phantoms_are_allowed(trace: Trace) ->
 # --- what can only make it better -------------------------------------------------------------------------
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.one_of(traces(), traces(LISTS)), RNG)
 def test_forgetting_a_read_breaks_nothing(trace: Trace, rng: random.Random) -> None:
     def change(op: Op) -> Iterable[Op]:
@@ -362,7 +363,7 @@ def test_forgetting_a_read_breaks_nothing(trace: Trace, rng: random.Random) -> N
     weaker(trace, again(trace, [with_ops(t, change) for t in told(trace)]))
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(traces(), RNG)
 def test_forgetting_sessions_and_times_breaks_nothing(trace: Trace, rng: random.Random) -> None:
     def forget(i: int, t: Txn) -> Txn:
@@ -376,7 +377,7 @@ def test_forgetting_sessions_and_times_breaks_nothing(trace: Trace, rng: random.
     weaker(trace, again(trace, [forget(i, t) for i, t in enumerate(told(trace))]))
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(traces(), RNG)
 def test_forgetting_an_outcome_breaks_nothing(trace: Trace, rng: random.Random) -> None:
     """A transaction that is known to have committed, or to have aborted, is in no more traces that are valid
@@ -385,7 +386,7 @@ def test_forgetting_an_outcome_breaks_nothing(trace: Trace, rng: random.Random) 
     weaker(trace, again(trace, txns))
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(traces(replace(DEFAULT, transactions=(1, 4))), RNG)
 def test_an_unknown_transaction_committed_or_it_did_not(trace: Trace, rng: random.Random) -> None:
     """At levels without sessions and times a transaction in doubt is exactly the better of its two
@@ -405,13 +406,13 @@ def test_an_unknown_transaction_committed_or_it_did_not(trace: Trace, rng: rando
             assert doubt == (yes or no), level.name
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(traces(replace(DEFAULT, initial=("given", "empty"))))
 def test_an_unknown_initial_state_may_have_been_the_one_it_was(trace: Trace) -> None:
     weaker(trace, history(*told(trace), initial="unknown"))
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(traces(replace(DEFAULT, initial=("given", "empty"))))
 def test_an_initial_state_is_a_transaction_before_all_others(trace: Trace) -> None:
     """Loaded by one that returned before all began: levels with real time cannot tell. Those that do not know
@@ -431,7 +432,7 @@ def test_an_initial_state_is_a_transaction_before_all_others(trace: Trace) -> No
 # --- what sessions and times add --------------------------------------------------------------------------
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(traces())
 def test_sessions_of_one_transaction_add_nothing(trace: Trace) -> None:
     holds = verdicts(again(trace, [replace(t, session=f"alone {i}") for i, t in enumerate(told(trace))]))
@@ -440,7 +441,7 @@ def test_sessions_of_one_transaction_add_nothing(trace: Trace) -> None:
             assert holds[level.name] == holds[level.name.removeprefix("strong-session-")], level.name
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(traces())
 def test_without_times_strong_levels_are_plain_ones(trace: Trace) -> None:
     timeless = again(trace, [replace(t, begin=None, end=None) for t in told(trace)])
@@ -450,7 +451,7 @@ def test_without_times_strong_levels_are_plain_ones(trace: Trace) -> None:
         assert holds[strong] == holds[plain], strong
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(traces(replace(DEFAULT, unknown=False)))
 def test_one_after_the_other_in_one_session_or_in_time_is_one_after_the_other(trace: Trace) -> None:
     """If the order of all transactions is known, there is one snapshot and one serial order to try."""
@@ -467,7 +468,7 @@ def test_one_after_the_other_in_one_session_or_in_time_is_one_after_the_other(tr
 # --- two databases ----------------------------------------------------------------------------------------
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.integers(0, 2**32), st.integers(0, 2**32), RNG)
 def test_two_databases_side_by_side_are_valid_if_both_are(one: int, two: int, rng: random.Random) -> None:
     """No key, session or clock in common: neither knows of the other."""
@@ -488,7 +489,7 @@ def test_two_databases_side_by_side_are_valid_if_both_are(one: int, two: int, rn
 # --- the strongest levels that hold -----------------------------------------------------------------------
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(traces())
 def test_strongest_says_what_each_level_says(trace: Trace) -> None:
     checker = Checker(trace)

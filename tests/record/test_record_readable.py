@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.effort import examples
 
 from boomslang import UsageError, check, read_trace
 from boomslang.record import Tracer, trace_connection
@@ -373,7 +374,7 @@ def play(session: Session, call: tuple[Any, ...]) -> None:
         session.log_error("no \ud800 luck", aborted=how == "aborted" and op != "begin")
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.lists(calls(), min_size=1, max_size=2), st.none() | st.text(max_size=3), st.none() | pairs)
 def test_what_the_recorder_accepts_the_reader_accepts(
     tmp_path_factory: pytest.TempPathFactory,

@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import strategies
 from support.commands import command
+from support.effort import examples
 from support.paths import ROOT
 from support.whole_traces import story
 from support.whole_traces import traces as all_traces
@@ -59,7 +60,7 @@ def same_columns(a: Trace, b: Trace) -> None:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(trace=st.one_of(strategies.traces(), strategies.traces(LISTS), all_traces()))
 def test_what_was_written_comes_back(name: str, trace: Trace) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.effort import examples
 from support.foreign import HISTORIES, damage, histories, operations, story, survives
 
 from boomslang.trace import Absent, Outcome, Trace, TraceBuilder, TraceError, read_trace
@@ -57,7 +58,7 @@ def test_mistakes(content: str, line: int, words: str, tmp_path: Path) -> None:
     assert words in str(caught.value) and caught.value.line == line
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(histories(keys=st.integers(0, 5), values=st.integers(1, 9), aborted=False, absent=False))
 def test_what_was_written_is_read_again(trace: Trace) -> None:
     assert not awdit.losses(trace)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.effort import examples
 from support.foreign import HISTORIES, damage, histories, operations, story, survives
 
 from boomslang.trace import Absent, Initial, Outcome, Trace, TraceBuilder, TraceError, read_trace
@@ -122,7 +123,7 @@ def test_mistakes(content: bytes, words: str, tmp_path: Path) -> None:
     assert words in str(caught.value) and "; fix: " in str(caught.value)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     histories(
         keys=st.integers(0, 5) | st.just(2**64 - 1),

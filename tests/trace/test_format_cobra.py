@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.effort import examples
 from support.foreign import HISTORIES, damage, histories, operations, story, survives
 
 from boomslang.trace import Absent, Trace, TraceBuilder, TraceError, read_trace
@@ -29,7 +30,7 @@ def ids_of(folder: Path) -> set[int]:
     return found
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     histories(
         keys=st.integers(-5, 5) | st.just(-(2**63)),

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.document_histories import check_damage, histories, order, parse, sample, seen, told, well_formed
+from support.effort import examples
 
 from boomslang.trace import Absent, Initial, Trace, TraceBuilder, TraceError, read_trace
 from boomslang.trace.formats.dbcop_json import FORMAT
@@ -115,7 +116,7 @@ def test_mistakes_of_spelling(text: str, words: str, tmp_path: Path) -> None:
         parse(FORMAT, text, tmp_path)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     histories(
         st.integers(0, 9),

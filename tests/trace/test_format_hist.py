@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.effort import examples
 from support.foreign import damage, histories, operations, story, survives
 
 from boomslang.trace import Absent, Trace, TraceBuilder, TraceError, read_trace
@@ -68,7 +69,7 @@ def test_mistakes(content: str, line: int, words: str, tmp_path: Path) -> None:
     assert words in str(caught.value) and caught.value.line == line
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(histories(keys=st.sampled_from(["x", "y", "_z1"]), values=st.integers(1, 50) | st.just(2**64 - 1)))
 def test_what_was_written_is_read_again(trace: Trace) -> None:
     lost = [loss.what for loss in dbcop_hist.losses(trace)]

@@ -24,6 +24,7 @@ from support.document_histories import (
     told,
     well_formed,
 )
+from support.effort import examples
 
 from boomslang import check
 from boomslang.trace import Absent, Kind, Outcome, Trace, TraceBuilder, TraceError
@@ -381,7 +382,7 @@ def json_keys(story: list[Any]) -> list[Any]:
 # --- writing and reading back ---
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(histories(), st.sampled_from([EDN, JSON]))
 def test_what_was_written_is_read_back(trace: Trace, target: Format) -> None:
     lost = target.losses(trace)
@@ -538,7 +539,7 @@ def test_other_formats_are_refused(tmp_path: Path) -> None:
             parse(format, SMALL, tmp_path)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(st.lists(anything, min_size=1, max_size=8))
 def test_every_scalar_survives_edn(values: list[Any]) -> None:
     b = TraceBuilder()

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.effort import examples
 from support.foreign import HISTORIES, damage, histories, operations, story, survives
 
 from boomslang.trace import Absent, Kind, Outcome, Trace, TraceBuilder, TraceError, read_trace
@@ -92,7 +93,7 @@ def test_mistakes(content: str, line: int, words: str, tmp_path: Path) -> None:
     assert caught.value.file == str(tmp_path / "history.txt") and "; fix: " in str(caught.value)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(histories(keys=st.integers(0, 5), values=st.integers(1, 9) | st.just(2**70), global_names=True))
 def test_what_was_written_is_read_again(trace: Trace) -> None:
     lost = {loss.what for loss in text.losses(trace)}

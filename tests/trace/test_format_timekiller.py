@@ -22,6 +22,7 @@ from support.document_histories import (
     told,
     well_formed,
 )
+from support.effort import examples
 
 from boomslang.trace import Absent, Kind, Outcome, Trace, TraceBuilder, TraceError
 from boomslang.trace.formats.timekiller import FORMAT
@@ -201,7 +202,7 @@ def test_public_histories(name: str, tmp_path: Path) -> None:
 # --- writing and reading back ---
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     histories(st.integers(), st.integers(), outcomes=("committed", "committed", "aborted"), times=("all",))
 )
@@ -228,7 +229,7 @@ def test_what_was_written_is_read_back(trace: Trace) -> None:
         assert FORMAT.losses(again) == []
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     st.lists(
         st.tuples(st.integers(0, 3), st.integers(0, 2), st.integers(0, 3), st.integers(0, 2)),

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.effort import examples
 from support.foreign import HISTORIES, damage, histories, operations, story, survives
 
 from boomslang.trace import (
@@ -244,7 +245,7 @@ def test_nothing(tmp_path: Path) -> None:
         trace_of(tmp_path, J1=b"\n", J2=b"")
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=examples(250), deadline=None)
 @given(
     histories(
         keys=st.integers(-5, 5) | st.sampled_from(["x", 'q"é']),

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import strategies
+from support.effort import examples
 
 from boomslang.trace import Absent, Trace, TraceBuilder, read_trace, typed
 from boomslang.trace.formats import FORMATS, Format, recognise
@@ -131,7 +132,7 @@ def through(format: Format, trace: Trace, folder: Path) -> Trace:
 @pytest.mark.parametrize("flavour", FLAVOURS)
 @pytest.mark.parametrize("first", WRITABLE, ids=lambda format: format.name)
 def test_a_history_survives_every_second_format(first: Format, flavour: str) -> None:
-    @settings(max_examples=8)
+    @settings(max_examples=examples(8))
     @given(histories(flavour))
     def run(trace: Trace) -> None:
         if not carries(first, trace):

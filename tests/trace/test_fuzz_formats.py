@@ -31,8 +31,9 @@ from boomslang.trace.scalars import Scalars
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_damaged_files_are_read_right_or_refused(name: str, tmp_path: Path) -> None:
-    run = fuzz(find(name), 2, 20_000, tmp_path, most=1)
+@pytest.mark.parametrize("seconds", [0.7, pytest.param(5, marks=pytest.mark.full)])
+def test_damaged_files_are_read_right_or_refused(name: str, seconds: float, tmp_path: Path) -> None:
+    run = fuzz(find(name), seconds, 20_000, tmp_path, most=1)
     assert not run.failures, run.failures[0]
     assert run.traces and run.refused
 

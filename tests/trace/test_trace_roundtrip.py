@@ -12,6 +12,7 @@ import jsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.effort import examples
 from support.paths import ROOT
 from support.whole_traces import story, traces
 
@@ -20,7 +21,7 @@ from boomslang.trace import Trace, TraceError, read_trace, write_trace
 SCHEMA = json.loads((files("boomslang.trace") / "schema.json").read_text())
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(traces(), st.sampled_from(["t.jsonl", "t.jsonl.gz", "folder"]))
 def test_reading_what_was_written_gives_the_same(trace: Trace, name: str) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -54,6 +54,16 @@ ONCE = {
     "forward-consistent-view": ({"ww", "wr", "pwr", "rt"}, None),
 }
 
+# Plain numbers: a member of an enumeration takes longer to look up than most that is done with it here.
+PUT, GET, DELETE, SCAN, ITERATOR, NEXT, APPEND, LIST = map(
+    int,
+    (
+        Kind.PUT, Kind.GET, Kind.DELETE, Kind.SCAN, Kind.ITERATOR, Kind.NEXT, Kind.APPEND, Kind.LIST,
+    ),
+)  # fmt: skip
+ERROR, FOUND, NOTHING, END = map(int, (Flag.ERROR, Flag.FOUND, Flag.NOTHING, Flag.END))
+COMMITTED, ABORTED, UNKNOWN = map(int, (Outcome.COMMITTED, Outcome.ABORTED, Outcome.UNKNOWN))
+
 PRESENT = -2  # what `delete -> found` saw: some value, whichever it was
 INITIAL = -1  # the transaction that wrote the initial state: before all others, never overwrites
 
@@ -102,11 +112,7 @@ def reads_of(trace: Trace, t: int) -> list[Read]:
     own: dict[int, list[tuple[int, int]]] = {}  # key -> [(row, value written)], in program order
     opened: dict[int, int] = {}  # iterator -> the row that opened it
     ahead: dict[int, list[int]] = {}  # iterator -> the keys that it has neither returned nor passed over
-    lists = {  # a scan shows registers only
-        key
-        for kind, flags, key in zip(trace.op_kind, trace.op_flags, trace.op_key.tolist(), strict=True)
-        if kind in (Kind.APPEND, Kind.LIST) and not flags & Flag.ERROR
-    }
+    lists = _lists(trace)  # a scan shows registers only
 
     def see(row: int, key: int, value: int, item: bool, since: int | None = None) -> None:
         # An iterator may or may not show its own transaction's writes made since it was opened.
@@ -132,35 +138,35 @@ def reads_of(trace: Trace, t: int) -> list[Read]:
         ]
 
     for row in range(int(trace.txn_ops[t]), int(trace.txn_ops[t + 1])):
-        kind, flags = Kind(int(trace.op_kind[row])), int(trace.op_flags[row])
+        kind, flags = int(trace.op_kind[row]), int(trace.op_flags[row])
         key, value, r = int(trace.op_key[row]), int(trace.op_value[row]), int(trace.op_range[row])
-        if flags & Flag.ERROR:
+        if flags & ERROR:
             continue
-        if kind in (Kind.PUT, Kind.APPEND):
+        if kind in (PUT, APPEND):
             own.setdefault(key, []).append((row, value))
-        elif kind == Kind.LIST:
+        elif kind == LIST:
             elements = tuple(trace.item_value[trace.range_items[r] : trace.range_items[r + 1]].tolist())
             mine = tuple(v for _, v in own.get(key, ()))
             others = elements[: max(0, len(elements) - len(mine))]
             reads.append(Read(t, row, key, value, True, others + mine != elements, others))
-        elif kind == Kind.GET:
+        elif kind == GET:
             see(row, key, value, item=True)
-        elif kind == Kind.DELETE:
-            if flags & Flag.FOUND:
+        elif kind == DELETE:
+            if flags & FOUND:
                 see(row, key, PRESENT, item=True)
-            if flags & Flag.NOTHING:
+            if flags & NOTHING:
                 see(row, key, ABSENT, item=True)
             else:
                 own.setdefault(key, []).append((row, ABSENT))
-        elif kind == Kind.SCAN:
+        elif kind == SCAN:
             items = range(int(trace.range_items[r]), int(trace.range_items[r + 1]))
             returned = {int(trace.item_key[i]): int(trace.item_value[i]) for i in items}
             for k in inside(r):
                 see(row, k, returned.get(k, ABSENT), item=k in returned)
-        elif kind == Kind.ITERATOR:
+        elif kind == ITERATOR:
             opened[r], ahead[r] = row, inside(r)
-        elif kind == Kind.NEXT:
-            end = bool(flags & Flag.END)
+        elif kind == NEXT:
+            end = bool(flags & END)
             passed = [k for k in ahead[r] if end or (ordered(k, key) and rank[k] < rank[key])]
             for k in passed:
                 see(row, k, ABSENT, item=False, since=opened[r])
@@ -170,25 +176,34 @@ def reads_of(trace: Trace, t: int) -> list[Read]:
     return reads
 
 
+def _lists(trace: Trace) -> set[int]:
+    """The keys that hold lists."""
+    rows = zip(trace.op_kind.tolist(), trace.op_flags.tolist(), trace.op_key.tolist(), strict=True)
+    return {key for kind, flags, key in rows if kind in (APPEND, LIST) and not flags & ERROR}
+
+
 def finals_of(trace: Trace, t: int) -> dict[int, int]:
     """What t left behind: the last value it wrote to each key (ABSENT: it deleted the key)."""
     finals: dict[int, int] = {}
     for row in range(int(trace.txn_ops[t]), int(trace.txn_ops[t + 1])):
         kind, flags = int(trace.op_kind[row]), int(trace.op_flags[row])
-        if flags & Flag.ERROR:
+        if flags & ERROR:
             continue
-        if kind in (Kind.PUT, Kind.APPEND):
+        if kind in (PUT, APPEND):
             finals[int(trace.op_key[row])] = int(trace.op_value[row])
-        if kind == Kind.DELETE and not flags & Flag.NOTHING:
+        if kind == DELETE and not flags & NOTHING:
             finals[int(trace.op_key[row])] = ABSENT
     return finals
 
 
-def appended(trace: Trace, t: int, key: int) -> tuple[int, ...]:
-    """What t appended to the list."""
-    rows = range(int(trace.txn_ops[t]), int(trace.txn_ops[t + 1]))
-    mine = [r for r in rows if trace.op_kind[r] == Kind.APPEND and trace.op_key[r] == key]
-    return tuple(int(trace.op_value[r]) for r in mine if not trace.op_flags[r] & Flag.ERROR)
+def appends_of(trace: Trace, t: int) -> dict[int, tuple[int, ...]]:
+    """What t appended to each list."""
+    appends: dict[int, tuple[int, ...]] = {}
+    for row in range(int(trace.txn_ops[t]), int(trace.txn_ops[t + 1])):
+        if int(trace.op_kind[row]) == APPEND and not int(trace.op_flags[row]) & ERROR:
+            key = int(trace.op_key[row])
+            appends[key] = (*appends.get(key, ()), int(trace.op_value[row]))
+    return appends
 
 
 def _matches(seen: int, written: int) -> bool:
@@ -198,33 +213,44 @@ def _matches(seen: int, written: int) -> bool:
 # --- the choices ----------------------------------------------------------------------------------------
 
 
+class _Given(NamedTuple):
+    """What no choice changes: looked up once."""
+
+    trace: Trace
+    graph: _Graph
+    finals: list[dict[int, int]]
+    appends: list[dict[int, tuple[int, ...]]]
+    order: list[tuple[str, int, int]]
+    cursor: set[int]
+
+
 def _satisfiable(trace: Trace, level: str, kept: Collection[int], reads: list[Read]) -> bool:
     n = len(trace.txn_outcome)
     graph = _Graph(n, level)
-    finals = [finals_of(trace, t) for t in range(n)]
-    order = _order(trace, graph.kinds, graph.slack, kept)
-    certain = [t for t in kept if trace.txn_outcome[t] == Outcome.COMMITTED]
-    doubtful = [t for t in range(n) if t not in kept or trace.txn_outcome[t] == Outcome.UNKNOWN]
+    given = _Given(
+        trace,
+        graph,
+        [finals_of(trace, t) for t in range(n)],
+        [appends_of(trace, t) for t in range(n)],
+        _order(trace, graph.kinds, graph.slack, kept),
+        _cursor_reads(trace) if graph.base == "cursor-stability" else set(),
+    )
+    certain = [t for t in kept if trace.txn_outcome[t] == COMMITTED]
+    doubtful = [t for t in range(n) if t not in kept or trace.txn_outcome[t] == UNKNOWN]
     lucky = chain.from_iterable(combinations(doubtful, k) for k in range(len(doubtful) + 1))
-    return any(_acyclic(trace, graph, {*certain, *chosen}, finals, order, reads) for chosen in lucky)
+    return any(_acyclic(given, {*certain, *chosen}, reads) for chosen in lucky)
 
 
-def _acyclic(
-    trace: Trace,
-    graph: _Graph,
-    committed: set[int],
-    finals: list[dict[int, int]],
-    order: list[tuple[str, int, int]],
-    reads: list[Read],
-) -> bool:
+def _acyclic(given: _Given, committed: set[int], reads: list[Read]) -> bool:
     """With exactly these transactions committed, can the rest be chosen without a cycle?"""
+    graph, finals = given.graph, given.finals
     binding = [read for read in reads if read.txn in committed]
     if graph.base == "read-uncommitted":  # but what lists show of the order of appends counts
         binding = [read for read in binding if read.elements is not None]
     elif any(read.internal for read in binding):
         return False
     start: _State | None = graph.empty
-    for kind, a, b in order:
+    for kind, a, b in given.order:
         if a in committed and b in committed:
             start = graph.add(start, kind, a, b)
     if start is None:
@@ -240,9 +266,9 @@ def _acyclic(
         writers = [t for t in sorted(committed) if keys[i] in finals[t]]
         mine = [r for r in binding if r.key == keys[i]]
         values = {INITIAL: ABSENT} | {t: finals[t][keys[i]] for t in writers}
-        for start in _initial_values(trace, keys[i], mine):
+        for start in _initial_values(given.trace, keys[i], mine):
             values[INITIAL] = start
-            for after in _choices(trace, graph, state, writers, values, mine):
+            for after in _choices(given, state, writers, values, mine):
                 if search(i + 1, after):
                     return True
         dead.add((i, state))
@@ -260,14 +286,10 @@ def _initial_values(trace: Trace, key: int, reads: list[Read]) -> set[int]:
 
 
 def _choices(
-    trace: Trace,
-    graph: _Graph,
-    state: _State,
-    writers: list[int],
-    values: dict[int, int],
-    reads: list[Read],
+    given: _Given, state: _State, writers: list[int], values: dict[int, int], reads: list[Read]
 ) -> Iterator[_State]:
     """Order one key's writers and give each of its reads a writer, in every way without a cycle."""
+    graph = given.graph
     for order in permutations(writers):
         versions = [INITIAL, *order]
         ordered: _State | None = state
@@ -276,13 +298,13 @@ def _choices(
         if ordered is None:
             continue
         if graph.base == "read-uncommitted":
-            if all(_in_order(trace, r, order) for r in reads):
+            if all(_in_order(given, r, order) for r in reads):
                 yield ordered
             continue
         found = {ordered}
         held: list[tuple[int, ...]] = [()]
         for w in order if any(r.elements is not None for r in reads) else ():
-            held.append(held[-1] + appended(trace, w, reads[0].key))
+            held.append(held[-1] + given.appends[w].get(reads[0].key, ()))
         for r in reads:
             found = {
                 after
@@ -290,7 +312,7 @@ def _choices(
                 for i, writer in enumerate(versions)
                 if writer != r.txn
                 if (_matches(r.value, values[writer]) if r.elements is None else r.elements == held[i])
-                if not (graph.base == "cursor-stability" and _cursor_moved(trace, r, i, versions))
+                if not (graph.base == "cursor-stability" and _cursor_moved(given, r, i, versions))
                 for after in [_read(graph, before, r, writer, versions[i + 1 :])]
                 if after is not None
             }
@@ -306,19 +328,23 @@ def _read(graph: _Graph, state: _State, r: Read, writer: int, later: list[int]) 
     return after
 
 
-def _cursor_moved(trace: Trace, r: Read, i: int, versions: list[int]) -> bool:
-    """Did somebody overwrite what r read before r's own transaction did? All item reads count as reads through a
-    cursor, unless some operations are marked as such; then those do."""
+def _cursor_moved(given: _Given, r: Read, i: int, versions: list[int]) -> bool:
+    """Did somebody overwrite what r read through a cursor before r's own transaction did?"""
     if not r.item or r.txn not in versions or versions[i + 1 : i + 2] == [r.txn]:
         return False
+    return r.row in given.cursor
+
+
+def _cursor_reads(trace: Trace) -> set[int]:
+    """All item reads count as reads through a cursor, unless some operations are marked as such; then those do."""
     rows = range(len(trace.op_kind))
-    marked = [row for row in rows if (trace.operation(row).ctx or {}).get("cursor") is True]
-    return not marked or r.row in marked
+    return {row for row in rows if (trace.operation(row).ctx or {}).get("cursor") is True} or set(rows)
 
 
-def _in_order(trace: Trace, r: Read, order: tuple[int, ...]) -> bool:
+def _in_order(given: _Given, r: Read, order: tuple[int, ...]) -> bool:
     """Do the elements of a list come in this order of their writers? (Some may come from others, who aborted.)"""
-    writer = {e: t for t in order for e in appended(trace, t, r.key)}
+    trace = given.trace
+    writer = {e: t for t in order for e in given.appends[t].get(r.key, ())}
     span = int(trace.op_range[r.row])
     elements = trace.item_value[trace.range_items[span] : trace.range_items[span + 1]].tolist()
     places = [order.index(writer[e]) for e in elements if e in writer]
@@ -365,8 +391,9 @@ class _Graph:
         if state is None or a == INITIAL:
             return state
         edges = state.edges
-        if self.once is not None and (kind in self.once or kind in ("rw", "prw")):
-            edges = edges | {(kind, a, b, row)}
+        edge = (kind, a, b, row)
+        if self.once is not None and edge not in edges and (kind in self.once or kind in ("rw", "prw")):
+            edges = edges | {edge}
             if self._forbidden(edges):
                 return None
         if kind not in self.kinds:
@@ -379,15 +406,17 @@ class _Graph:
             a, b = 2 * a + (not starts_at_begin), 2 * b + ends_at_commit
         if a == b or reach[b] >> a & 1:
             return None
+        if reach[a] >> b & 1:
+            return _State(reach, edges)  # nothing new
         gain = reach[b] | 1 << b
         return _State(tuple(r | gain if p == a or r >> a & 1 else r for p, r in enumerate(reach)), edges)
 
     def _forbidden(self, edges: frozenset[_Labelled]) -> bool:
         """Is there a cycle of one anti-dependency and otherwise `once`?"""
-        return any(self._path(edges, p, r, row) for kind, r, p, row in edges if kind in ("rw", "prw"))
-
-    def _path(self, edges: frozenset[_Labelled], p: int, r: int, row: int) -> bool:
         steps = [edge for edge in edges if edge[0] not in ("rw", "prw")]
+        return any(self._path(steps, p, r, row) for kind, r, p, row in edges if kind in ("rw", "prw"))
+
+    def _path(self, steps: list[_Labelled], p: int, r: int, row: int) -> bool:
         if self.base == "read-committed-be":  # only what was read earlier counts
             steps = [edge for edge in steps if edge[2] == r and edge[3] < row]
         if self.longest == 1:
@@ -401,9 +430,11 @@ class _Graph:
 
 def _order(trace: Trace, kinds: set[str], slack: int, kept: Collection[int]) -> list[tuple[str, int, int]]:
     """The so and rt edges: they leave committed transactions only, and may enter unknown ones."""
-    edges = []
+    edges: list[tuple[str, int, int]] = []
+    if not kinds & {"so", "rt"}:
+        return edges
     for a, b in permutations(sorted(kept), 2):
-        if trace.txn_outcome[a] != Outcome.COMMITTED or trace.txn_outcome[b] == Outcome.ABORTED:
+        if trace.txn_outcome[a] != COMMITTED or trace.txn_outcome[b] == ABORTED:
             continue
         if "so" in kinds and a < b and trace.txn_session[a] == trace.txn_session[b] != -1:
             edges.append(("so", a, b))

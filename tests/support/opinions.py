@@ -1,0 +1,32 @@
+"""Many random traces, each put to everybody (fuzz/traces.py says to whom), and the verdicts counted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+
+import pytest
+from fuzz.traces import MIXES, SMALL, Wrong, a_third, examine, random_trace
+
+from boomslang import Level
+
+SMALL_MIXES = [name for name, mix in MIXES.items() if mix.transactions[1] <= SMALL]
+LARGE_MIXES = [name for name in MIXES if name not in SMALL_MIXES]
+"""More than brute force can take."""
+
+
+def run(
+    mix: str, seeds: Iterable[int], every_nth_to_z3: int, levels: Callable[[int], Sequence[Level]] = a_third
+) -> Counter[tuple[str, str]]:
+    """Examines one trace a seed; the verdicts by level."""
+    found: Counter[tuple[str, str]] = Counter()
+    for seed in seeds:
+        trace = random_trace(seed, mix)
+        z3 = seed % every_nth_to_z3 == 0
+        try:
+            small = len(trace) <= SMALL
+            asked = levels(seed)
+            found.update(examine(trace, small, by_z3=z3, refuted_by_z3=z3 or not small, levels=asked).items())
+        except Wrong as wrong:
+            pytest.fail(f"random_trace({seed}, {mix!r}): {wrong}")
+    return found
