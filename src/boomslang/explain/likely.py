@@ -131,10 +131,10 @@ def _readings(
         found = solve_native(lower(asg, other), Limits(seconds=max(0.05, left / 2), conflicts=CONFLICTS))
         if found.status == "valid" and found.read_writer is not None:
             taken = np.where(found.read_writer > -2, found.read_writer, asg.read_writer)
-            yield f"if each value came from whom an order that keeps {other.title} has it from", taken.astype(np.int32)
+            yield f"as an order that keeps {other.title} has it", taken.astype(np.int32)
     before = "by time" if timed else "by the log" if len(asg.trace.files) <= 1 else "by session"
     for writers in likely_writers(asg, Limits(seconds=max(0.05, stop - time.monotonic()))):
-        yield f"if each value came from the latest who had written it, {before}", writers
+        yield f"taking each value from the latest who had written it, {before}", writers
 
 
 def _around(edges: tuple[Edge, ...], level: Level) -> set[int]:

@@ -48,8 +48,9 @@ def state_in_words(asg: ASG, level: Level, proof: UnreachableState) -> Proved:
         "states": len(proof.states),
         "made_by": len(makers) or None,
     }
-    first = [proof.transaction, *(t for t in asg.txn_of[witnesses].tolist() if t != proof.transaction)]
-    return Proved(text, tuple(asg.read_op[mine].tolist()), numbers, tuple(first[:EXAMPLES]))
+    core = makers or [t for one in needed for t in one.transactions.tolist()]
+    some = dict.fromkeys([proof.transaction, *asg.txn_of[core[:EXAMPLES]].tolist()])
+    return Proved(text, tuple(asg.read_op[mine].tolist()), numbers, tuple(some)[:EXAMPLES])
 
 
 # --- what was seen
