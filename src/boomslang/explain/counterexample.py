@@ -23,6 +23,7 @@ from boomslang.explain.lists import impossible
 from boomslang.explain.modules import what_modules_said
 from boomslang.explain.names import Names, listed, short
 from boomslang.explain.parts import Parts
+from boomslang.explain.proved import Proved
 from boomslang.explain.prover import argue
 from boomslang.explain.smallest import smallest
 from boomslang.levels import Level, minimal
@@ -57,6 +58,8 @@ class Counterexample:
     """The core and those, in whose numbers the edges of the argument are; None: they are in the trace's."""
     likely: Likely | None = None
     """Of a core with many transactions: what probably happened."""
+    proved: Proved | None = None
+    """Of a proof by counting or states: its sentence and its numbers."""
 
     def transactions(self) -> Iterator[str]:
         """A line for each transaction of the core, with those of its operations that matter."""
@@ -98,8 +101,8 @@ class Counterexample:
             titles = [level.title for level in minimal(self.rules_out)]
             these = f"{', '.join(titles[:-1])} and {titles[-1]}" if len(titles) > 1 else titles[0]
             yield f"rules out {these}, and all that imply {'one of them' if len(titles) > 1 else 'it'}"
-        if self.likely is not None:
-            yield from self._in_short(self.likely)
+        if self.likely is not None or self.proved is not None:
+            yield from self._in_short()
             return
         inside, beside = len(self.core.transactions), len(self.candidates)
         if inside + beside > FEW_TRANSACTIONS:
@@ -116,21 +119,36 @@ class Counterexample:
         if len(story) > MOST_LINES:
             yield f"... and {len(story) - MOST_LINES} more lines"
 
-    def _in_short(self, likely: Likely) -> Iterator[str]:
-        """The proof in a sentence, and what probably happened."""
-        end = None if self.argument is None else self.argument.contradiction
-        if self.core.proof is not None and end is not None:
-            yield f"=> {end.text}"
+    def _in_short(self) -> Iterator[str]:
+        """The proof in a sentence, and what probably happened; else a few of those that it speaks of."""
+        if self.proved is not None:
+            yield f"=> {self.proved.text}"
         else:
             yield self._summary()
-            yield "Every order of these was refuted; --json and the report have the argument, if it can be told."
-        yield f"What probably happened ({likely.how}):"
-        told = dict(self._described(likely.transactions, set(likely.argument.operations())))
-        yield from (f"  {line}" for line in told.values())
+            yield self._how_proved()
+        likely = self.likely
+        if likely is None:
+            assert self.proved is not None
+            some = self.proved.examples
+            yield "Some of them:" if len(some) > 1 else "It is:"
+            yield from (f"  {line}" for _, line in self._described(some, set(self.proved.operations)))
+            return
+        yield f"What probably happened, {likely.how}:"
+        for _, line in self._described(likely.transactions, set(likely.argument.operations())):
+            yield f"  {line}"
+        if likely.when and not any(step.text == likely.when for step in likely.argument.steps):
+            yield f"  {likely.when}"
         for step in likely.argument.steps:
             yield f"  {step.text}"
         assert likely.argument.contradiction is not None
         yield f"  => {likely.argument.contradiction.text}"
+
+    def _how_proved(self) -> str:
+        """Where the argument is that takes too many lines, if there is one."""
+        if self.argument is None:
+            return "Every order of these was refuted, in too many cases to be told."
+        many = sum(1 for _ in self.argument.lines())
+        return f"Every order of these was refuted, in {many:,} lines; --json and --report have them."
 
     def _summary(self) -> str:
         """One line for a core that takes many."""
@@ -156,10 +174,14 @@ class Counterexample:
                 for op, key in self.core.reads
             ],
             "argument": None if self.argument is None else self.argument.to_json(),
+            "proof": None
+            if self.proved is None
+            else {"text": self.proved.text, **self.proved.numbers},
             "likely": None
             if self.likely is None
             else {
                 "how": self.likely.how,
+                "when": self.likely.when or None,
                 "name": self.likely.anomaly.name,
                 "transactions": [self._txn_json(t) for t in self.likely.transactions],
                 **self.likely.argument.to_json(),

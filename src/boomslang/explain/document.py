@@ -65,6 +65,8 @@ def undecided(level: Level, reason: str) -> Json:
         "steps": [],
         "argument": None,
         "reads": [],
+        "proof": None,
+        "likely": None,
     }
 
 
@@ -75,6 +77,7 @@ class _Writer:
         self.found = found
         self.level = level
         self.trace: Trace = found.trace
+        self.part = found.part
         self.points = 1 if found.part is None else level.points
         self.edges: list[Json] = []
         self.steps: list[Json] = []
@@ -87,6 +90,7 @@ class _Writer:
 
     def document(self) -> Json:
         argument = None if self.found.argument is None else self._argument(self.found.argument)
+        proof, likely = self._proof(), self._likely()
         anomaly = self.found.anomaly
         broken = [other.name for other in self.found.rules_out]
         return {
@@ -100,7 +104,7 @@ class _Writer:
             },
             "minimal": self.found.minimal,
             "transactions": [self._transaction(t, "core") for t in self.found.core.transactions]
-            + [self._transaction(t, "candidate") for t in self.found.candidates],
+            + [self._transaction(t, self._role(t)) for t in self.found.candidates],
             "edges": self.edges,
             "steps": self.steps,
             "argument": argument,
@@ -113,7 +117,39 @@ class _Writer:
                 }
                 for row, key in self.found.core.reads
             ],
+            "proof": proof,
+            "likely": likely,
         }
+
+    # --- where values repeat
+
+    def _proof(self) -> Json | None:
+        proved = self.found.proved
+        if proved is None:
+            return None
+        return {"text": proved.text, **proved.numbers, "examples": [f"T{t}" for t in proved.examples]}
+
+    def _likely(self) -> Json | None:
+        """What probably happened. Its edges join transactions of the trace, whatever those of the argument do."""
+        likely = self.found.likely
+        if likely is None:
+            return None
+        self.part, self.points = None, 1
+        return {
+            "how": likely.how,
+            "when": likely.when or None,
+            "anomaly": {
+                "code": likely.anomaly.code,
+                "name": likely.anomaly.name,
+                "meaning": likely.anomaly.meaning,
+            },
+            "transactions": [f"T{t}" for t in likely.transactions],
+            "argument": self._argument(likely.argument),
+        }
+
+    def _role(self, t: int) -> str:
+        likely = self.found.likely
+        return "likely" if likely is not None and t in likely.transactions else "candidate"
 
     # --- the argument
 
@@ -181,12 +217,12 @@ class _Writer:
 
     def _ends(self, edge: Edge) -> tuple[int, int]:
         """The trace's numbers of the transactions that an edge joins."""
-        part = self.found.part
+        part = self.part
         a, b = edge.source // self.points, edge.target // self.points
         return (a, b) if part is None else (int(part.txn_of[a]), int(part.txn_of[b]))
 
     def _new_edge(self, edge: Edge, step: Step) -> str:
-        part = self.found.part
+        part = self.part
         source, target = self._ends(edge)
         key = None
         if edge.key >= 0:

@@ -19,14 +19,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from boomslang.asg.graph import ASG
+from boomslang.asg.graph import ASG, INITIAL
 from boomslang.explain.anomalies import Anomaly
 from boomslang.explain.argument import Argument, Contradiction, Step
 from boomslang.explain.known import Clash, clashes
 from boomslang.explain.names import Names
+from boomslang.explain.overlap import duration, overlap
 from boomslang.ir.expression import Edge
 from boomslang.ir.lower import lower
-from boomslang.levels import implies
+from boomslang.levels import LEVELS, implies, maximal
 from boomslang.levels.catalog import (
     CAUSAL,
     FORWARD_CONSISTENT_VIEW,
@@ -58,27 +59,39 @@ class Likely:
     argument: Argument
     """Its edges join transactions of the trace, by their numbers."""
     transactions: tuple[int, ...]
+    when: str = ""
+    """How they lie in time, if the trace has times."""
 
 
 def what_probably_happened(
-    asg: ASG, level: Level, core: tuple[int, ...], seconds: float, near: int | None = None
+    asg: ASG,
+    level: Level,
+    core: tuple[int, ...],
+    seconds: float,
+    *,
+    near: int | None = None,
+    lost: int | None = None,
 ) -> Likely | None:
-    """The shortest clash, of those within the core if there are any; near to a transaction, if one is given."""
+    """The shortest clash, of those within the core if there are any; near to a transaction, if one is given; a lost
+    update of a key (of the trace), if one is given."""
     if asg.modules or asg.transactions > LARGE:
         return None
     stop = time.monotonic() + seconds
     inside, rank = set(core), priorities(asg)
     at = None if near is None else int(rank[int(np.searchsorted(asg.txn_of, near))])
 
-    def worth(clash: Clash) -> tuple[int, bool, bool, int]:
+    def worth(clash: Clash) -> tuple[bool, int, bool, bool, int]:
+        other = lost is not None and not _loses(asg, clash, lost)
         txns = sorted(_around(clash.edges, level))
         last = max(int(rank[t]) for t in txns)
         away = 0 if at is None else abs(at - last)
         outside = not {int(asg.txn_of[t]) for t in txns} <= inside
         spread = last - min(int(rank[t]) for t in txns)
-        return len(txns), outside, at is not None and last > at, away + spread
+        return other, len(txns), outside, at is not None and last > at, away + spread
 
-    for how, writers in _readings(asg, level, stop):
+    if lost is not None:  # whoever was before whom in time, two overwrote the same version
+        level = _without_times(level)
+    for how, writers in _readings(asg, level, stop, lost is not None):
         left = stop - time.monotonic()
         if left <= 0:
             return None
@@ -93,21 +106,35 @@ def what_probably_happened(
     return None
 
 
-def _readings(asg: ASG, level: Level, stop: float) -> Iterator[tuple[str, NDArray[np.int32]]]:
+def _loses(asg: ASG, clash: Clash, key: int) -> bool:
+    return clash.anomaly.code == "lost-update" and all(asg.trace_key(e.key) == key for e in clash.edges)
+
+
+def _without_times(level: Level) -> Level:
+    """The strongest level below it that needs neither times nor sessions."""
+    if not level.needs_times:
+        return level
+    below = [o for o in LEVELS if implies(level, o) and not o.needs_times and not o.needs_sessions]
+    return maximal(below)[0] if below else level
+
+
+def _readings(
+    asg: ASG, level: Level, stop: float, lost: bool
+) -> Iterator[tuple[str, NDArray[np.int32]]]:
     """Whom each read saw, and why one would think so."""
     timed = asg.trace.has_times
     weaker = [STRONG_SNAPSHOT_ISOLATION, FORWARD_CONSISTENT_VIEW] if timed else [SNAPSHOT_ISOLATION, CAUSAL]
-    for other in weaker:
+    for other in () if lost else weaker:  # what forbids no lost updates is too weak to say who was read
         if implies(other, level) or (left := stop - time.monotonic()) <= 0:
             continue
         # A weaker level than asked for; its strong form is stronger in one way, and so may be broken as well.
         found = solve_native(lower(asg, other), Limits(seconds=max(0.05, left / 2), conflicts=CONFLICTS))
         if found.status == "valid" and found.read_writer is not None:
             taken = np.where(found.read_writer > -2, found.read_writer, asg.read_writer)
-            yield f"in an order that keeps {other.title}", taken.astype(np.int32)
+            yield f"as an order that keeps {other.title} has it", taken.astype(np.int32)
     before = "by time" if timed else "by the log" if len(asg.trace.files) <= 1 else "by session"
     for writers in likely_writers(asg, Limits(seconds=max(0.05, stop - time.monotonic()))):
-        yield f"each value taken from the latest who had written it, {before}", writers
+        yield f"taking each value from the latest who had written it, {before}", writers
 
 
 def _around(edges: tuple[Edge, ...], level: Level) -> set[int]:
@@ -124,17 +151,33 @@ def _told(asg: ASG, level: Level, clash: Clash, how: str) -> Likely:
         joined = Edge(int(asg.txn_of[a]), int(asg.txn_of[b]), edge.kind, key)
         steps.append(Step(text, edge=joined, number=number, operations=rows, supposed=True))
     row = tuple(steps)
-    text = f"{clash.anomaly.name}: {clash.text.removeprefix('a cycle: ')}"
+    text = f"{clash.anomaly.name}{_of_whose(asg, level, names, clash)}: {clash.text.removeprefix('a cycle: ')}"
     argument = Argument(row, Contradiction(text, row))
-    transactions = sorted(int(asg.txn_of[t]) for t in _around(clash.edges, level))
-    return Likely(how, clash.anomaly, argument, tuple(transactions))
+    transactions = tuple(sorted(int(asg.txn_of[t]) for t in _around(clash.edges, level)))
+    return Likely(how, clash.anomaly, argument, transactions, overlap(asg.trace, transactions))
+
+
+def _of_whose(asg: ASG, level: Level, names: Names, clash: Clash) -> str:
+    """Of a lost update, the version that both overwrote."""
+    if clash.anomaly.code != "lost-update":
+        return ""
+    rows = [_read(asg, txn, clash.edges[0].key) for txn in _around(clash.edges, level)]
+    saw = {int(asg.read_writer[row]) for row in rows if row is not None}
+    if len(saw) != 1 or None in rows:
+        return ""
+    writer = saw.pop()
+    if writer == INITIAL:
+        return " of the first value"
+    return f" of what {names.txn(writer)} wrote" if writer >= 0 else ""
 
 
 def _reason(asg: ASG, names: Names, edge: Edge, a: int, b: int) -> tuple[str, tuple[int, ...]]:
     """An edge in words, and the operations that it speaks of."""
-    one, two = names.txn(a), names.txn(b)
+    one, two, trace = names.txn(a), names.txn(b), asg.trace
     if edge.kind is Dependency.RT:
-        return f"{one} had returned before {two} began", ()
+        by = int(trace.txn_begin[asg.txn_of[b]]) - int(trace.txn_end[asg.txn_of[a]])
+        earlier = f"{duration(trace, by)} " if by > 0 else ""
+        return f"{one} had returned {earlier}before {two} began", ()
     if edge.kind is Dependency.SO:
         return f"{one} came before {two} in session {names.session(a)}", ()
     key, wrote = names.key(edge.key), _write(asg, b if edge.kind is not Dependency.WR else a, edge.key)

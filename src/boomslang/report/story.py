@@ -2,7 +2,8 @@
 a graph and steps of an argument, all of bounded size.
 
 An argument with cases has an end for each of them: a *leaf*, with the steps that lead to it and the cycle it ends in.
-The graph draws one leaf at a time. A core of many transactions is summarised, and only its cycles are drawn.
+The graph draws one leaf at a time. A core of many transactions is summarised, and only its cycles are drawn; where the
+explanation says what probably happened, that is a story of its own inside the story, and comes first.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from boomslang.explain.document import document
+from boomslang.explain.likely_part import likely_part, without_likely
 from boomslang.levels import LEVELS, implies, minimal
 from boomslang.report.neighbours import neighbours
 from boomslang.report.times import Axis
@@ -34,7 +36,14 @@ class Story:
     """The story of one counterexample, which may be that of several levels."""
 
     def __init__(
-        self, verdict: Verdict, titles: list[str], name: str, values: Values, *, further: bool = False
+        self,
+        verdict: Verdict,
+        titles: list[str],
+        name: str,
+        values: Values,
+        *,
+        further: bool = False,
+        told: Json | None = None,
     ) -> None:
         self.verdict = verdict
         self.titles = titles
@@ -46,7 +55,8 @@ class Story:
         self.values = values.on(self.trace)
         for row, key in verdict.counterexample.core.reads:
             self.values.wanted.setdefault(row, []).append(key)
-        self.doc = document(verdict)
+        self.whole = document(verdict) if told is None else told
+        self.doc = without_likely(self.whole) if told is None else told
         self.edges: dict[str, Json] = {e["id"]: e for e in self.doc["edges"]}
         self.steps: dict[str, Json] = {s["id"]: s for s in self.doc["steps"]}
         self.leaves: list[Json] = []
@@ -54,6 +64,7 @@ class Story:
         self.skipped = 0
 
     def to_json(self) -> Json:
+        likely = self._likely()  # first, as there is room for so many operations on a page
         argument = self._branch(self.doc["argument"], "", "", []) if self.doc["argument"] else None
         if self.skipped:
             self.notes.append(f"The argument has {self.skipped:,} more cases, which are not shown.")
@@ -75,7 +86,24 @@ class Story:
             "steps": [self._step(s) for s in self.steps.values()],
             "argument": argument,
             "leaves": self.leaves,
+            "proof": self.doc["proof"],
+            "likely": likely,
         }
+
+    def _likely(self) -> Json | None:
+        """What probably happened, told as this is; on its timeline, also who saw the state that cannot be."""
+        part = likely_part(self.whole)
+        if part is None:
+            return None
+        likely, proof = self.whole["likely"], self.whole["proof"]
+        if proof is not None and proof["kind"] == "states":
+            ids = {t["id"] for t in part["transactions"]} | {proof["transaction"]}
+            part["transactions"] = [t for t in self.whole["transactions"] if t["id"] in ids]
+        inner = Story(self.verdict, self.titles, f"{self.name}-likely", self.values, told=part)
+        made = inner.to_json()
+        for txn in made["transactions"]:
+            txn["role"] = "likely" if txn["id"] in likely["transactions"] else "witness"
+        return {**made, "how": likely["how"], "when": likely["when"], "notes": []}
 
     def _titles(self, anomaly: str) -> Json:
         names = " and not ".join(self.titles)
@@ -175,6 +203,8 @@ class Story:
         """The transactions to draw: all, or those of the cycles if they are many."""
         everybody: list[Json] = self.doc["transactions"]
         names = [t["id"] for t in everybody]
+        if self.whole["proof"] is not None:
+            self._say_how_many()
         if len(names) <= MOST:
             return names
         core = [t for t in everybody if t["role"] == "core"]
@@ -198,6 +228,15 @@ class Story:
             f"{many}; {len(shown):,} are drawn. The JSON output has them all."
         )
         return shown
+
+    def _say_how_many(self) -> None:
+        """Of a proof by counting or states: what its core is."""
+        core = [t for t in self.whole["transactions"] if t["role"] == "core"]
+        sessions = {t["session"] for t in core}
+        self.notes.append(
+            f"The proof rests on {len(self.doc['reads']):,} reads by {len(core):,} transactions of "
+            f"{len(sessions):,} sessions. The JSON output has them all."
+        )
 
     def _joining(self, drawn: list[str]) -> list[Json]:
         inside = set(drawn)

@@ -16,7 +16,7 @@ WHOLE = 8_000
 """Characters of a value that is shown as a whole on demand; a longer one stays shortened."""
 BUDGET = 400_000
 """Characters of all such values together."""
-OPERATIONS = {"core": 80, "candidate": 80, "neighbour": 20}
+OPERATIONS = {"core": 80, "candidate": 80, "likely": 80, "neighbour": 20}
 """Of a transaction that are shown, beside those that matter."""
 ALL_OPERATIONS = 4_000
 """Of all transactions together, beside those that matter."""

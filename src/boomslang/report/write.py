@@ -45,6 +45,8 @@ def render_report(
 
 def _story(found: Counterexample) -> list[str]:
     """The story in words."""
+    if found.likely is not None or found.proved is not None:
+        return list(found.lines())
     name = (
         []
         if found.anomaly is None

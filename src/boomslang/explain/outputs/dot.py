@@ -1,13 +1,16 @@
 """Graphviz DOT: the transactions of each explanation and the edges between them, the cycle in bold.
 
-One graph a level, all in one text, which `dot -Tsvg` draws one after the other.
+One graph a level, all in one text, which `dot -Tsvg` draws one after the other. Of a core of many transactions, what
+probably happened is drawn, and its title says so and what the proof is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from textwrap import wrap
 from typing import Any
 
+from boomslang.explain.likely_part import beside, shown
 from boomslang.explain.outputs.plain import headline, printable
 
 Json = dict[str, Any]
@@ -23,6 +26,8 @@ COLOURS = {
 }
 MOST_DEEDS = 8
 """Operations in a node."""
+WIDTH = 100
+"""Letters of a line below the drawing."""
 
 
 def dot(path: str, documents: Sequence[Json]) -> str:
@@ -34,13 +39,15 @@ def dot(path: str, documents: Sequence[Json]) -> str:
 
 def _graph(path: str, number: int, document: Json) -> Iterator[str]:
     name = f"{number + 1} {document['level']['short']}"
-    title = f"{path}: {headline(document)}"
+    beside_it = [row for line in beside(document) for row in wrap(line, WIDTH)]
+    title = [f"{path}: {headline(document)}", *beside_it]
+    document = shown(document)
     yield f"digraph {_quoted(name)} {{"
-    yield f"  label={_quoted(title)};"
+    yield f"  label={_quoted(*title)};"
     yield '  node [shape=box, style=rounded, fontname="monospace", fontsize=10];'
     yield '  edge [fontname="monospace", fontsize=10];'
     for txn in document["transactions"]:
-        dashed = ', style="rounded,dashed"' if txn["role"] == "candidate" else ""
+        dashed = ', style="rounded,dashed"' if txn["role"] != "core" else ""
         yield f"  {_quoted(txn['id'])} [label={_label(txn)}{dashed}];"
     cycles = set(_in_cycles(document["argument"]))
     for edge in document["edges"]:

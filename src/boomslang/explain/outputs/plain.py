@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path, PurePath
 from typing import Any
 
+from boomslang.explain.likely_part import beside, shown
+
 Json = dict[str, Any]
 
 
@@ -26,19 +28,23 @@ MOST_LINES = 100
 
 
 def story(document: Json) -> list[str]:
-    """The transactions with what matters of them, then the argument; the beginning of it, if it is long."""
+    """The transactions with what matters of them, then the argument; the beginning of it, if it is long. Of a core of
+    many transactions, the proof in a line and what probably happened."""
     lines = list(_story(document))
     more = len(lines) - MOST_LINES
     return lines if more <= 0 else [*lines[:MOST_LINES], f"... and {more} more lines"]
 
 
 def _story(document: Json) -> Iterator[str]:
+    yield from beside(document)
+    told_in_a_line = document["proof"] is not None and document["likely"] is None
+    document = shown(document)
     for txn in document["transactions"]:
         deeds = "; ".join(o["text"] for o in txn["operations"] if o["matters"])
         outcome = "" if txn["outcome"] == "committed" else f" {txn['outcome']}"
         where = txn["where"] if place(txn["where"]) is None else relative(txn["where"])
         yield f"{txn['id']}{outcome} ({where}): {deeds}"
-    if document["argument"] is not None:
+    if document["argument"] is not None and not told_in_a_line:
         steps = {step["id"]: step for step in document["steps"]}
         yield from _argument(document["argument"], steps, numbered(document), "")
 

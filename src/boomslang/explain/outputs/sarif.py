@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import quote
 
 import boomslang
+from boomslang.explain.likely_part import shown
 from boomslang.explain.outputs.plain import headline, numbered, place, printable, relative, story
 
 Json = dict[str, Any]
@@ -59,7 +60,7 @@ def _result(path: str, document: Json, rules: dict[str, Json]) -> Json:
         places = "|".join(relative(read["where"]) for read in document["reads"])
         print_of = f"{rule['id']}|{document['level']['name']}|{places}"
         made["partialFingerprints"] = {"core/v1": hashlib.sha256(print_of.encode()).hexdigest()}
-        if flow := _flow(document):
+        if flow := _flow(shown(document)):
             made["codeFlows"] = [{"threadFlows": [{"locations": flow}]}]
     return made
 
@@ -77,7 +78,9 @@ def _rule(document: Json) -> Json:
 
 
 def _first(document: Json) -> list[str]:
-    """Where to show the result: at the first read that cannot be left out, else at the first transaction."""
+    """Where to show the result: at the first read that cannot be left out, else at the first transaction; or at what
+    probably happened."""
+    document = shown(document)
     places = [read["where"] for read in document["reads"]] + [t["where"] for t in document["transactions"]]
     return [where for where in places if place(where) is not None][:1]
 

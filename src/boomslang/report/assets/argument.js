@@ -68,7 +68,7 @@ class ArgumentView {
       "div",
       { class: "step end" },
       el("span", { class: "number", "aria-hidden": "true" }, "✗"),
-      el("span", { class: "text" }, el("b", null, "Impossible: "), withNames(branch.contradiction.text, this.known)),
+      el("span", { class: "text" }, el("b", null, this.story.how ? "Probably " : "Impossible: "), withNames(branch.contradiction.text, this.known)),
     );
     return this.item(level, { "data-cycle": branch.leaf }, row, null);
   }

@@ -25,7 +25,7 @@ class GraphView {
     this.nodes = [...drawn];
     this.box = el("div", { class: "graph" });
     if (this.nodes.length === 0) {
-      const why = story.argument ? "No two transactions need to be put in order: this is about single reads." : "Without an argument there is nothing to draw.";
+      const why = story.proof ? "The proof counts: it puts no two transactions in order." : story.argument ? "No two transactions need to be put in order: this is about single reads." : "Without an argument there is nothing to draw.";
       this.box.append(el("p", { class: "empty" }, why));
       return;
     }

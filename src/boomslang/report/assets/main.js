@@ -40,8 +40,6 @@ function verdictsView(data) {
 }
 
 function storyView(story) {
-  const selection = new Selection(story);
-  const known = new Set(story.transactions.map((t) => t.id));
   const box = el("div", { class: "story", id: `story-${story.id}` });
   box.append(el("h2", null, story.title));
   if (story.anomaly) {
@@ -61,19 +59,69 @@ function storyView(story) {
       );
     }
   }
-  for (const note of story.notes) box.append(el("p", { class: "card note" }, note));
+  const parts = story.likely ? [likelyView(story)] : [partView(story)];
+  if (!story.likely) for (const note of story.notes) box.append(el("p", { class: "card note" }, note));
+  else if (story.proof) parts.unshift(proofView(story)); // a sentence says most
+  else parts.push(proofView(story));
+  box.append(...parts);
+  box.settle = () => parts.forEach((part) => part.settle());
+  return box;
+}
+
+// What probably happened, with what was supposed for it: nothing is proved by that, so it says so.
+function likelyView(story) {
+  const { likely } = story;
+  const view = partView(likely);
+  const box = el(
+    "section",
+    { class: "likely", "aria-label": "What probably happened" },
+    el("h3", null, "What probably happened ", el("span", { class: "mark" }, "likely")),
+    el("p", { class: "hint" }, `A clash of ${count(likely.transactions.filter((t) => t.role === "likely").length, "transaction")}, ${likely.how}. It is likely and no more; the proof is ${story.proof ? "above" : "below"}.`),
+    likely.when ? el("p", { class: "when" }, withNames(likely.when, known(likely)), ".") : null,
+    view,
+  );
+  box.settle = () => view.settle();
+  return box;
+}
+
+// The proof: a sentence, where it is one; else the argument, to be opened.
+function proofView(story) {
+  const text = story.proof ? el("p", { class: "sentence" }, withNames(sentence(story.proof.text), known(story))) : null;
+  const box = el("section", { class: "card proof", "aria-label": "The proof" }, el("h3", null, "The proof"), text);
+  for (const note of story.notes) box.append(el("p", { class: "hint" }, note));
+  if (story.proof) {
+    box.append(transactionList(story, `${count(story.transactions.length, "transaction")} of these`));
+    box.settle = () => {};
+    return box;
+  }
+  const view = partView(story);
+  const more = el("details", { class: "everything" }, el("summary", null, "The whole argument"), view);
+  more.addEventListener("toggle", () => more.open && view.settle());
+  box.append(more);
+  box.settle = () => {};
+  return box;
+}
+
+const known = (story) => new Set(story.transactions.map((t) => t.id));
+
+const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}.`;
+
+// Argument, graph, timeline and what is selected in them.
+function partView(story) {
+  const selection = new Selection(story);
+  const box = el("div", { class: "part" });
   const graph = new GraphView(story, selection);
   const timeline = el("section", { class: "card", "aria-label": "Timeline" }, el("h3", null, "Timeline"));
-  const told = el("section", { class: "card argument", "aria-label": "Argument" }, el("h3", null, "Argument"));
+  const told = el("section", { class: "card argument", "aria-label": "Argument" }, el("h3", null, story.how ? "Step by step" : "Argument"));
   const drawn = el("section", { class: "card", "aria-label": "Dependencies" }, el("h3", null, "Dependencies"));
   if (story.argument) {
     const tree = new ArgumentView(story, selection);
-    told.append(el("p", { class: "hint keys" }, "Select a step to see what it rests on: click, or arrow keys and Enter. ▸ opens what a step was derived from."), tree.box);
+    told.append(el("p", { class: "hint keys" }, `Select a step to see what it rests on: click, or arrow keys and Enter.${story.how ? "" : " ▸ opens what a step was derived from."}`), tree.box);
     addEventListener("beforeprint", () => tree.openAll());
   } else {
     told.append(el("p", null, "Every order of these transactions was refuted, but the argument has too many cases to be told."));
   }
-  if (story.leaves.length > 1 && story.leaves.length <= 8) drawn.append(caseChoice(story, selection, known));
+  if (story.leaves.length > 1 && story.leaves.length <= 8) drawn.append(caseChoice(story, selection));
   drawn.append(graph.box);
   box.append(el("div", { class: graph.large ? "pair wide large" : "pair wide" }, told, drawn), timeline);
   const inspector = new InspectorView(story, selection);
@@ -104,9 +152,9 @@ function caseChoice(story, selection) {
   return el("div", { class: "tools", role: "group", "aria-label": "Case that is drawn" }, el("span", { class: "hint" }, "Case drawn:"), buttons.map((b) => b[1]));
 }
 
-function transactionList(story) {
+function transactionList(story, what) {
   const cards = story.transactions.map((t) => transactionCard(t, null, null));
-  return el("details", { class: "card everything" }, el("summary", null, `All ${count(story.transactions.length, "transaction")} of this explanation, with ${count(story.transactions.reduce((n, t) => n + t.operations.length, 0), "operation")}`), cards);
+  return el("details", { class: "card everything" }, el("summary", null, `${what || `All ${count(story.transactions.length, "transaction")} of this explanation`}, with ${count(story.transactions.reduce((n, t) => n + t.operations.length, 0), "operation")}`), cards);
 }
 
 function storiesView(data) {

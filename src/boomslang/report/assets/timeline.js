@@ -264,7 +264,7 @@ function closeUp(transactions) {
     });
 }
 
-const ROLES = { core: "part of the core", candidate: "may have been read from", neighbour: "a neighbour, not needed for the argument" };
+const ROLES = { core: "part of the core", candidate: "may have been read from", likely: "part of what probably happened", witness: "saw what cannot be", neighbour: "a neighbour, not needed for the argument" };
 
 const AXES = {
   time: (axis, clock) =>

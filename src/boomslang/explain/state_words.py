@@ -1,0 +1,153 @@
+"""A state that cannot be, in a sentence: who saw what, and why no order leads there.
+
+Most often the last step is what is missing: whoever made one of the keys so had seen another of them otherwise and left
+it so ("each of the 192 transactions that made one of them False had seen another of them True"). Else all that
+happened is looked at together, and the sentence says what it can lead to.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from boomslang.asg.graph import ASG, PRESENT
+from boomslang.certify.proof import UNNAMED, UnreachableState
+from boomslang.explain.names import Names
+from boomslang.explain.proved import Proved, joined, number, transactions
+from boomslang.levels.laws import State, state_law
+from boomslang.levels.level import Level
+from boomslang.solve.states import Guarded, guarded, named_reads
+from boomslang.trace.model import ABSENT, Outcome
+
+EXAMPLES = 3
+MOST_STATES = 4
+"""That are listed one by one."""
+ORDER = {
+    State.SERIAL: "no serial order can reach",
+    State.SNAPSHOT: "no order of commits can reach",
+    State.ONE_KEY: "no order of its writers can reach",
+}
+
+
+def state_in_words(asg: ASG, level: Level, proof: UnreachableState) -> Proved:
+    txn, mine = named_reads(asg, level, proof)
+    names = Names(asg)
+    saw = dict(zip(asg.read_key[mine].tolist(), asg.read_value[mine].tolist(), strict=True))
+    witnesses = _who_saw(asg, saw)
+    others = len(witnesses) - 1
+    also = "" if others < 1 else f" (and {number(others)} more)"
+    text = f"{names.txn(txn)}{also} saw {_together(names, saw)}, which {ORDER[state_law(level) or State.SERIAL]}: "
+    needed = guarded(asg, level, proof)
+    makers = _all_saw_otherwise(asg, proof, saw, needed)
+    text += _last_step(names, saw, needed, makers) if makers else _whole(asg, proof, names)
+    numbers = {
+        "kind": "states",
+        "keys": [names.key(_number(asg, key)) for key in proof.keys],
+        "transaction": f"T{proof.transaction}",
+        "saw": [{"key": names.key(key), "value": _value(names, value)} for key, value in saw.items()],
+        "seen_by": len(witnesses),
+        "states": len(proof.states),
+        "made_by": len(makers) or None,
+    }
+    core = makers or [t for one in needed for t in one.transactions.tolist()]
+    some = dict.fromkeys([proof.transaction, *asg.txn_of[core[:EXAMPLES]].tolist()])
+    return Proved(text, tuple(asg.read_op[mine].tolist()), numbers, tuple(some)[:EXAMPLES])
+
+
+# --- what was seen
+
+
+def _together(names: Names, saw: dict[int, int]) -> str:
+    """'a', 'b' and 'c' all False; or 'a' = 1 and 'b' = 2."""
+    keys = [names.key(key) for key in saw]
+    if len(keys) > 1 and len(set(saw.values())) == 1:
+        every = "both" if len(keys) == 2 else "all"
+        return f"{joined(keys)} {every} {_value(names, next(iter(saw.values())))}"
+    return joined([f"{names.key(key)} = {_value(names, value)}" for key, value in saw.items()])
+
+
+def _value(names: Names, value: int) -> str:
+    return "a value that is not known" if value == UNNAMED else names.value(value)
+
+
+def _who_saw(asg: ASG, saw: dict[int, int]) -> list[int]:
+    """The committed transactions that saw all of that."""
+    found: set[int] | None = None
+    for key, value in saw.items():
+        rows = np.flatnonzero((asg.read_key == key) & (asg.read_value == value))
+        txns = np.searchsorted(asg.read_start, rows, side="right") - 1
+        mine = set(txns[asg.outcome[txns] == Outcome.COMMITTED].tolist())
+        found = mine if found is None else found & mine
+    return sorted(found or ())
+
+
+# --- why it cannot be
+
+
+def _all_saw_otherwise(
+    asg: ASG, proof: UnreachableState, saw: dict[int, int], needed: list[Guarded]
+) -> list[int]:
+    """Those who made one of the keys so and none otherwise, if each of them had seen another otherwise; else nobody."""
+    wanted = {proof.keys.index(asg.trace_key(key)): value for key, value in saw.items()}
+    avoid = {t for one in needed if _avoids(one, wanted) for t in one.transactions.tolist()}
+    makers, spoilers = set(), set()
+    for key, value in saw.items():
+        for w in range(int(asg.key_start[key]), int(asg.key_start[key + 1])):
+            (makers if _fits(int(asg.write_value[w]), value) else spoilers).add(int(asg.write_txn[w]))
+    alive = {t for t in makers - spoilers if asg.outcome[t] != Outcome.ABORTED}
+    return sorted(alive) if alive <= avoid else []
+
+
+def _avoids(one: Guarded, wanted: dict[int, int]) -> bool:
+    """Did they see another of the keys otherwise, and leave it so?"""
+    return any(
+        one.behaviour.wrote[i] is None
+        and i in wanted
+        and (seen := one.behaviour.seen[i]) is not None
+        and not _fits(seen, wanted[i])
+        for i in one.keys
+    )
+
+
+def _fits(one: int, other: int) -> bool:
+    if PRESENT in (one, other):
+        return ABSENT not in (one, other)
+    return one == other
+
+
+def _last_step(names: Names, saw: dict[int, int], needed: list[Guarded], makers: list[int]) -> str:
+    inside = set(makers)
+    told = [one for one in needed if inside & set(one.transactions.tolist())]
+    places = {one.behaviour.seen[i] for one in told for i in one.keys if one.behaviour.wrote[i] is None}
+    values, had = set(saw.values()), "otherwise"
+    if len(places) == 1 and (other := next(iter(places))) is not None and other not in values:
+        had = _value(names, other)
+    so = _value(names, next(iter(values))) if len(values) == 1 else "so"
+    who = "the one transaction" if len(makers) == 1 else f"each of the {transactions(len(makers))}"
+    another = "the other" if len(saw) == 2 else "another of them"
+    return f"it was not so at first, and {who} that made one of them {so} had seen {another} {had}"
+
+
+def _whole(asg: ASG, proof: UnreachableState, names: Names) -> str:
+    keys = [_number(asg, key) for key in proof.keys]
+    low, high = asg.key_start[keys], asg.key_start[np.array(keys) + 1]
+    writers = np.unique(np.concatenate([asg.write_txn[a:b] for a, b in zip(low, high, strict=True)]))
+    many = int((asg.outcome[writers] != Outcome.ABORTED).sum())
+    who = transactions(many) if many != 1 else "one transaction"
+    these = f"the {who} that wrote {'it' if len(keys) == 1 else 'them'}"
+    if len(keys) == 1:
+        held = sorted(state[0] for state in proof.states)
+        if len(held) <= 2 * MOST_STATES:
+            told = joined([_value(names, value) for value in held])
+            return f"from what it held at first, {these}, each where it finds what it saw, lead to {told} and no further"
+    elif len(proof.states) <= MOST_STATES:
+        told = joined([f"({', '.join(_value(names, v) for v in state)})" for state in sorted(proof.states)])
+        group = joined([names.key(key) for key in keys])
+        return f"{these}, each where it finds what it saw, lead {group} to {told}, and to nothing else"
+    return (
+        f"from what was there at first, {these}, each where it finds what it saw, "
+        f"lead to {len(proof.states):,} states, and that is none of them"
+    )
+
+
+def _number(asg: ASG, key: int) -> int:
+    return key if asg.key_of is None else int(np.searchsorted(asg.key_of, key))
