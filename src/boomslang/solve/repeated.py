@@ -21,23 +21,22 @@ from boomslang.trace.model import Outcome
 Int64 = NDArray[np.int64]
 
 
-def refute_repeated(ir: IR, limits: Limits) -> Solution | None:
-    """An invalid answer, with the proof and the parts that it rests on. None says nothing."""
+def refute_repeated(ir: IR, limits: Limits, looked_at: dict[str, int]) -> Solution | None:
+    """An invalid answer, with the proof and the parts that it rests on. None says nothing. `looked_at` gets the groups of
+    keys whose states were followed, and how many states there were at most."""
     asg, level = ir.asg, ir.level
     proof: Proof | None = too_few_versions(asg, level)
-    seen: dict[str, int] = {}
     if proof is None:
         proof, seen = unreachable_state(asg, level, limits)
+        looked_at.update(seen)
     if proof is None:
         return None
     transactions, reads = parts_of(asg, level, proof)
-    stats = {f"state {name}": number for name, number in seen.items()}
     by = "counting" if isinstance(proof, TooFewVersions) else "reachable states"
     return Solution(
         "invalid",
         core_transactions=transactions,
         core_reads=reads,
-        stats=stats,
         decided_by=by,
         proof=proof,
     )

@@ -61,7 +61,7 @@ def unreachable_state(
         limits.seconds or 0.0,
         limits.megabytes or 0.0,
     )
-    seen = {"groups": found["groups"], "states": found["largest"]}
+    seen = {"key_groups": found["groups"], "key_states": found["largest"]}
     if found["stopped"] or not len(found["keys"]):
         return None, seen
     keys = found["keys"].tolist()

@@ -58,7 +58,13 @@ WINDOW_SECONDS = 5.0
 
 def solve(ir: IR, limits: Limits | None = None) -> Solution:
     """Decides an IR, with the strategy above."""
-    clock = _Clock(limits or Limits())
+    looked_at: dict[str, int] = {}
+    found = _solve(ir, _Clock(limits or Limits()), looked_at)
+    return replace(found, stats={**found.stats, **looked_at}) if looked_at else found
+
+
+def _solve(ir: IR, clock: _Clock, looked_at: dict[str, int]) -> Solution:
+    """The same; what refutations without a search looked at goes into `looked_at`, for the statistics."""
     asg = ir.asg
     if (sure := solve_forced(ir, clock.left(None))) is not None:
         return _by(sure, "what the reads force")
@@ -69,8 +75,10 @@ def solve(ir: IR, limits: Limits | None = None) -> Solution:
             return _by(sure, "what the known reads force")
         if (sure := solve_likely(ir, clock.left(None))) is not None:
             return _by(sure, "likely writers")
-    if ambiguous and not asg.modules and (sure := refute_repeated(ir, clock.left(None))) is not None:
-        return sure
+    if ambiguous and not asg.modules:
+        sure = refute_repeated(ir, clock.left(None), looked_at)
+        if sure is not None:
+            return sure
     beyond = timed or logged if not ir.level.needs_times else timed and ir.level.slack > 0
     if beyond and ambiguous:
         stricter = lower(asg, replace(ir.level, slack=0))
@@ -82,7 +90,8 @@ def solve(ir: IR, limits: Limits | None = None) -> Solution:
     if asg.modules:
         # What a module says at another level, or of a part of the trace, need not be what it says here.
         return _by(solve_native(ir, clock.left(None)), "direct")
-    if ambiguous and not ir.level.needs_times and (walked := solve_trails(ir, clock.left(None))) is not None:
+    free = not ir.level.needs_times or ir.level.slack > 0
+    if ambiguous and free and (walked := solve_trails(ir, clock.left(None))) is not None:
         return _by(walked, "trails of values")
     alike = ranked(ir) if ambiguous else None
     if alike is not None:
