@@ -71,7 +71,7 @@ def proof_of(trace: Trace, level: str = "ser") -> UnreachableState | None:
 
 
 def test_which_law_holds_where() -> None:
-    assert {"ser", "sser", "strong-session-ser", "rr"} <= SERIAL and SNAPSHOT == {"si", "strong-si", "strong-session-si"}
+    assert {"ser", "sser", "strong-session-ser", "rr"} <= SERIAL and {"si", "strong-si", "strong-session-si"} == SNAPSHOT
     assert {level.short for level in LAWFUL if state_law(level) is State.ONE_KEY} >= {"pl-2+", "pl-fcv", "cs"}
     for name in ("prefix", "causal", "ra", "rc", "rc-be", "ru"):
         assert state_law(find_level(name)) is None

@@ -1,8 +1,8 @@
 """A refutation by counting or by states as a counterexample: one sentence (count_words.py, state_words.py), and beside
 it what probably happened (likely.py).
 
-Its core is all whose reads the proof needs. They may be hundreds, alike but for their names, so they are told as a number
-and never one by one.
+Its core is all whose reads the proof needs. They may be hundreds, alike but for their names, so they are told as a
+number and never one by one.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ def explain_by_proof(asg: ASG, level: Level, proof: Proof, parts: Parts, seconds
     if isinstance(proof, TooFewVersions):
         proved, anomaly = count_in_words(asg, proof), LOST_UPDATE
         likely = what_probably_happened(asg, level, core.transactions, seconds, lost=proof.key)
-        if likely is not None and len(proof.readers) == 1:  # it saw what was not there yet, and nothing is lost
+        if (
+            likely is not None and len(proof.readers) == 1
+        ):  # it saw what was not there yet, and nothing is lost
             anomaly = likely.anomaly
     else:
         proved = state_in_words(asg, level, proof)

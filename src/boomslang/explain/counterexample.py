@@ -174,9 +174,7 @@ class Counterexample:
                 for op, key in self.core.reads
             ],
             "argument": None if self.argument is None else self.argument.to_json(),
-            "proof": None
-            if self.proved is None
-            else {"text": self.proved.text, **self.proved.numbers},
+            "proof": None if self.proved is None else {"text": self.proved.text, **self.proved.numbers},
             "likely": None
             if self.likely is None
             else {

@@ -118,9 +118,7 @@ def _without_times(level: Level) -> Level:
     return maximal(below)[0] if below else level
 
 
-def _readings(
-    asg: ASG, level: Level, stop: float, lost: bool
-) -> Iterator[tuple[str, NDArray[np.int32]]]:
+def _readings(asg: ASG, level: Level, stop: float, lost: bool) -> Iterator[tuple[str, NDArray[np.int32]]]:
     """Whom each read saw, and why one would think so."""
     timed = asg.trace.has_times
     weaker = [STRONG_SNAPSHOT_ISOLATION, FORWARD_CONSISTENT_VIEW] if timed else [SNAPSHOT_ISOLATION, CAUSAL]
@@ -151,7 +149,9 @@ def _told(asg: ASG, level: Level, clash: Clash, how: str) -> Likely:
         joined = Edge(int(asg.txn_of[a]), int(asg.txn_of[b]), edge.kind, key)
         steps.append(Step(text, edge=joined, number=number, operations=rows, supposed=True))
     row = tuple(steps)
-    text = f"{clash.anomaly.name}{_of_whose(asg, level, names, clash)}: {clash.text.removeprefix('a cycle: ')}"
+    text = (
+        f"{clash.anomaly.name}{_of_whose(asg, level, names, clash)}: {clash.text.removeprefix('a cycle: ')}"
+    )
     argument = Argument(row, Contradiction(text, row))
     transactions = tuple(sorted(int(asg.txn_of[t]) for t in _around(clash.edges, level)))
     return Likely(how, clash.anomaly, argument, transactions, overlap(asg.trace, transactions))

@@ -22,8 +22,8 @@ Int64 = NDArray[np.int64]
 
 
 def refute_repeated(ir: IR, limits: Limits, looked_at: dict[str, int]) -> Solution | None:
-    """An invalid answer, with the proof and the parts that it rests on. None says nothing. `looked_at` gets the groups of
-    keys whose states were followed, and how many states there were at most."""
+    """An invalid answer, with the proof and the parts that it rests on. None says nothing. `looked_at` gets the
+    groups of keys whose states were followed, and how many states there were at most."""
     asg, level = ir.asg, ir.level
     proof: Proof | None = too_few_versions(asg, level)
     if proof is None:
