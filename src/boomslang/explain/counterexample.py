@@ -40,6 +40,8 @@ MANY_TRANSACTIONS = 12
 """With more, what probably happened says more than the core."""
 MOMENT = 2.0
 """Seconds in which that is looked for."""
+SHRINKING, GUESSING = 0.5, 0.8
+"""Of the time that there is: when to stop making the core smaller, and when to stop looking for what happened."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,10 +238,21 @@ def explain(
     """Shrinks a refuted part of a trace and says why it breaks the level. With `smaller`, looks whether another part
     needs less."""
     begin = time.monotonic()
-    made = shrink(asg, level, found, seconds)
-    left = None if seconds is None else seconds - (time.monotonic() - begin)
-    if smaller and (left is None or left > 0):
-        made = smallest(asg, level, made, left)
+
+    def left(share: float) -> float | None:
+        """Of this share of the time, what is left."""
+        return None if seconds is None else share * seconds - (time.monotonic() - begin)
+
+    made = shrink(asg, level, found, left(SHRINKING))
+    rest = left(SHRINKING)
+    if smaller and (rest is None or rest > 0):
+        made = smallest(asg, level, made, rest)
+    likely = None
+    if len(made.core.transactions) > MANY_TRANSACTIONS:
+        rest = left(GUESSING)
+        likely = what_probably_happened(
+            asg, level, made.core.transactions, MOMENT if rest is None else max(0.2, rest)
+        )
     argument: Argument | None
     anomaly: Anomaly | None
     try:
@@ -248,22 +261,16 @@ def explain(
         elif (said := what_modules_said(made.asg, level)) is not None:
             argument, anomaly = _with_cycle(made.asg, level, said)
         else:
-            left = None if seconds is None else max(0.1, seconds - (time.monotonic() - begin))
-            argument = argue(made.asg, level, left)
+            rest = left(1.0)
+            argument = argue(made.asg, level, None if rest is None else max(0.1, rest))
             anomaly = name_anomaly(level, argument)
     except LimitReached:  # a module that was asked again had no time to say it again
         argument, anomaly = None, None
     argument = argument and argument.hoisted()
     candidates = _candidates(made, argument)
-    likely = None
-    if len(made.core.transactions) > MANY_TRANSACTIONS:
-        left = MOMENT if seconds is None else max(0.2, seconds - (time.monotonic() - begin))
-        likely = what_probably_happened(asg, level, made.core.transactions, left)
-        candidates = tuple(
-            sorted({*candidates, *(likely.transactions if likely else ())} - {*made.core.transactions})
-        )
-        if anomaly is None and likely is not None:
-            anomaly = likely.anomaly
+    if likely is not None:
+        candidates = tuple(sorted({*candidates, *likely.transactions} - {*made.core.transactions}))
+        anomaly = anomaly or likely.anomaly
     return Counterexample(asg.trace, made.core, argument, anomaly, made.minimal, candidates, made.asg, likely)
 
 
