@@ -244,6 +244,10 @@ def explain(
         made = smallest(asg, level, made, left)
     argument: Argument | None
     anomaly: Anomaly | None
+    likely = None
+    if len(made.core.transactions) > MANY_TRANSACTIONS:  # before the argument, which may take all the time there is
+        left = MOMENT if seconds is None else max(0.2, (seconds - (time.monotonic() - begin)) / 2)
+        likely = what_probably_happened(asg, level, made.core.transactions, left)
     try:
         if (at_once := direct(asg, made)) is not None:
             argument, anomaly = at_once
@@ -257,15 +261,9 @@ def explain(
         argument, anomaly = None, None
     argument = argument and argument.hoisted()
     candidates = _candidates(made, argument)
-    likely = None
-    if len(made.core.transactions) > MANY_TRANSACTIONS:
-        left = MOMENT if seconds is None else max(0.2, seconds - (time.monotonic() - begin))
-        likely = what_probably_happened(asg, level, made.core.transactions, left)
-        candidates = tuple(
-            sorted({*candidates, *(likely.transactions if likely else ())} - {*made.core.transactions})
-        )
-        if anomaly is None and likely is not None:
-            anomaly = likely.anomaly
+    if likely is not None:
+        candidates = tuple(sorted({*candidates, *likely.transactions} - {*made.core.transactions}))
+        anomaly = anomaly or likely.anomaly
     return Counterexample(asg.trace, made.core, argument, anomaly, made.minimal, candidates, made.asg, likely)
 
 
