@@ -51,7 +51,7 @@ def inventory(orders: int = 42, *, lost: int = 20, even: bool = False, times: bo
     return store.trace()
 
 
-def late_snapshots(transactions: int = 22, seed: int = 9) -> Trace:
+def late_snapshots(transactions: int = 22, seed: int = 20) -> Trace:
     """Clients that read two of five keys and write two of them with one of three values, not looking at what they
     read; some see the state before the latest. Of so few values, only most of the trace together says what cannot be."""
     chance = random.Random(seed)
