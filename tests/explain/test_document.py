@@ -18,7 +18,6 @@ from support.histories import append, get, history, list_, put, txn
 from boomslang import LEVELS, Checker, Trace, check
 from boomslang.explain.document import MOST_OPERATIONS, document, undecided
 from boomslang.levels import find_level
-from boomslang.verdict import Verdict
 
 Json = dict[str, Any]
 

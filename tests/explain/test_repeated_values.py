@@ -1,7 +1,7 @@
 """Where values repeat: the proof in a sentence, what probably happened, and all that carries both.
 
-tests/explain/repeated holds the stories word for word. When the words change on purpose, `make docs` (this file, run as a
-program) writes them anew.
+tests/explain/repeated holds the stories word for word. When the words change on purpose, `make docs` (this file, run as
+a program) writes them anew.
 """
 
 from __future__ import annotations
@@ -167,11 +167,12 @@ def test_a_proof_alone_is_told_with_a_few_examples(name: str) -> None:
     assert data["likely"] is None and data["proof"] is not None
     assert verdict.counterexample is not None
     lines = list(verdict.counterexample.lines())
-    assert len(lines) < LONGEST and sum(line.startswith("  T") for line in lines) == len(data["proof"]["examples"])
+    assert len(lines) < LONGEST
+    assert sum(line.startswith("  T") for line in lines) == len(data["proof"]["examples"])
     code = "unreachable-state" if data["proof"]["kind"] == "states" else "lost-update"
     assert data["anomaly"]["code"] == code
     for output in OUTPUTS:
-        assert data["proof"]["text"].split(":")[0][:30] in write(output, "t.jsonl", [data]).replace("&gt;", ">")
+        assert data["proof"]["text"][:30] in write(output, "t.jsonl", [data])
 
 
 # --- the time that explaining may take

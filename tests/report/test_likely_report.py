@@ -131,7 +131,7 @@ def test_a_proof_without_what_is_likely_is_drawn_by_examples() -> None:
     with patch.object(by_proof, "what_probably_happened", lambda *_, **__: None):
         story = told(check(on_call(), "ser"))
     assert story["likely"] is None and story["anomaly"]["code"] == "unreachable-state"
-    assert [t["id"] for t in story["transactions"]] == sorted(story["proof"]["examples"], key=lambda t: int(t[1:]))
+    assert {t["id"] for t in story["transactions"]} == set(story["proof"]["examples"])
 
 
 def test_the_story_in_words_is_there_for_whoever_runs_no_scripts() -> None:

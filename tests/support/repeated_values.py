@@ -1,7 +1,7 @@
 """Applications whose values repeat, and what went wrong in them: small traces, the same each time.
 
-A toy database runs the transactions: each reads a snapshot as of its begin and writes at its end, as of which its writes are
-there for others. Who may overlap whom is what makes the anomaly.
+A toy database runs the transactions: each reads a snapshot as of its begin, and others see its writes once it has
+ended. Who may overlap whom is what makes the anomaly.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ DOCTORS = ("alice", "bob", "carol")
 
 
 def on_call(rounds: int = 8, *, times: bool = True) -> Trace:
-    """Doctors who go off call if they see somebody else on call, and on again: one at a time, but for the last two who go
-    off together. Then somebody looks, and nobody is on call."""
+    """Doctors who go off call if they see somebody else on call, and on again: one at a time, but for the last two who
+    go off together. Then somebody looks, and nobody is on call."""
     store = _Store(dict.fromkeys(DOCTORS, True), times=times)
     chance = random.Random(7)
     for _ in range(rounds):
@@ -53,7 +53,7 @@ def inventory(orders: int = 42, *, lost: int = 20, even: bool = False, times: bo
 
 def late_snapshots(transactions: int = 22, seed: int = 20) -> Trace:
     """Clients that read two of five keys and write two of them with one of three values, not looking at what they
-    read; some see the state before the latest. Of so few values, only most of the trace together says what cannot be."""
+    read; some see the state before the latest. With so few values, it takes most of the trace to show that."""
     chance = random.Random(seed)
     initial = {f"k{i}": 0 for i in range(5)}
     b = TraceBuilder(initial=initial)

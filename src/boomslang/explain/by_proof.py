@@ -1,8 +1,8 @@
 """A refutation by counting or by states as a counterexample: one sentence (count_words.py, state_words.py), and beside
 it what probably happened (likely.py).
 
-Its core is all whose reads the proof needs. They may be hundreds, alike but for their names, so they are told as a number
-and never one by one.
+Its core is all whose reads the proof needs. They may be hundreds, alike but for their names, so they are told as a
+number and never one by one.
 """
 
 from __future__ import annotations

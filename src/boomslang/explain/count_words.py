@@ -83,7 +83,9 @@ def _sentence(key: str, values: list[_Value], unknown: bool, later: bool) -> str
     if len(values) > 1:
         return f"{'; and '.join(told)}; but what it held at first, which is not known, was one value"
     if values[0].readers <= values[0].there:
-        return f"{told[0]}, and it was not {values[0].word} at first: who of them was the first to make it so?"
+        return (
+            f"{told[0]}, and it was not {values[0].word} at first: who of them was the first to make it so?"
+        )
     return f"{told[0]}: two of them overwrote the same version, so one update was lost"
 
 

@@ -174,9 +174,7 @@ class Counterexample:
                 for op, key in self.core.reads
             ],
             "argument": None if self.argument is None else self.argument.to_json(),
-            "proof": None
-            if self.proved is None
-            else {"text": self.proved.text, **self.proved.numbers},
+            "proof": None if self.proved is None else {"text": self.proved.text, **self.proved.numbers},
             "likely": None
             if self.likely is None
             else {
@@ -245,7 +243,9 @@ def explain(
     argument: Argument | None
     anomaly: Anomaly | None
     likely = None
-    if len(made.core.transactions) > MANY_TRANSACTIONS:  # before the argument, which may take all the time there is
+    if (
+        len(made.core.transactions) > MANY_TRANSACTIONS
+    ):  # before the argument, which may take all the time there is
         left = MOMENT if seconds is None else max(0.2, (seconds - (time.monotonic() - begin)) / 2)
         likely = what_probably_happened(asg, level, made.core.transactions, left)
     try:

@@ -88,8 +88,8 @@ def what_probably_happened(
         away = 0 if at is None else abs(at - last)
         outside = not {int(asg.txn_of[t]) for t in txns} <= inside
         spread = last - min(int(rank[t]) for t in txns)
-        vague = _same_again(asg, clash, level)
-        return other, len(txns), vague, outside, _taken_on_trust(clash, level), at is not None and last > at, away + spread
+        vague, trust = _same_again(asg, clash, level), _taken_on_trust(clash, level)
+        return other, len(txns), vague, outside, trust, at is not None and last > at, away + spread
 
     if lost is not None:  # whoever was before whom in time, two overwrote the same version
         level = _without_times(level)
@@ -121,7 +121,9 @@ def _same_again(asg: ASG, clash: Clash, level: Level) -> int:
 
 def _taken_on_trust(clash: Clash, level: Level) -> int:
     """Overwrites that the two do not show: that one was later is derived from what others read."""
-    ww = [(e.source // level.points, e.target // level.points) for e in clash.edges if e.kind is Dependency.WW]
+    ww = [
+        (e.source // level.points, e.target // level.points) for e in clash.edges if e.kind is Dependency.WW
+    ]
     return 0 if set(clash.parts.transactions.tolist()) <= _around(clash.edges, level) else len(ww)
 
 
@@ -137,13 +139,11 @@ def _without_times(level: Level) -> Level:
     return maximal(below)[0] if below else level
 
 
-def _readings(
-    asg: ASG, level: Level, stop: float, lost: bool
-) -> Iterator[tuple[str, NDArray[np.int32]]]:
+def _readings(asg: ASG, level: Level, stop: float, lost: bool) -> Iterator[tuple[str, NDArray[np.int32]]]:
     """Whom each read saw, and why one would think so."""
     timed = asg.trace.has_times
     weaker = [STRONG_SNAPSHOT_ISOLATION, FORWARD_CONSISTENT_VIEW] if timed else [SNAPSHOT_ISOLATION, CAUSAL]
-    if not timed and asg.trace.has_sessions:  # an order that is against them is nobody's idea of what happened
+    if not timed and asg.trace.has_sessions:  # an order against them is nobody's idea of what happened
         weaker = [other.strong_session() for other in weaker]
     if not lost:  # what forbids no lost updates is too weak to say who was read
         yield from _in_an_order(asg, level, weaker[0], stop)
@@ -157,8 +157,8 @@ def _readings(
 def _in_an_order(
     asg: ASG, level: Level, other: Level, stop: float
 ) -> Iterator[tuple[str, NDArray[np.int32]]]:
-    """Whom the reads see in an order that keeps another level, if there is one: a weaker one than asked for, or its strong
-    form, which is stronger in one way and so may be broken as well."""
+    """Whom the reads see in an order that keeps another level, if there is one: a weaker one than asked for, or its
+    strong form, which is stronger in one way and so may be broken as well."""
     left = stop - time.monotonic()
     if implies(other, level) or left <= 0:
         return
@@ -182,7 +182,8 @@ def _told(asg: ASG, level: Level, clash: Clash, how: str) -> Likely:
         joined = Edge(int(asg.txn_of[a]), int(asg.txn_of[b]), edge.kind, key)
         steps.append(Step(text, edge=joined, number=number, operations=rows, supposed=True))
     row = tuple(steps)
-    text = f"{clash.anomaly.name}{_of_whose(asg, level, names, clash)}: {clash.text.removeprefix('a cycle: ')}"
+    what = f"{clash.anomaly.name}{_of_whose(asg, level, names, clash)}"
+    text = f"{what}: {clash.text.removeprefix('a cycle: ')}"
     argument = Argument(row, Contradiction(text, row))
     transactions = tuple(sorted(int(asg.txn_of[t]) for t in _around(clash.edges, level)))
     return Likely(how, clash.anomaly, argument, transactions, overlap(asg.trace, transactions))

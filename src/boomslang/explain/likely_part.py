@@ -1,7 +1,7 @@
 """A document in two: what probably happened as a document of its own, and the rest without it.
 
-Whoever draws or tells a document shows the first, if there is one, and the proof beside it: two transactions say more than
-two hundred.
+Whoever draws or tells a document shows the first, if there is one, and the proof beside it: two transactions say more
+than two hundred.
 """
 
 from __future__ import annotations

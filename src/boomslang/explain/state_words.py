@@ -89,7 +89,8 @@ def _all_saw_otherwise(
     """Those who made one of the keys so and none otherwise, if each of them had seen another otherwise; else nobody."""
     wanted = {proof.keys.index(asg.trace_key(key)): value for key, value in saw.items()}
     avoid = {t for one in needed if _avoids(one, wanted) for t in one.transactions.tolist()}
-    makers, spoilers = set(), set()
+    makers: set[int] = set()
+    spoilers: set[int] = set()
     for key, value in saw.items():
         for w in range(int(asg.key_start[key]), int(asg.key_start[key + 1])):
             (makers if _fits(int(asg.write_value[w]), value) else spoilers).add(int(asg.write_txn[w]))
@@ -138,7 +139,8 @@ def _whole(asg: ASG, proof: UnreachableState, names: Names) -> str:
         held = sorted(state[0] for state in proof.states)
         if len(held) <= 2 * MOST_STATES:
             told = joined([_value(names, value) for value in held])
-            return f"from what it held at first, {these}, each where it finds what it saw, lead to {told} and no further"
+            where = "each where it finds what it saw"
+            return f"from what it held at first, {these}, {where}, lead to {told} and no further"
     elif len(proof.states) <= MOST_STATES:
         told = joined([f"({', '.join(_value(names, v) for v in state)})" for state in sorted(proof.states)])
         group = joined([names.key(key) for key in keys])
