@@ -89,6 +89,7 @@ docs: $(VENV)/.test
 	@$(BIN)/python tests/documents/test_docs.py
 	@$(BIN)/python -m pages.conformance
 	@$(BIN)/python tests/explain/test_stories.py
+	@$(BIN)/python tests/explain/test_repeated_values.py
 
 clean:
 	rm -rf $(VENV) build bench-data .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -7,75 +7,21 @@ steps before it, every cycle closes, and what matters is marked.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from importlib.resources import files
 from typing import Any
 
 import pytest
 from fuzz.traces import random_trace
-from jsonschema import Draft202012Validator
 from support.anomalies import CASES, Case
+from support.explanations import VALIDATOR, examine
 from support.histories import append, get, history, list_, put, txn
 
 from boomslang import LEVELS, Checker, Trace, check
 from boomslang.explain.document import MOST_OPERATIONS, document, undecided
 from boomslang.levels import find_level
-from boomslang.verdict import Verdict
 
 Json = dict[str, Any]
 
-SCHEMA = json.loads((files("boomslang") / "explain" / "explanation.schema.json").read_text())
-VALIDATOR = Draft202012Validator(SCHEMA)
-
 every_case = pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
-
-
-def arguments(argument: Json | None) -> Iterator[Json]:
-    if argument is not None:
-        yield argument
-        for case in argument["cases"]:
-            yield from arguments(case["argument"])
-
-
-def examine(verdict: Verdict) -> Json:
-    """What must hold of every document."""
-    data: Json = json.loads(json.dumps(document(verdict), allow_nan=False))
-    VALIDATOR.validate(data)
-    assert data["verdict"] == verdict.status
-    txns = {t["id"]: t for t in data["transactions"]}
-    steps = {s["id"]: s for s in data["steps"]}
-    edges = {e["id"]: e for e in data["edges"]}
-    operations = {o["index"]: o for t in data["transactions"] for o in t["operations"]}
-    assert len(txns) == len(data["transactions"]) and len(steps) == len(data["steps"])
-    assert len(edges) == len(data["edges"])
-    order = list(steps)
-    for name, step in steps.items():
-        assert all(order.index(other) < order.index(name) for other in step["because"])
-        assert step["depth"] == 1 + max((steps[other]["depth"] for other in step["because"]), default=-1)
-        assert step["edge"] is None or edges[step["edge"]]["step"] == name
-        assert all(operations[row]["matters"] for row in step["operations"])
-        closes(step["cycle"], edges)
-    for edge in edges.values():
-        assert edge["source"] in txns and edge["target"] in txns and edge["source"] != edge["target"]
-        assert edge["step"] is None or steps[edge["step"]]["edge"] == edge["id"]
-        assert edge["supposed"] or edge["step"] is not None
-    told = set()
-    for argument in arguments(data["argument"]):
-        told |= set(argument["steps"])
-        if (end := argument["contradiction"]) is not None:
-            closes(end["cycle"], edges)
-            told |= set(end["because"])
-            assert all(operations[row]["matters"] for row in end["operations"])
-    assert told == set(steps), "a step that nobody tells"
-    for read in data["reads"]:
-        assert operations[read["operation"]]["matters"]
-        assert txns[read["transaction"]]["role"] == "core"
-    return data
-
-
-def closes(cycle: list[str], edges: dict[str, Json]) -> None:
-    for one, two in zip(cycle, [*cycle[1:], *cycle[:1]], strict=True):
-        assert edges[one]["target"] == edges[two]["source"]
 
 
 @every_case

@@ -413,10 +413,13 @@ def _others(made: MinimalCore) -> tuple[int, ...]:
 
 
 def _in_short(found: Counterexample) -> str:
-    """The end of the argument; where it has cases, whom it is about."""
+    """The end of the argument; where it has cases, what probably happened, or whom it is about."""
     end = None if found.argument is None else found.argument.contradiction
     if end is not None:
         return end.text
+    if found.likely is not None and found.likely.argument.contradiction is not None:
+        many = f"a core of {len(found.core.transactions):,} transactions"
+        return f"{many}, probably {found.likely.argument.contradiction.text}"
     names = [f"T{t}" for t in found.core.transactions]
     more = f" and {len(names) - 8} more" if len(names) > 8 else ""
     return f"{', '.join(names[:8])}{more} ({found.trace.where(found.core.transactions[0])})"

@@ -255,6 +255,12 @@ def explain(
         )
     argument: Argument | None
     anomaly: Anomaly | None
+    likely = None
+    if (
+        len(made.core.transactions) > MANY_TRANSACTIONS
+    ):  # before the argument, which may take all the time there is
+        left = MOMENT if seconds is None else max(0.2, (seconds - (time.monotonic() - begin)) / 2)
+        likely = what_probably_happened(asg, level, made.core.transactions, left)
     try:
         if (at_once := direct(asg, made)) is not None:
             argument, anomaly = at_once

@@ -1,11 +1,12 @@
 """What probably happened: two or three transactions that a person can look at, where the proof has too many.
 
 Where values repeat, a core can hold a hundred transactions: it proves everything and explains nothing. But somebody was
-read, and what the trace suggests says who. Two ways to find out, the better one first:
+read, and what the trace suggests says who. Three ways to find out, the better one first:
 
-- The level is broken, but a weaker one may hold. The order that shows it, close to real time, says whom each read
-  saw; in it, the clash at the level that was asked for is a short cycle.
+- The level is broken, but snapshot isolation may hold. The order that shows it, close to real time or at least to the
+  sessions, says whom each read saw; in it, the clash at the level that was asked for is a short cycle.
 - Else each value is taken from the latest who wrote it before, by time or by the log (solve/likely.py).
+- Else the order of a much weaker level has to do.
 
 Nothing rests on it: it is marked as likely, with the proof beside it.
 """
@@ -80,14 +81,15 @@ def what_probably_happened(
     inside, rank = set(core), priorities(asg)
     at = None if near is None else int(rank[int(np.searchsorted(asg.txn_of, near))])
 
-    def worth(clash: Clash) -> tuple[bool, int, bool, bool, int]:
+    def worth(clash: Clash) -> tuple[bool, int, int, bool, int, bool, int]:
         other = lost is not None and not _loses(asg, clash, lost)
         txns = sorted(_around(clash.edges, level))
         last = max(int(rank[t]) for t in txns)
         away = 0 if at is None else abs(at - last)
         outside = not {int(asg.txn_of[t]) for t in txns} <= inside
         spread = last - min(int(rank[t]) for t in txns)
-        return other, len(txns), outside, at is not None and last > at, away + spread
+        vague, trust = _same_again(asg, clash, level), _taken_on_trust(clash, level)
+        return other, len(txns), vague, outside, trust, at is not None and last > at, away + spread
 
     if lost is not None:  # whoever was before whom in time, two overwrote the same version
         level = _without_times(level)
@@ -106,6 +108,25 @@ def what_probably_happened(
     return None
 
 
+def _same_again(asg: ASG, clash: Clash, level: Level) -> int:
+    """Reads that are said not to have seen a write of the very value that they saw: nobody nods at that."""
+    found = 0
+    for edge in clash.edges:
+        if edge.kind in (Dependency.RW, Dependency.PRW):
+            read = _read(asg, edge.source // level.points, edge.key)
+            wrote = _write(asg, edge.target // level.points, edge.key)
+            found += bool(read is not None and wrote and asg.read_value[read] == asg.write_value[wrote[0]])
+    return found
+
+
+def _taken_on_trust(clash: Clash, level: Level) -> int:
+    """Overwrites that the two do not show: that one was later is derived from what others read."""
+    ww = [
+        (e.source // level.points, e.target // level.points) for e in clash.edges if e.kind is Dependency.WW
+    ]
+    return 0 if set(clash.parts.transactions.tolist()) <= _around(clash.edges, level) else len(ww)
+
+
 def _loses(asg: ASG, clash: Clash, key: int) -> bool:
     return clash.anomaly.code == "lost-update" and all(asg.trace_key(e.key) == key for e in clash.edges)
 
@@ -122,17 +143,29 @@ def _readings(asg: ASG, level: Level, stop: float, lost: bool) -> Iterator[tuple
     """Whom each read saw, and why one would think so."""
     timed = asg.trace.has_times
     weaker = [STRONG_SNAPSHOT_ISOLATION, FORWARD_CONSISTENT_VIEW] if timed else [SNAPSHOT_ISOLATION, CAUSAL]
-    for other in () if lost else weaker:  # what forbids no lost updates is too weak to say who was read
-        if implies(other, level) or (left := stop - time.monotonic()) <= 0:
-            continue
-        # A weaker level than asked for; its strong form is stronger in one way, and so may be broken as well.
-        found = solve_native(lower(asg, other), Limits(seconds=max(0.05, left / 2), conflicts=CONFLICTS))
-        if found.status == "valid" and found.read_writer is not None:
-            taken = np.where(found.read_writer > -2, found.read_writer, asg.read_writer)
-            yield f"as an order that keeps {other.title} has it", taken.astype(np.int32)
+    if not timed and asg.trace.has_sessions:  # an order against them is nobody's idea of what happened
+        weaker = [other.strong_session() for other in weaker]
+    if not lost:  # what forbids no lost updates is too weak to say who was read
+        yield from _in_an_order(asg, level, weaker[0], stop)
     before = "by time" if timed else "by the log" if len(asg.trace.files) <= 1 else "by session"
     for writers in likely_writers(asg, Limits(seconds=max(0.05, stop - time.monotonic()))):
         yield f"taking each value from the latest who had written it, {before}", writers
+    if not lost:
+        yield from _in_an_order(asg, level, weaker[1], stop)
+
+
+def _in_an_order(
+    asg: ASG, level: Level, other: Level, stop: float
+) -> Iterator[tuple[str, NDArray[np.int32]]]:
+    """Whom the reads see in an order that keeps another level, if there is one: a weaker one than asked for, or its
+    strong form, which is stronger in one way and so may be broken as well."""
+    left = stop - time.monotonic()
+    if implies(other, level) or left <= 0:
+        return
+    found = solve_native(lower(asg, other), Limits(seconds=max(0.05, left / 2), conflicts=CONFLICTS))
+    if found.status == "valid" and found.read_writer is not None:
+        taken = np.where(found.read_writer > -2, found.read_writer, asg.read_writer)
+        yield f"as an order that keeps {other.title} has it", taken.astype(np.int32)
 
 
 def _around(edges: tuple[Edge, ...], level: Level) -> set[int]:
@@ -149,9 +182,8 @@ def _told(asg: ASG, level: Level, clash: Clash, how: str) -> Likely:
         joined = Edge(int(asg.txn_of[a]), int(asg.txn_of[b]), edge.kind, key)
         steps.append(Step(text, edge=joined, number=number, operations=rows, supposed=True))
     row = tuple(steps)
-    text = (
-        f"{clash.anomaly.name}{_of_whose(asg, level, names, clash)}: {clash.text.removeprefix('a cycle: ')}"
-    )
+    what = f"{clash.anomaly.name}{_of_whose(asg, level, names, clash)}"
+    text = f"{what}: {clash.text.removeprefix('a cycle: ')}"
     argument = Argument(row, Contradiction(text, row))
     transactions = tuple(sorted(int(asg.txn_of[t]) for t in _around(clash.edges, level)))
     return Likely(how, clash.anomaly, argument, transactions, overlap(asg.trace, transactions))

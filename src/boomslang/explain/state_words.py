@@ -139,8 +139,8 @@ def _whole(asg: ASG, proof: UnreachableState, names: Names) -> str:
         held = sorted(state[0] for state in proof.states)
         if len(held) <= 2 * MOST_STATES:
             told = joined([_value(names, value) for value in held])
-            first = f"from what it held at first, {these}, each where it finds what it saw"
-            return f"{first}, lead to {told} and no further"
+            where = "each where it finds what it saw"
+            return f"from what it held at first, {these}, {where}, lead to {told} and no further"
     elif len(proof.states) <= MOST_STATES:
         told = joined([f"({', '.join(_value(names, v) for v in state)})" for state in sorted(proof.states)])
         group = joined([names.key(key) for key in keys])

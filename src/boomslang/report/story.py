@@ -86,6 +86,7 @@ class Story:
             "steps": [self._step(s) for s in self.steps.values()],
             "argument": argument,
             "leaves": self.leaves,
+            "core": sum(t["role"] == "core" for t in self.whole["transactions"]),
             "proof": self.doc["proof"],
             "likely": likely,
         }

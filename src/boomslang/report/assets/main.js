@@ -95,7 +95,8 @@ function proofView(story) {
     return box;
   }
   const view = partView(story);
-  const more = el("details", { class: "everything" }, el("summary", null, "The whole argument"), view);
+  if (!story.argument) box.append(el("p", { class: "sentence" }, `Every order of ${count(story.core, "transaction")} was refuted, in too many cases to be told.`));
+  const more = el("details", { class: "everything" }, el("summary", null, story.argument ? "The whole argument" : "All of them"), view);
   more.addEventListener("toggle", () => more.open && view.settle());
   box.append(more);
   box.settle = () => {};
