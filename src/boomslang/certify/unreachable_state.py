@@ -126,8 +126,8 @@ def _fit(wants: Wants, state: tuple[int, ...]) -> bool:
 
 
 def _at_first(trace: Trace, keys: tuple[int, ...], read: list[set[int]]) -> product[tuple[int, ...]]:
-    """All that the keys may have held. Of an unknown one, a value on which nothing here depends is as good as an unnamed
-    one: `read` has those that the named transaction saw, and those that a writer must have seen."""
+    """All that the keys may have held. Of an unknown one, a value on which nothing here depends is as good as an
+    unnamed one: `read` has those that the named transaction saw, and those that a writer must have seen."""
     given = dict(zip(trace.initial_key.tolist(), trace.initial_value.tolist(), strict=True))
     possible = []
     for key, values in zip(keys, read, strict=True):
