@@ -263,6 +263,16 @@ def test_an_unknown_initial_value_may_be_anything() -> None:
         assert fault(trace, UnreachableState((0,), tuple(s for s in states if s != missing), 2))
 
 
+def test_what_was_seen_of_an_unknown_initial_value_may_have_been_it() -> None:
+    states = ((UNNAMED,), (-1,))
+    seen = history(txn(None, get("x", 7)), initial="unknown")
+    assert "may have held [0] at first" in fault(seen, UnreachableState((0,), states, 0))
+    needed = [txn(None, get("x", 7), put("x", 3), outcome="unknown"), txn(None, get("x", 3))]
+    assert "may have held [0] at first" in fault(
+        history(*needed, initial="unknown"), UnreachableState((0,), states, 1)
+    )
+
+
 def test_lists_are_in_no_proof() -> None:
     trace = history(
         txn(None, append("l", 1)), txn(None, list_("l", ()), append("l", 2)), txn(None, list_("l", (2,)))
