@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <unordered_map>
-#include <unordered_set>
 
 namespace boomslang {
 namespace {
@@ -21,10 +19,10 @@ struct Wrote {
     int32_t key, value;
     auto operator<=>(const Wrote&) const = default;
 };
-// Transactions that saw and did the same are one.
+// Transactions that saw and did the same are one. What they saw and wrote is sorted by key.
 struct Behaviour {
-    std::vector<Seen> reads;
-    std::vector<Wrote> writes;
+    std::span<const Seen> reads;
+    std::span<const Wrote> writes;
     bool committed;
     int32_t first;
 };
@@ -53,7 +51,7 @@ public:
         gather();
         find_domains();
         for (int32_t k = 0; k < p.keys && found.keys.empty(); ++k)
-            if (!domain[k].empty() && !of_key[k].empty()) try_group({k});
+            if (!domain[size_t(k)].empty() && !of_key(k).empty()) try_group({k});
         if (found.keys.empty() && !p.single) several();
         return std::move(found);
     }
@@ -62,8 +60,11 @@ private:
     const StatesProblem& p;
     Limits& limits;
     StatesFound found;
+    std::vector<Seen> all_seen;
+    std::vector<Wrote> all_wrote;
     std::vector<Behaviour> behaviours;
-    std::vector<std::vector<int32_t>> of_key;  // those that read or write it
+    std::vector<int64_t> key_from;             // of each key, where in `by_key` it begins
+    std::vector<int32_t> by_key;               // the behaviours that read or write it
     std::vector<std::vector<int32_t>> domain;  // of each key its values, sorted; absent, and an unnamed one, if they can be
     std::vector<uint32_t> stamp;
     uint32_t now = 0;
@@ -72,63 +73,101 @@ private:
         std::vector<int32_t> start(size_t(p.txns) + 1, 0);
         for (int32_t t : p.write_txn) ++start[size_t(t) + 1];
         for (int32_t t = 0; t < p.txns; ++t) start[size_t(t) + 1] += start[size_t(t)];
-        std::vector<Wrote> writes(p.write_txn.size());
+        all_wrote.resize(p.write_txn.size());
         auto next = start;
         for (int32_t k = 0; k < p.keys; ++k)
             for (int64_t i = p.key_start[size_t(k)]; i < p.key_start[size_t(k) + 1]; ++i)
-                writes[size_t(next[size_t(p.write_txn[size_t(i)])]++)] = {k, p.write_value[size_t(i)]};
-        std::unordered_map<uint64_t, std::vector<int32_t>> by_hash;
-        std::vector<Seen> reads;
-        of_key.resize(size_t(p.keys));
+                all_wrote[size_t(next[size_t(p.write_txn[size_t(i)])]++)] = {k, p.write_value[size_t(i)]};
+        all_seen.reserve(p.read_key.size());  // so that what behaviours refer to stays where it is
+        size_t slots = 64;
+        while (slots < 2 * size_t(p.txns)) slots *= 2;
+        std::vector<int32_t> by_hash(slots, -1);
         for (int32_t t = 0; t < p.txns; ++t) {
             if (p.outcome[size_t(t)] == ABORTED) continue;
-            reads.clear();
+            size_t from = all_seen.size();
             for (int64_t r = p.read_start[size_t(t)]; r < p.read_start[size_t(t) + 1]; ++r) {
                 int32_t key = p.read_key[size_t(r)];
                 if (p.read_use[size_t(r)] && !p.left_out[size_t(key)])
-                    reads.push_back({key, p.read_value[size_t(r)], p.read_use[size_t(r)]});
+                    all_seen.push_back({key, p.read_value[size_t(r)], p.read_use[size_t(r)]});
             }
-            std::sort(reads.begin(), reads.end());
-            reads.erase(std::unique(reads.begin(), reads.end()), reads.end());
-            const Wrote* w = writes.data() + start[size_t(t)];
-            const Wrote* end = writes.data() + start[size_t(t) + 1];
+            auto first = all_seen.begin() + int64_t(from);
+            std::sort(first, all_seen.end());
+            all_seen.erase(std::unique(first, all_seen.end()), all_seen.end());
+            std::span<const Seen> reads(all_seen.data() + from, all_seen.size() - from);
+            std::span<const Wrote> writes(all_wrote.data() + start[size_t(t)], size_t(start[size_t(t) + 1] - start[size_t(t)]));
             bool committed = p.outcome[size_t(t)] == COMMITTED;
-            limits.step(uint32_t(reads.size()) + uint32_t(end - w) + 1);
-            if (w == end && (reads.empty() || !committed)) continue;
-            uint64_t h = committed;
-            auto mix = [&](uint64_t x) { h = (h ^ x) * 0x9E3779B97F4A7C15ull, h ^= h >> 29; };
-            for (const Seen& s : reads) mix(uint64_t(uint32_t(s.key)) << 32 | uint32_t(s.value)), mix(s.use);
-            for (const Wrote* x = w; x < end; ++x) mix(~(uint64_t(uint32_t(x->key)) << 32 | uint32_t(x->value)));
-            auto& same = by_hash[h];
-            bool known = std::any_of(same.begin(), same.end(), [&](int32_t s) {
-                const Behaviour& o = behaviours[size_t(s)];
-                return o.committed == committed && o.reads == reads && std::equal(o.writes.begin(), o.writes.end(), w, end);
-            });
-            if (known) continue;
-            same.push_back(int32_t(behaviours.size()));
-            auto note = [&](int32_t key) {
-                auto& all = of_key[size_t(key)];
-                if (all.empty() || all.back() != int32_t(behaviours.size())) all.push_back(int32_t(behaviours.size()));
-            };
-            for (const Seen& s : reads) note(s.key);
-            for (const Wrote* x = w; x < end; ++x) note(x->key);
-            behaviours.push_back({reads, {w, end}, committed, t});
+            limits.step(uint32_t(reads.size() + writes.size()) + 1);
+            if (!(writes.empty() && (reads.empty() || !committed)) && is_new(by_hash, {reads, writes, committed, t}))
+                behaviours.push_back({reads, writes, committed, t});
+            else
+                all_seen.resize(from);
         }
+        key_from.assign(size_t(p.keys) + 1, 0);
+        each_key([&](int32_t key, int32_t) { ++key_from[size_t(key) + 1]; });
+        for (int32_t k = 0; k < p.keys; ++k) key_from[size_t(k) + 1] += key_from[size_t(k)];
+        by_key.resize(size_t(key_from.back()));
+        auto at = key_from;
+        each_key([&](int32_t key, int32_t behaviour) { by_key[size_t(at[size_t(key)]++)] = behaviour; });
         stamp.assign(behaviours.size(), 0);
+    }
+
+    // Notes it in the table, unless one like it is there.
+    bool is_new(std::vector<int32_t>& by_hash, const Behaviour& b) const {
+        uint64_t h = b.committed;
+        auto mix = [&](uint64_t x) { h = (h ^ x) * 0x9E3779B97F4A7C15ull, h ^= h >> 29; };
+        for (const Seen& s : b.reads) mix(uint64_t(uint32_t(s.key)) << 32 | uint32_t(s.value)), mix(s.use);
+        for (const Wrote& w : b.writes) mix(~(uint64_t(uint32_t(w.key)) << 32 | uint32_t(w.value)));
+        for (size_t i = h & (by_hash.size() - 1);; i = (i + 1) & (by_hash.size() - 1)) {
+            if (by_hash[i] < 0) {
+                by_hash[i] = int32_t(behaviours.size());
+                return true;
+            }
+            const Behaviour& o = behaviours[size_t(by_hash[i])];
+            if (o.committed == b.committed && std::ranges::equal(o.reads, b.reads) && std::ranges::equal(o.writes, b.writes))
+                return false;
+        }
+    }
+
+    // Each key of each behaviour, once.
+    template <class F>
+    void each_key(F&& f) const {
+        for (size_t i = 0; i < behaviours.size(); ++i) {
+            const Behaviour& b = behaviours[i];
+            auto w = b.writes.begin();
+            for (auto s = b.reads.begin(); s != b.reads.end() || w != b.writes.end();) {
+                int32_t key = w == b.writes.end() || (s != b.reads.end() && s->key < w->key) ? s->key : w->key;
+                while (s != b.reads.end() && s->key == key) ++s;
+                while (w != b.writes.end() && w->key == key) ++w;
+                f(key, int32_t(i));
+            }
+        }
+    }
+
+    std::span<const int32_t> of_key(int32_t key) const {
+        return {by_key.data() + key_from[size_t(key)], size_t(key_from[size_t(key) + 1] - key_from[size_t(key)])};
+    }
+
+    // What of it is about the key. A transaction may have read a million keys, so it is not looked through each time.
+    template <class T>
+    static std::span<const T> about(std::span<const T> all, int32_t key) {
+        auto low = std::ranges::lower_bound(all, key, {}, &T::key);
+        auto high = low;
+        while (high != all.end() && high->key == key) ++high;
+        return {low, high};
     }
 
     void find_domains() {
         domain.resize(size_t(p.keys));
         for (int32_t k = 0; k < p.keys; ++k) {
-            if (p.left_out[size_t(k)] || of_key[size_t(k)].empty()) continue;
+            if (p.left_out[size_t(k)] || of_key(k).empty()) continue;
             auto& values = domain[size_t(k)];
             for (int64_t i = p.key_start[size_t(k)]; i < p.key_start[size_t(k) + 1]; ++i)
                 if (p.outcome[size_t(p.write_txn[size_t(i)])] != ABORTED) values.push_back(p.write_value[size_t(i)]);
             if (p.init[size_t(k)] == UNKNOWN) {
                 values.push_back(ABSENT), values.push_back(StatesFound::unnamed);
-                for (int32_t s : of_key[size_t(k)])
-                    for (const Seen& seen : behaviours[size_t(s)].reads)
-                        if (seen.key == k && seen.value != PRESENT) values.push_back(seen.value);
+                for (int32_t s : of_key(k))
+                    for (const Seen& seen : about(behaviours[size_t(s)].reads, k))
+                        if (seen.value != PRESENT) values.push_back(seen.value);
             } else {
                 values.push_back(p.init[size_t(k)]);
             }
@@ -195,7 +234,6 @@ private:
         }
         if (bits > 64) return false;
         shift.push_back(bits);
-        auto place = [&](int32_t key) { return int(std::find(keys.begin(), keys.end(), key) - keys.begin()); };
         auto ones = [&](int i) {
             int width = shift[size_t(i) + 1] - shift[size_t(i)];
             return ((width == 64 ? 0 : uint64_t(1) << width) - 1) << shift[size_t(i)];
@@ -220,29 +258,29 @@ private:
         std::vector<Demand> demands;
         ++now;
         for (int32_t key : keys)
-            for (int32_t s : of_key[size_t(key)]) {
+            for (int32_t s : of_key(key)) {
                 if (stamp[size_t(s)] == now) continue;
                 stamp[size_t(s)] = now;
                 const Behaviour& b = behaviours[size_t(s)];
                 Rule rule;
-                for (const Wrote& w : b.writes)
-                    if (int i = place(w.key); i < int(keys.size())) rule.mask |= ones(i), rule.value |= code(i, w.value);
+                for (int i = 0; i < int(keys.size()); ++i)
+                    for (const Wrote& w : about(b.writes, keys[size_t(i)])) rule.mask |= ones(i), rule.value |= code(i, w.value);
                 Pattern demand;
                 bool can_be = true, can_happen = true;
-                for (const Seen& seen : b.reads) {
-                    int i = place(seen.key);
-                    if (i == int(keys.size())) continue;
+                for (int i = 0; i < int(keys.size()); ++i) {
                     bool own = (rule.mask & ones(i)) != 0;
-                    if (seen.use & MATCH) {
-                        // Where keys are alone, so are reads: two of one key may have seen two versions of it.
-                        if (p.single) demand = {}, can_be = true;
-                        can_be &= narrow(demand, seen.value, ones(i), code(i, seen.value));
-                        if (p.single && b.committed) demands.push_back({can_be ? demand : NOTHING, b.first});
+                    for (const Seen& seen : about(b.reads, keys[size_t(i)])) {
+                        if (seen.use & MATCH) {
+                            // Where keys are alone, so are reads: two of one key may have seen two versions of it.
+                            if (p.single) demand = {}, can_be = true;
+                            can_be &= narrow(demand, seen.value, ones(i), code(i, seen.value));
+                            if (p.single && b.committed) demands.push_back({can_be ? demand : NOTHING, b.first});
+                        }
+                        if ((seen.use & GUARD) && (own || !p.own_guards))
+                            can_happen &= narrow(rule.guard, seen.value, ones(i), code(i, seen.value));
                     }
-                    if ((seen.use & GUARD) && (own || !p.own_guards))
-                        can_happen &= narrow(rule.guard, seen.value, ones(i), code(i, seen.value));
                 }
-                found.steps += int64_t(b.reads.size() + b.writes.size());
+                found.steps += 2 * int64_t(keys.size());
                 if (rule.mask && can_happen) rules.push_back(rule);
                 if (!p.single && b.committed && (!can_be || demand.mask || demand.present))
                     demands.push_back({can_be ? demand : NOTHING, b.first});
@@ -266,7 +304,8 @@ private:
             states = std::move(more);
             if (states.size() > size_t(p.most_states)) return false;
         }
-        std::unordered_set<uint64_t> reached(states.begin(), states.end());
+        begin_reaching();
+        for (uint64_t s : states) reach(s);
         for (size_t at = 0; at < states.size(); ++at) {
             found.steps += int64_t(rules.size());
             limits.step(uint32_t(rules.size()) + 1);
@@ -274,7 +313,7 @@ private:
             for (const Rule& rule : rules) {
                 if (!matches(rule.guard, states[at])) continue;
                 uint64_t next = (states[at] & ~rule.mask) | rule.value;
-                if (!reached.insert(next).second) continue;
+                if (!reach(next)) continue;
                 states.push_back(next);
                 if (states.size() > size_t(p.most_states)) return false;
             }
@@ -289,6 +328,28 @@ private:
                     found.states.push_back(domain[size_t(keys[size_t(i)])][((s & ones(i)) >> shift[size_t(i)]) - 1]);
             return true;
         }
+        return true;
+    }
+
+    // The states that were reached: a table that the next group can use without its being cleared.
+    std::vector<uint64_t> reached;
+    std::vector<uint32_t> reached_at;
+    uint32_t reaching = 0;
+    void begin_reaching() {
+        if (reached.empty()) {
+            size_t slots = 16;
+            while (slots < 4 * (size_t(p.most_states) + 1)) slots *= 2;
+            reached.assign(slots, 0), reached_at.assign(slots, 0);
+        }
+        ++reaching;
+    }
+    // False: it was reached before. (There are never more than one too many.)
+    bool reach(uint64_t state) {
+        uint64_t h = state * 0x9E3779B97F4A7C15ull;
+        size_t i = size_t(h >> 32) & (reached.size() - 1);
+        for (; reached_at[i] == reaching; i = (i + 1) & (reached.size() - 1))
+            if (reached[i] == state) return false;
+        reached[i] = state, reached_at[i] = reaching;
         return true;
     }
 

@@ -91,7 +91,9 @@ def timed() -> tuple[Trace, TooFewVersions]:
 
 def test_versions_that_came_too_late() -> None:
     rows = [txn(None, *take().ops, time=(i, i + 1)) for i in range(2)]
-    trace = history(*rows, txn(None, put("x", 5), time=(3, 9)), txn(None, put("x", 5), time=(8, 9)), initial={"x": 5})
+    trace = history(
+        *rows, txn(None, put("x", 5), time=(3, 9)), txn(None, put("x", 5), time=(8, 9)), initial={"x": 5}
+    )
     proof = TooFewVersions(0, ((0, 0), (1, 2)), (2, 3))
     for level in ("strict-serializable", "strong-snapshot-isolation", "forward-consistent-view"):
         assert fault(trace, proof, level) == ""
@@ -99,7 +101,9 @@ def test_versions_that_came_too_late() -> None:
         assert "versions enough" in fault(trace, replace(proof, later=(3,)), level)
         assert "versions enough" in fault(trace, replace(proof, later=(3, 3)), level)
         for wrong in (0, 1, -1, 4, HUGE, -HUGE):
-            assert f"transaction {wrong} did not begin after" in fault(trace, replace(proof, later=(2, 3, wrong)), level)
+            assert f"transaction {wrong} did not begin after" in fault(
+                trace, replace(proof, later=(2, 3, wrong)), level
+            )
     for level in ("serializable", "strong-session-serializable", "snapshot-isolation", "consistent-view"):
         assert "did not begin after" in fault(trace, proof, level)
 
@@ -115,7 +119,9 @@ def test_times_of_different_clocks_or_none_say_nothing() -> None:
     proof = TooFewVersions(0, ((0, 0), (1, 2)), (2,))
     one = history(*rows, late, initial={"x": 5})
     assert fault(one, proof, "strict-serializable") == ""
-    assert "did not begin" in fault(history(*rows, replace(late, clock="b"), initial={"x": 5}), proof, "strict-serializable")
+    assert "did not begin" in fault(
+        history(*rows, replace(late, clock="b"), initial={"x": 5}), proof, "strict-serializable"
+    )
     for column in ("txn_begin", "txn_end"):
         lost = replace(one, **{column: np.full(3, NO_TIME)})
         assert "did not begin" in fault(lost, proof, "strict-serializable")
@@ -125,10 +131,17 @@ def test_a_bound_in_the_levels_name() -> None:
     rows = [txn(None, *take().ops, time=(i, i + 1)) for i in range(2)]
     trace = history(*rows, txn(None, put("x", 5), time=(8, 9)), initial={"x": 5})
     proof = TooFewVersions(0, ((0, 0), (1, 2)), (2,))
-    assert fault(trace, proof, "serializable-within-5") == fault(trace, proof, "consistent-view-within-0") == ""
+    assert (
+        fault(trace, proof, "serializable-within-5") == fault(trace, proof, "consistent-view-within-0") == ""
+    )
     assert "did not begin" in fault(trace, proof, "serializable-within-6")
     assert "did not begin" in fault(trace, proof, f"serializable-within-{HUGE}")
-    for level in ("strict-serializable-within-5", "read-committed-within-5", "serializable-within--5", "serializable-within-x"):
+    for level in (
+        "strict-serializable-within-5",
+        "read-committed-within-5",
+        "serializable-within--5",
+        "serializable-within-x",
+    ):
         assert "there is no level" in fault(trace, proof, level)
 
 
@@ -157,7 +170,9 @@ def doctors() -> tuple[Trace, UnreachableState]:
     b = txn(None, get("a", 1), get("b", 1), put("b", 0))
     nobody = txn(None, get("a", 0), get("b", 0))
     doubt = replace(nobody, outcome="unknown")
-    trace = history(a, b, txn(None, put("a", 1)), nobody, doubt, txn(None, get("a", 0)), initial={"a": 1, "b": 1})
+    trace = history(
+        a, b, txn(None, put("a", 1)), nobody, doubt, txn(None, get("a", 0)), initial={"a": 1, "b": 1}
+    )
     return trace, UnreachableState((0, 1), ((0, 0), (0, 1), (1, 0)), 3)
 
 
@@ -165,7 +180,9 @@ def test_a_set_of_states() -> None:
     trace, proof = doctors()
     assert fault(trace, proof) == ""
     assert proof_of(proof.to_json()) == proof
-    assert fault(trace, replace(proof, states=(*proof.states, (-1, 1)))) == ""  # more than need be, and still closed
+    assert (
+        fault(trace, replace(proof, states=(*proof.states, (-1, 1)))) == ""
+    )  # more than need be, and still closed
 
 
 @pytest.mark.parametrize(
@@ -211,8 +228,9 @@ def test_forged_keys(keys: tuple[int, ...]) -> None:
 
 def test_keys_in_another_order_are_other_states() -> None:
     a = txn(None, get("a", 1), put("b", 0))
-    trace = history(a, txn(None, get("a", 1), get("b", 0)), txn(None, get("a", 0), get("b", 1)), txn(None, put("a", 0), outcome="aborted"),
-                    initial={"a": 1, "b": 1})  # fmt: skip
+    never = txn(None, put("a", 0), outcome="aborted")
+    rows = [a, txn(None, get("a", 1), get("b", 0)), txn(None, get("a", 0), get("b", 1)), never]
+    trace = history(*rows, initial={"a": 1, "b": 1})
     states = ((0, 0), (0, 1))
     assert fault(trace, UnreachableState((0, 1), states, 2)) == ""
     assert fault(trace, UnreachableState((1, 0), states, 2))
@@ -227,7 +245,12 @@ def test_at_snapshot_isolation_only_keys_that_are_overwritten_are_guards() -> No
 
 def test_where_each_key_is_alone_a_proof_is_of_one_key() -> None:
     trace, proof = doctors()
-    for level in ("consistent-view", "forward-consistent-view", "cursor-stability", "strong-session-consistent-view"):
+    for level in (
+        "consistent-view",
+        "forward-consistent-view",
+        "cursor-stability",
+        "strong-session-consistent-view",
+    ):
         assert "expected different ones, and one alone at this level" in fault(trace, proof, level)
 
 
@@ -240,8 +263,20 @@ def test_an_unknown_initial_value_may_be_anything() -> None:
         assert fault(trace, UnreachableState((0,), tuple(s for s in states if s != missing), 2))
 
 
+def test_what_was_seen_of_an_unknown_initial_value_may_have_been_it() -> None:
+    states = ((UNNAMED,), (-1,))
+    seen = history(txn(None, get("x", 7)), initial="unknown")
+    assert "may have held [0] at first" in fault(seen, UnreachableState((0,), states, 0))
+    needed = [txn(None, get("x", 7), put("x", 3), outcome="unknown"), txn(None, get("x", 3))]
+    assert "may have held [0] at first" in fault(
+        history(*needed, initial="unknown"), UnreachableState((0,), states, 1)
+    )
+
+
 def test_lists_are_in_no_proof() -> None:
-    trace = history(txn(None, append("l", 1)), txn(None, list_("l", ()), append("l", 2)), txn(None, list_("l", (2,))))
+    trace = history(
+        txn(None, append("l", 1)), txn(None, list_("l", ()), append("l", 2)), txn(None, list_("l", (2,)))
+    )
     assert "holds a list" in fault(trace, UnreachableState((0,), ((-1,),), 2))
     assert "holds a list" in fault(trace, TooFewVersions(0, ((1, 1),)))
 
@@ -250,7 +285,13 @@ def test_lists_are_in_no_proof() -> None:
 def test_levels_of_which_neither_law_holds(proof: Proof) -> None:
     trace = stock()[0] if isinstance(proof, TooFewVersions) else doctors()[0]
     lawful = {level.name for level in LAWFUL}
-    for name in ["prefix", "nonsense", "", "serializable-within-", *(x.name for x in LEVELS if x.name not in lawful)]:
+    for name in [
+        "prefix",
+        "nonsense",
+        "",
+        "serializable-within-",
+        *(x.name for x in LEVELS if x.name not in lawful),
+    ]:
         assert fault(trace, proof, name), name
 
 
@@ -400,7 +441,9 @@ def test_no_state_can_be_left_out_of_what_was_found() -> None:
     tried = 0
     for seed in range(300):
         _, trace = random_repeated(seed)
-        for level, _, proof in refutations(trace, [level for level in LAWFUL if level.short in ("ser", "si", "rr")]):
+        for level, _, proof in refutations(
+            trace, [level for level in LAWFUL if level.short in ("ser", "si", "rr")]
+        ):
             if isinstance(proof, UnreachableState) and trace.initial_mode != Initial.UNKNOWN:
                 for i in range(len(proof.states)):
                     tried += 1

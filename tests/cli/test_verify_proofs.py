@@ -1,5 +1,5 @@
-"""`boomslang verify` of proofs that need no solver: right without Z3, WRONG or a clear error for whatever else is there,
-and never a traceback. And the other ways to show such an answer."""
+"""`boomslang verify` of proofs that need no solver: right without Z3, WRONG or a clear error for whatever else is
+there, and never a traceback. And the other ways to show such an answer."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ def counted() -> Trace:
 
 def skewed() -> Trace:
     """Nobody is on call, and whoever went off had seen the other."""
-    rows = [txn("a", get("a", 1), get("b", 1), put("a", 0)), txn("b", get("a", 1), get("b", 1), put("b", 0))] * 4
+    rows = [
+        txn("a", get("a", 1), get("b", 1), put("a", 0)),
+        txn("b", get("a", 1), get("b", 1), put("b", 0)),
+    ] * 4
     back = [txn("c", put("a", 1)), txn("c", put("b", 1))] * 4
     return history(*rows, *back, txn("d", get("a", 0), get("b", 0)), initial={"a": 1, "b": 1})
 
@@ -126,7 +129,9 @@ def test_damaged_proofs_are_wrong_or_an_error(
 # --- the other ways to show the answer
 
 
-@pytest.mark.parametrize("command", [("check",), ("check", "--all"), ("check", "--all", "3"), ("explain",), ("explain", "--all")])
+@pytest.mark.parametrize(
+    "command", [("check",), ("check", "--all"), ("check", "--all", "3"), ("explain",), ("explain", "--all")]
+)
 def test_it_is_shown_everywhere(
     proved: tuple[Path, Path], command: tuple[str, ...], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

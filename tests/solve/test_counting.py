@@ -77,11 +77,15 @@ def test_the_levels_that_forbid_lost_updates() -> None:
 def test_two_take_the_same_version() -> None:
     assert refuting(history(take(), take(), initial={"x": 5})) == EVERY
     assert refuting(history(take(), take(), txn(None, put("x", 5)), initial={"x": 5})) == set()
-    assert refuting(history(take(), txn(None, get("x", 5)), txn(None, get("x", 5)), initial={"x": 5})) == set()
+    assert (
+        refuting(history(take(), txn(None, get("x", 5)), txn(None, get("x", 5)), initial={"x": 5})) == set()
+    )
 
 
 def test_the_fewest_readers_are_named() -> None:
-    trace = history(*[take() for _ in range(5)], take("y"), take("y"), txn(None, put("x", 5)), initial={"x": 5, "y": 5})
+    trace = history(
+        *[take() for _ in range(5)], take("y"), take("y"), txn(None, put("x", 5)), initial={"x": 5, "y": 5}
+    )
     proof = too_few_versions(build_asg(trace), find_level("ser"))
     assert proof == TooFewVersions(1, ((5, 10), (6, 12)))
 
@@ -165,8 +169,8 @@ def refuting_only(trace: Trace, level: str) -> TooFewVersions | None:
 def test_the_same_initial_value_in_two_keys_is_two_versions() -> None:
     assert refuting(history(take("x"), take("y"), initial={"x": 5, "y": 5})) == set()
     # 1, 1.0 and true are different values, and different keys.
-    alike = history(take("x", 1, 2), take("x", 1.0, 2), take("x", True, 2), txn(None, put("x", 1)), txn(None, put("x", 1.0)),
-                    initial={"x": True})  # fmt: skip
+    rows = [take("x", 1, 2), take("x", 1.0, 2), take("x", True, 2)]
+    alike = history(*rows, txn(None, put("x", 1)), txn(None, put("x", 1.0)), initial={"x": True})
     assert refuting(alike) == set()
     assert refuting(history(take(1), take("1"), take(1), initial={1: 5, "1": 5})) == EVERY
 
@@ -184,7 +188,9 @@ def test_a_delete_that_found_something_takes_any_version_there_was() -> None:
     assert refuting(history(gone, gone, txn(None, put("x", 3)), initial={"x": 5})) == set()
     assert refuting(history(gone, take(), initial={"x": 5})) == set()  # it may have found what the other left
     assert refuting(history(gone, gone, txn(None, delete("x")), initial="unknown")) == EVERY
-    assert refuting(history(gone, txn(None, delete("x")), initial={"x": 5})) == set()  # nobody said what that found
+    assert (
+        refuting(history(gone, txn(None, delete("x")), initial={"x": 5})) == set()
+    )  # nobody said what that found
     assert refuting(history(gone, txn(None, delete("x", False)), initial={"x": 5})) == set()
 
 
@@ -324,7 +330,9 @@ def test_a_check_uses_it_where_values_repeat_and_tells_it_in_a_sentence() -> Non
     assert verdict.invalid and verdict.stats["decided by"] == "counting"
     found = verdict.counterexample
     assert found is not None and isinstance(found.core.proof, TooFewVersions)
-    assert "'x' was 5 only seven times, the initial value included, and eight transactions" in "\n".join(found.lines())
+    assert "'x' was 5 only seven times, the initial value included, and eight transactions" in "\n".join(
+        found.lines()
+    )
     assert check(history(*rows[1:], initial={"x": 5}), "si").valid
 
 

@@ -71,11 +71,17 @@ def proof_of(trace: Trace, level: str = "ser") -> UnreachableState | None:
 
 
 def test_which_law_holds_where() -> None:
-    assert {"ser", "sser", "strong-session-ser", "rr"} <= SERIAL and {"si", "strong-si", "strong-session-si"} == SNAPSHOT
+    assert {"ser", "sser", "strong-session-ser", "rr"} <= SERIAL and {
+        "si",
+        "strong-si",
+        "strong-session-si",
+    } == SNAPSHOT
     assert {level.short for level in LAWFUL if state_law(level) is State.ONE_KEY} >= {"pl-2+", "pl-fcv", "cs"}
     for name in ("prefix", "causal", "ra", "rc", "rc-be", "ru"):
         assert state_law(find_level(name)) is None
-        assert unreachable_state(build_asg(history(A_OFF, B_OFF, NOBODY, initial=ON)), find_level(name), Limits()) == (None, {})
+        assert unreachable_state(
+            build_asg(history(A_OFF, B_OFF, NOBODY, initial=ON)), find_level(name), Limits()
+        ) == (None, {})
 
 
 def test_nobody_is_on_call() -> None:
@@ -93,7 +99,10 @@ def test_the_proof_holds_all_states_and_the_one_who_saw_another() -> None:
 def test_a_snapshot_need_not_be_as_it_was_but_for_what_is_overwritten() -> None:
     """Write skew is allowed at snapshot isolation; to take from a state that is gone is not."""
     assert not refuting(history(A_OFF, B_OFF, NOBODY, initial=ON)) & SNAPSHOT
-    both = [txn(None, get("a", 1), get("b", 1), put("a", 0), put("b", 0)), txn(None, put("a", 1), put("b", 1))]
+    both = [
+        txn(None, get("a", 1), get("b", 1), put("a", 0), put("b", 0)),
+        txn(None, put("a", 1), put("b", 1)),
+    ]
     half = txn(None, get("a", 1), get("b", 0))
     assert refuting(history(*both, half, initial=ON)) == SERIAL | SNAPSHOT
     assert refuting(history(*both, half, txn(None, put("b", 0)), initial=ON)) == set()
@@ -174,15 +183,23 @@ def test_ranges_are_guards_but_at_repeatable_read_only_what_they_returned() -> N
 
 
 def test_what_a_range_did_not_hold_must_have_been_so_once() -> None:
-    keep = [txn(None, get("a", 1), put("a", 0), put("b", 1)), txn(None, get("b", 1), put("a", 1), put("b", 0))]
+    keep = [
+        txn(None, get("a", 1), put("a", 0), put("b", 1)),
+        txn(None, get("b", 1), put("a", 1), put("b", 0)),
+    ]
     gone = txn(None, scan(Unbounded, Unbounded, {"b": 1}))
-    assert refuting(history(*keep, gone, txn(None, delete("a"), outcome="aborted"), initial=ON)) == EVERY - ITEMS
+    assert (
+        refuting(history(*keep, gone, txn(None, delete("a"), outcome="aborted"), initial=ON)) == EVERY - ITEMS
+    )
     assert refuting(history(*keep, gone, txn(None, delete("a")), initial=ON)) == set()
 
 
 def test_types_of_keys_are_apart() -> None:
     """A range with a bound says nothing of keys of another type."""
-    rows = [txn(None, scan(1, Unbounded, {1: 1, 2: 1}), put(1, 0)), txn(None, get(1, 1), get(2, 1), put(2, 0))]
+    rows = [
+        txn(None, scan(1, Unbounded, {1: 1, 2: 1}), put(1, 0)),
+        txn(None, get(1, 1), get(2, 1), put(2, 0)),
+    ]
     nobody = txn(None, get(1, 0), get(2, 0))
     assert refuting(history(*rows, nobody, txn(None, put("1", 0)), initial={1: 1, 2: 1, "1": 1})) == SERIAL
     assert refuting(history(rows[0], txn(None, scan("1", Unbounded, {"1": 1}), put(2, 0)), nobody,
@@ -221,7 +238,12 @@ def test_a_key_that_is_absent_at_first() -> None:
     insert = txn(None, get("x", Absent), put("x", 1))
     only = txn(None, get("x", 1), put("x", 2), outcome="unknown")
     assert refuting(history(insert, only, txn(None, get("x", 2)))) == set()
-    assert refuting(history(txn(None, get("x", 2), put("x", 1), outcome="unknown"), only, txn(None, get("x", 1)))) == EVERY
+    assert (
+        refuting(
+            history(txn(None, get("x", 2), put("x", 1), outcome="unknown"), only, txn(None, get("x", 1)))
+        )
+        == EVERY
+    )
 
 
 # --- lists
@@ -261,7 +283,9 @@ def test_a_group_is_grown_to_what_one_transaction_saw() -> None:
 @pytest.mark.parametrize("bound", ["MOST_STATES", "MOST_KEYS", "MOST_GROUPS", "STEPS"])
 def test_bounds_are_kept(bound: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert proof_of(_doctors(3)) is not None
-    monkeypatch.setattr(states, bound, {"MOST_STATES": 6, "MOST_KEYS": 2, "MOST_GROUPS": 0, "STEPS": 0}[bound])
+    monkeypatch.setattr(
+        states, bound, {"MOST_STATES": 6, "MOST_KEYS": 2, "MOST_GROUPS": 0, "STEPS": 0}[bound]
+    )
     monkeypatch.setattr(states, "STEPS_PER_OPERATION", 0 if bound == "STEPS" else 10)
     assert proof_of(_doctors(3)) is None
 
@@ -269,6 +293,14 @@ def test_bounds_are_kept(bound: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_more_keys_than_a_group_may_have() -> None:
     assert proof_of(_doctors(8)) is not None
     assert proof_of(_doctors(9)) is None
+
+
+def test_scans_of_many_keys_leave_steps_for_others() -> None:
+    """A key costs what was done with it, not all that was done by those who read it."""
+    many: Any = {k: k % 3 for k in range(2_000)}
+    rows = [txn(None, scan(0, Unbounded, many), put(i, i % 3)) for i in range(10)]
+    proof = proof_of(history(*rows, A_OFF, B_OFF, NOBODY, initial={**many, **ON}))
+    assert proof is not None and len(proof.keys) == 2
 
 
 def test_parts_of_a_trace_are_told_in_the_traces_numbers() -> None:

@@ -53,7 +53,17 @@ class Mix:
     """What a trace is made of: each makes much of one trap."""
 
     keys: tuple[Any, ...] = ("x", "y")
-    deeds: tuple[str, ...] = ("modify", "modify", "modify", "skew", "put", "look", "delete", "scan", "iterate")
+    deeds: tuple[str, ...] = (
+        "modify",
+        "modify",
+        "modify",
+        "skew",
+        "put",
+        "look",
+        "delete",
+        "scan",
+        "iterate",
+    )
     initial: tuple[str, ...] = ("given", "given", "empty", "unknown")
     transactions: tuple[int, int] = (3, 5)
     in_doubt: float = 0.15
@@ -89,7 +99,9 @@ def _trace(rng: random.Random, mix: Mix) -> Trace:
     txns, free = [], [0, 0, 0]
     for _ in range(rng.randint(*mix.transactions)):
         ops = [
-            op for _ in range(rng.choice((1, 1, 1, 2))) for op in _deed(rng, mix, keys, lambda: next(elements))
+            op
+            for _ in range(rng.choice((1, 1, 1, 2)))
+            for op in _deed(rng, mix, keys, lambda: next(elements))
         ]
         luck = rng.random()
         outcome = "unknown" if luck < mix.in_doubt else "committed"
@@ -127,7 +139,11 @@ def _plausible(rng: random.Random, txns: list[Txn], state: dict[Any, Any]) -> li
         values = sorted(there.get(op.key, ()), key=repr)
         if op.kind == "get" and op.value not in values:
             return replace(op, value=rng.choice(values))
-        if op.kind == "delete" and op.found is not None and (values == [Absent] if op.found else Absent not in values):
+        if (
+            op.kind == "delete"
+            and op.found is not None
+            and (values == [Absent] if op.found else Absent not in values)
+        ):
             return replace(op, found=None)
         if op.kind == "scan":
             seen = {k: rng.choice(sorted(there[k], key=repr)) for k, _ in op.items}

@@ -248,19 +248,15 @@ def explain(
     if smaller and (rest is None or rest > 0):
         made = smallest(asg, level, made, rest)
     likely = None
-    if len(made.core.transactions) > MANY_TRANSACTIONS:
+    if (
+        len(made.core.transactions) > MANY_TRANSACTIONS
+    ):  # before the argument, which may take all the time there is
         rest = left(GUESSING)
         likely = what_probably_happened(
             asg, level, made.core.transactions, MOMENT if rest is None else max(0.2, rest)
         )
     argument: Argument | None
     anomaly: Anomaly | None
-    likely = None
-    if (
-        len(made.core.transactions) > MANY_TRANSACTIONS
-    ):  # before the argument, which may take all the time there is
-        left = MOMENT if seconds is None else max(0.2, (seconds - (time.monotonic() - begin)) / 2)
-        likely = what_probably_happened(asg, level, made.core.transactions, left)
     try:
         if (at_once := direct(asg, made)) is not None:
             argument, anomaly = at_once
