@@ -17,18 +17,26 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+from fuzz.traces import random_trace
 from support.explanations import examine
+from support.histories import get, history, put, txn
 from support.repeated_values import inventory, late_snapshots, on_call
 
 import boomslang
 from boomslang import Checker, Trace, TraceBuilder
 from boomslang.checker import explaining_seconds
 from boomslang.explain import by_proof, counterexample, likely
+from boomslang.explain.count_words import count_in_words
 from boomslang.explain.counterexample import MANY_TRANSACTIONS, Counterexample
 from boomslang.explain.document import document
 from boomslang.explain.likely_part import likely_part, shown, without_likely
 from boomslang.explain.outputs import OUTPUTS, write
 from boomslang.explain.overlap import duration, overlap
+from boomslang.explain.state_words import state_in_words
+from boomslang.levels import find_level
+from boomslang.solve.counting import too_few_versions
+from boomslang.solve.solution import Limits
+from boomslang.solve.states import unreachable_state
 from boomslang.verdict import Verdict
 
 STORIES = Path(__file__).parent / "repeated"
@@ -173,6 +181,69 @@ def test_a_proof_alone_is_told_with_a_few_examples(name: str) -> None:
     assert data["anomaly"]["code"] == code
     for output in OUTPUTS:
         assert data["proof"]["text"][:30] in write(output, "t.jsonl", [data])
+
+
+@pytest.mark.parametrize("mix", ["few-values", "crowd-of-twins", "crowd-in-doubt", "ranges", "unknown"])
+def test_whatever_is_proved_can_be_told(mix: str) -> None:
+    """By its sentence, even where few transactions would do: random traces with deletes, scans and unknown values."""
+    told = 0
+    with (
+        patch("boomslang.checker.FEW", -1),
+        patch.object(by_proof, "what_probably_happened", lambda *_, **__: None),
+    ):
+        for seed in range(30):
+            checker = Checker(random_trace(seed, mix), timeout=1)
+            for level in ("ser", "pl-2+"):
+                found = (verdict := checker.check(level)).counterexample
+                if found is not None and found.proved is not None:
+                    told += 1
+                    examine(verdict)
+                    assert len(list(found.lines())) < LONGEST
+    assert told
+
+
+@pytest.mark.parametrize(
+    ("initial", "deeds", "said"),
+    [
+        (
+            {"x": 0},
+            [[get("x", 0), put("x", 1)], [get("x", 0), put("x", 2)]],
+            "'x' was 0 only at first, and two transactions took it from 0: two of them overwrote the same version",
+        ),
+        (
+            {"x": 0},
+            [[get("x", 5), put("x", 5)], [get("x", 5), put("x", 5)]],
+            "each of the two transactions that made 'x' 5 had already seen it 5, and it was not 5 at first",
+        ),
+        (
+            {"x": 0},
+            [[put("x", 1)], [get("x", 0), get("x", 1)]],
+            "T1 saw 'x' = 0 and then 1, and no order lets it change under a transaction",
+        ),
+        (
+            {"x": 0, "y": 0},
+            [[get("y", 0), put("x", 1)], [get("x", 0), put("y", 1)], [get("x", 1), get("y", 1)]],
+            "T2 saw 'x' and 'y' both 1, which no serial order can reach: it was not so at first, and each of the two "
+            "transactions that made one of them 1 had seen the other 0",
+        ),
+        (
+            {"x": 0},
+            [[get("x", 2), put("x", 3)], [get("x", 3), put("x", 2)], [get("x", 3)]],
+            "T0 saw 'x' = 2, which no serial order can reach: from what it held at first, the two "
+            "transactions that wrote it, each where it finds what it saw, lead to 0 and no further",
+        ),
+    ],
+)
+def test_sentences(initial: dict[str, int], deeds: list[list[Any]], said: str) -> None:
+    trace = history(*(txn(f"s{n}", *deed) for n, deed in enumerate(deeds)), initial=initial)
+    asg, level = Checker(trace).asg, find_level("ser")
+    count, (state, _) = too_few_versions(asg, level), unreachable_state(asg, level, Limits())
+    if count is not None:
+        proved = count_in_words(asg, count)
+    else:
+        assert state is not None
+        proved = state_in_words(asg, level, state)
+    assert said in proved.text
 
 
 # --- the time that explaining may take

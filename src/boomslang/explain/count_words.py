@@ -60,7 +60,7 @@ def count_in_words(asg: ASG, proof: TooFewVersions) -> Proved:
         "initial_unknown": unknown,
         "later": len(proof.later),
     }
-    rows = tuple(row for _, row in proof.readers)
+    rows = tuple(dict.fromkeys(row for _, row in proof.readers))
     text = _sentence(names.key(key), values, unknown, bool(proof.later))
     return Proved(text, rows, numbers, tuple(t for t, _ in proof.readers[:EXAMPLES]))
 
@@ -95,15 +95,15 @@ def _too_often(key: str, one: _Value, unknown: bool, later: bool) -> str:
     if one.readers <= one.there:
         who = "the one transaction" if one.readers == 1 else f"each of the {transactions(one.readers)}"
         return f"{who} that made {key} {one.word} had already seen it {one.word}"
-    often = f"only {times(one.there)}" if one.there else "never"
+    often = f"{one.word} only {times(one.there)}" if one.there else f"never {one.word}"
     often += " by the time they had returned" if later else ""
     if one.first and one.written:
         often += ", its first value included"
     elif one.first:
-        often = "only at first"
+        often = f"{one.word} only at first"
     elif unknown:
         often += " (and perhaps at first, which is not known)"
     took = f"took it from {one.word}"
     if one.word in ("there", "absent"):
         took = "overwrote or deleted it" if one.word == "there" else "found it absent and wrote it"
-    return f"{key} was {one.word} {often}, and {transactions(one.readers)} {took}"
+    return f"{key} was {often}, and {transactions(one.readers)} {took}"

@@ -31,26 +31,37 @@ ORDER = {
 def state_in_words(asg: ASG, level: Level, proof: UnreachableState) -> Proved:
     txn, mine = named_reads(asg, level, proof)
     names = Names(asg)
-    saw = dict(zip(asg.read_key[mine].tolist(), asg.read_value[mine].tolist(), strict=True))
-    witnesses = _who_saw(asg, saw)
+    reads = list(zip(asg.read_key[mine].tolist(), asg.read_value[mine].tolist(), strict=True))
+    saw = dict(reads)
+    twice = next(((key, v) for key, v in reads if not _fits(v, saw[key])), None)
+    witnesses = [txn] if twice else _who_saw(asg, saw)
     others = len(witnesses) - 1
     also = "" if others < 1 else f" (and {number(others)} more)"
     text = f"{names.txn(txn)}{also} saw {_together(names, saw)}, which {ORDER[state_law(level) or State.SERIAL]}: "
     needed = guarded(asg, level, proof)
-    makers = _all_saw_otherwise(asg, proof, saw, needed)
-    text += _last_step(names, saw, needed, makers) if makers else _whole(asg, proof, names)
+    makers = [] if twice else _all_saw_otherwise(asg, proof, saw, needed)
+    if twice:
+        key, first = twice
+        seen = f"{_value(names, first)} and then {_value(names, saw[key])}"
+        text = (
+            f"{names.txn(txn)} saw {names.key(key)} = {seen}, and no order lets it change under a transaction"
+        )
+    else:
+        text += _last_step(names, saw, needed, makers) if makers else _whole(asg, proof, names)
     numbers = {
         "kind": "states",
         "keys": [names.key(_number(asg, key)) for key in proof.keys],
         "transaction": f"T{proof.transaction}",
-        "saw": [{"key": names.key(key), "value": _value(names, value)} for key, value in saw.items()],
+        "saw": [
+            {"key": names.key(key), "value": _value(names, value)} for key, value in dict.fromkeys(reads)
+        ],
         "seen_by": len(witnesses),
         "states": len(proof.states),
         "made_by": len(makers) or None,
     }
     core = makers or [t for one in needed for t in one.transactions.tolist()]
     some = dict.fromkeys([proof.transaction, *asg.txn_of[core[:EXAMPLES]].tolist()])
-    return Proved(text, tuple(asg.read_op[mine].tolist()), numbers, tuple(some)[:EXAMPLES])
+    return Proved(text, tuple(dict.fromkeys(asg.read_op[mine].tolist())), numbers, tuple(some)[:EXAMPLES])
 
 
 # --- what was seen
@@ -66,7 +77,7 @@ def _together(names: Names, saw: dict[int, int]) -> str:
 
 
 def _value(names: Names, value: int) -> str:
-    return "a value that is not known" if value == UNNAMED else names.value(value)
+    return "its unknown first value" if value == UNNAMED else names.value(value)
 
 
 def _who_saw(asg: ASG, saw: dict[int, int]) -> list[int]:
@@ -133,22 +144,20 @@ def _whole(asg: ASG, proof: UnreachableState, names: Names) -> str:
     low, high = asg.key_start[keys], asg.key_start[np.array(keys) + 1]
     writers = np.unique(np.concatenate([asg.write_txn[a:b] for a, b in zip(low, high, strict=True)]))
     many = int((asg.outcome[writers] != Outcome.ABORTED).sum())
-    who = transactions(many) if many != 1 else "one transaction"
-    these = f"the {who} that wrote {'it' if len(keys) == 1 else 'them'}"
+    what = "it" if len(keys) == 1 else "them"
+    who = f"the {transactions(many)} that wrote {what}, each where it finds what it saw, lead"
+    if many == 1:
+        who = f"the one transaction that wrote {what}, where it finds what it saw, leads"
     if len(keys) == 1:
         held = sorted(state[0] for state in proof.states)
         if len(held) <= 2 * MOST_STATES:
             told = joined([_value(names, value) for value in held])
-            where = "each where it finds what it saw"
-            return f"from what it held at first, {these}, {where}, lead to {told} and no further"
+            return f"from what it held at first, {who} to {told} and no further"
     elif len(proof.states) <= MOST_STATES:
         told = joined([f"({', '.join(_value(names, v) for v in state)})" for state in sorted(proof.states)])
         group = joined([names.key(key) for key in keys])
-        return f"{these}, each where it finds what it saw, lead {group} to {told}, and to nothing else"
-    return (
-        f"from what was there at first, {these}, each where it finds what it saw, "
-        f"lead to {len(proof.states):,} states, and that is none of them"
-    )
+        return f"{who} {group} to {told}, and to nothing else"
+    return f"from what was there at first, {who} to {len(proof.states):,} states, and that is none of them"
 
 
 def _number(asg: ASG, key: int) -> int:
