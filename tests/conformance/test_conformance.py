@@ -160,7 +160,8 @@ def test_enumeration_and_z3_know_lists(case: ListCase) -> None:
     trace = case.trace()
     expected = case.verdicts
     assert {name: brute(trace, name) for name in expected} == expected
-    assert {name: not check(trace, name, solver="z3").invalid for name in expected} == expected
+    checker = Unexplained(trace, solver="z3")
+    assert {name: not checker.check(name).invalid for name in expected} == expected
 
 
 # --- the mapping ----------------------------------------------------------------------------------------------

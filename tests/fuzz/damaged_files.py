@@ -48,6 +48,8 @@ Input = dict[str, bytes]
 
 SECONDS = 10.0
 """No input of this size may take longer, even on a busy machine."""
+LEAST = 150
+"""So many inputs even if there is no time."""
 MEMORY = 4 << 30
 WHOLE = re.compile(r"\bbyte\b|^found no")
 """Errors without a line: they name the byte, or miss something in the whole file. (Arrow's library says neither.)"""
@@ -448,14 +450,14 @@ def again(trace: Trace, path: Path) -> None:
 
 def work(format: Format, seed: int, seconds: float, folder: Path) -> dict[str, Any]:
     """Until the time (its own, not the clock's: the machine may be busy) is over or something is wrong; the input is in
-    `folder` then."""
+    `folder` then. Some are looked at in any case."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     rng = random.Random(seed)
     path = folder / "input"
     counts = {"traces": 0, "refused": 0}
     stop = time.process_time() + seconds
     good: list[Input] = []
-    while time.process_time() < stop:
+    while time.process_time() < stop or sum(counts.values()) < LEAST:
         if len(good) < 20 or rng.random() < 0.02:
             good = [*good[-19:], good_file(format, rng, folder)]
         input = rng.choice(good)

@@ -309,7 +309,6 @@ def _certificate(trace: Trace, verdict: Verdict) -> None:
     assert again.initial == verdict.witness.initial, "other initial values were read"
     versions = {key: order.tolist() for key, order in verdict.witness.version_order.items()}
     assert {key: order.tolist() for key, order in again.version_order.items()} == versions
-    replay(trace, again)
 
 
 def _counterexample(trace: Trace, verdict: Verdict, by_brute_force: bool, by_z3: bool) -> None:
