@@ -317,10 +317,10 @@ def test_a_check_uses_it_where_values_repeat_and_tells_it_in_a_sentence() -> Non
     rows = [A_OFF, B_OFF, BACK, txn(None, put("b", 1))] * 3
     verdict = check(history(*rows, NOBODY, NOBODY, initial=ON), "ser")
     assert verdict.invalid and verdict.stats["decided by"] == "reachable states"
-    assert verdict.stats["state states"] == 3
+    assert verdict.stats["key_states"] == 3
     found = verdict.counterexample
     assert found is not None and isinstance(found.core.proof, UnreachableState)
     story = "\n".join(found.lines())
-    assert "(and one more transaction) saw 'a' and 'b' = 0, which no serial order can reach" in story
-    assert "each of the six transactions that made one of them so had seen another of them otherwise" in story
+    assert "(and one more) saw 'a' and 'b' both 0, which no serial order can reach" in story
+    assert "each of the six transactions that made one of them 0 had seen the other 1" in story
     assert check(history(*rows, initial=ON), "ser").valid

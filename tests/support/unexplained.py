@@ -12,3 +12,5 @@ class Unexplained(Checker):
 
     def explained(self, *_: Any) -> Any:
         return None
+
+    explained_by_proof = explained
