@@ -216,11 +216,15 @@ class Checker:
     ) -> Counterexample:
         """Why these parts are refuted. The answer is there: this may use the time that is left, and a moment more."""
         from boomslang.explain.counterexample import explain
+        from boomslang.explain.patience import of_this_process
 
         seconds = self.left(begin).seconds
         if seconds is None and most is None:
             return explain(asg, level, parts)
-        seconds = max(A_MOMENT, min(x for x in (seconds, most) if x is not None))
+        if seconds is None:
+            with of_this_process():
+                return explain(asg, level, parts, most)
+        seconds = max(A_MOMENT, seconds if most is None else min(seconds, most))
         with until(time.monotonic() + seconds):
             return explain(asg, level, parts, seconds)
 
@@ -231,7 +235,9 @@ class Checker:
         step, if it has few transactions and can be."""
         from boomslang.explain.by_proof import explain_by_proof
 
-        seconds = explaining_seconds(stats)
+        seconds, rest = explaining_seconds(stats), self.left(begin).seconds
+        if rest is not None:
+            seconds = max(A_MOMENT, min(seconds, rest))
         if len(parts.transactions) <= FEW:
             told = self.explained(asg, level, parts, begin, seconds)
             if told.argument is not None and told.minimal:

@@ -12,7 +12,6 @@ outcome committed, or what a key held initially.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -23,6 +22,7 @@ from boomslang.asg.graph import ASG, OUT
 from boomslang.certify.certificate import Core
 from boomslang.errors import UsageError
 from boomslang.explain.parts import Parts, first_broken
+from boomslang.explain.patience import now, on_the_day
 from boomslang.ir.lower import lower
 from boomslang.levels.level import Level
 from boomslang.solve.native import solve_native
@@ -142,7 +142,7 @@ def neighbours(asg: ASG, parts: Parts) -> Parts:
 
 def shrink(asg: ASG, level: Level, found: Parts, seconds: float | None = None) -> MinimalCore:
     """A minimal core within these parts (which must be refuted)."""
-    stop = None if seconds is None else time.monotonic() + seconds
+    stop = None if seconds is None else now() + seconds
     small, parts = _part(asg, complete(asg, found))
     if seconds is not None and seconds < A_MOMENT and len(parts.transactions) > LARGE:
         # Refuting a large core again can take as long as the first time; with little time, do not start.
@@ -183,11 +183,11 @@ def _shrunk(small: ASG, level: Level, parts: Parts, stop: float | None) -> Minim
 
 
 def _over(stop: float | None) -> bool:
-    return stop is not None and time.monotonic() > stop
+    return stop is not None and now() > stop
 
 
 def _left(stop: float) -> Limits:
-    return Limits(seconds=max(0.05, stop - time.monotonic()))
+    return Limits(seconds=on_the_day(max(0.05, stop - now())))
 
 
 def _part(asg: ASG, whole: Parts) -> tuple[ASG, Parts]:
@@ -218,7 +218,7 @@ def _drop(
     needed: set[int] = set()
     block = len(droppable(parts)) // 2
     while rest := [x for x in droppable(parts) if x not in needed]:
-        if stop is not None and time.monotonic() > stop:
+        if stop is not None and now() > stop:
             return parts, False
         block = max(1, min(block, len(rest)))
         # A question that is not answered in time is not answered with yes, and the next look at the clock ends this.
@@ -230,7 +230,7 @@ def _drop(
             needed.add(rest[0])
         else:
             block //= 2
-    return parts, stop is None or time.monotonic() <= stop
+    return parts, stop is None or now() <= stop
 
 
 def _transactions(parts: Parts) -> list[int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -23,6 +22,7 @@ from boomslang.explain.lists import impossible
 from boomslang.explain.modules import what_modules_said
 from boomslang.explain.names import Names, listed, short
 from boomslang.explain.parts import Parts
+from boomslang.explain.patience import now
 from boomslang.explain.proved import Proved
 from boomslang.explain.prover import argue
 from boomslang.explain.smallest import smallest
@@ -237,11 +237,11 @@ def explain(
 ) -> Counterexample:
     """Shrinks a refuted part of a trace and says why it breaks the level. With `smaller`, looks whether another part
     needs less."""
-    begin = time.monotonic()
+    begin = now()
 
     def left(share: float) -> float | None:
         """Of this share of the time, what is left."""
-        return None if seconds is None else share * seconds - (time.monotonic() - begin)
+        return None if seconds is None else share * seconds - (now() - begin)
 
     made = shrink(asg, level, found, left(SHRINKING))
     rest = left(SHRINKING)

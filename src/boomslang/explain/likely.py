@@ -13,7 +13,6 @@ Nothing rests on it: it is marked as likely, with the proof beside it.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -26,6 +25,7 @@ from boomslang.explain.argument import Argument, Contradiction, Step
 from boomslang.explain.known import Clash, clashes
 from boomslang.explain.names import Names
 from boomslang.explain.overlap import duration, overlap
+from boomslang.explain.patience import now
 from boomslang.ir.expression import Edge
 from boomslang.ir.lower import lower
 from boomslang.levels import LEVELS, implies, maximal
@@ -77,7 +77,7 @@ def what_probably_happened(
     update of a key (of the trace), if one is given."""
     if asg.modules or asg.transactions > LARGE:
         return None
-    stop = time.monotonic() + seconds
+    stop = now() + seconds
     inside, rank = set(core), priorities(asg)
     at = None if near is None else int(rank[int(np.searchsorted(asg.txn_of, near))])
 
@@ -94,7 +94,7 @@ def what_probably_happened(
     if lost is not None:  # whoever was before whom in time, two overwrote the same version
         level = _without_times(level)
     for how, writers in _readings(asg, level, stop, lost is not None):
-        left = stop - time.monotonic()
+        left = stop - now()
         if left <= 0:
             return None
         supposed = replace(asg, read_writer=writers)
@@ -148,7 +148,7 @@ def _readings(asg: ASG, level: Level, stop: float, lost: bool) -> Iterator[tuple
     if not lost:  # what forbids no lost updates is too weak to say who was read
         yield from _in_an_order(asg, level, weaker[0], stop)
     before = "by time" if timed else "by the log" if len(asg.trace.files) <= 1 else "by session"
-    for writers in likely_writers(asg, Limits(seconds=max(0.05, stop - time.monotonic()))):
+    for writers in likely_writers(asg, Limits(seconds=max(0.05, stop - now()))):
         yield f"taking each value from the latest who had written it, {before}", writers
     if not lost:
         yield from _in_an_order(asg, level, weaker[1], stop)
@@ -159,7 +159,7 @@ def _in_an_order(
 ) -> Iterator[tuple[str, NDArray[np.int32]]]:
     """Whom the reads see in an order that keeps another level, if there is one: a weaker one than asked for, or its
     strong form, which is stronger in one way and so may be broken as well."""
-    left = stop - time.monotonic()
+    left = stop - now()
     if implies(other, level) or left <= 0:
         return
     found = solve_native(lower(asg, other), Limits(seconds=max(0.05, left / 2), conflicts=CONFLICTS))

@@ -14,7 +14,6 @@ If nothing follows any more, split into cases, choosing the split most of whose 
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -25,6 +24,7 @@ import numpy as np
 from boomslang.asg.graph import ASG, IN, OUT
 from boomslang.explain.argument import Argument, Contradiction, Step
 from boomslang.explain.names import Names
+from boomslang.explain.patience import now
 from boomslang.ir.expression import START, Edge
 from boomslang.ir.families import ReadFrom
 from boomslang.ir.lower import lower
@@ -100,7 +100,7 @@ class _Prover:
     def __init__(self, ir: IR, seconds: float | None) -> None:
         self.ir = ir
         self.asg = ir.asg
-        self.stop = time.monotonic() + min(SECONDS, SECONDS if seconds is None else seconds)
+        self.stop = now() + min(SECONDS, SECONDS if seconds is None else seconds)
         self.names = Names(ir.asg)
         self.once = ir.level.once
         ends = ir.level.edges.get(Dependency.WW)
@@ -251,7 +251,7 @@ class _Prover:
         self, state: _State, a: int, b: int, out: dict[int, dict[int, Step]] | None = None
     ) -> tuple[Step, ...] | None:
         """A shortest path from a to b, as steps (of `out`, or any)."""
-        if time.monotonic() > self.stop:
+        if now() > self.stop:
             raise _OutOfPatience
         out = state.out if out is None else out
         if a == b:
@@ -310,7 +310,7 @@ class _Prover:
     def saturate(self, state: _State) -> None:
         """Derives what follows, or raises the contradiction."""
         self.patience -= 1
-        if self.patience < 0 or time.monotonic() > self.stop:
+        if self.patience < 0 or now() > self.stop:
             raise _OutOfPatience
         changed = True
         while changed:

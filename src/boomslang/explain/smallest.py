@@ -18,6 +18,7 @@ from boomslang.asg.graph import ASG
 from boomslang.explain.core import MinimalCore, neighbours, shrink_if_refuted
 from boomslang.explain.cycles import Graph, Known, of_two
 from boomslang.explain.parts import Parts
+from boomslang.explain.patience import now
 from boomslang.levels.level import Level
 
 SMALL = 3
@@ -41,12 +42,12 @@ def smallest(asg: ASG, level: Level, made: MinimalCore, seconds: float | None = 
     """This core or a smaller one."""
     if not made.minimal or made.asg.transactions <= SMALL or asg.modules or len(asg.read_key) > HUGE:
         return made
-    stop = None if seconds is None else time.monotonic() + seconds
+    stop = None if seconds is None else now() + seconds
     begin = time.process_time()  # what others do to the machine shall not change the answer
     best = made
     for suggest in (_short_cycles, _around_it):
         for parts in suggest(asg, level, best):
-            if (stop is not None and time.monotonic() > stop) or time.process_time() - begin > SECONDS:
+            if (stop is not None and now() > stop) or time.process_time() - begin > SECONDS:
                 return best
             found = shrink_if_refuted(asg, level, parts, stop)
             if found is not None and found.minimal and size(found) < size(best):
