@@ -143,7 +143,7 @@ def test_the_time_limit_counts_for_the_argument_too(level: str) -> None:
     assert best_of_three(late) <= PATIENCE
 
 
-@pytest.mark.parametrize("level", ["ser", "si"])
+@pytest.mark.parametrize("level", ["ser", pytest.param("si", marks=pytest.mark.full)])
 def test_the_memory_limit_is_kept(level: str) -> None:
     """In a process of its own: memory that others have freed is not given back."""
     code = f"""
