@@ -27,7 +27,6 @@ from boomslang.solve.native import solve_native
 from boomslang.solve.solution import Solution
 from boomslang.solve.z3_solver import solve_z3
 
-every_case = pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
 every_level = pytest.mark.parametrize("level", LEVELS)
 ASKED = [
     pytest.param(
