@@ -5,8 +5,10 @@ PYTHON ?= python3
 VENV ?= .venv
 MINUTES ?= 10
 BENCH ?= all
-# A worker a core, each with whole files: a file may share a server or a browser. tests/conftest.py has their order.
-PYTEST ?= -n auto --dist loadfile --no-loadscope-reorder
+# A worker more than cores, as some always wait for a server or a child; each with whole files: a file may share a server
+# or a browser. tests/conftest.py has their order.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
+PYTEST ?= -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 ifeq ($(origin CXX),default)
 CXX := $(firstword $(foreach name,c++ g++ clang++,$(shell command -v $(name) 2>/dev/null)) c++)
@@ -21,7 +23,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 help:
 	@echo 'make demo        record a database at a level that holds and at one that does not, and check both'
-	@echo 'make test        the tests (five minutes or so, on two cores)'
+	@echo 'make test        the tests (six or seven minutes, on two cores)'
 	@echo 'make test-full   all tests, the long ones too'
 	@echo 'make fuzz        random histories, every opinion compared (MINUTES=$(MINUTES)); then damaged files,'
 	@echo '                 a tenth of that time for each format'

@@ -90,8 +90,9 @@ def test_the_anomaly_is_named_and_its_core_minimal(case: Case, level: str) -> No
     assert found is not None
     core = found.core
     assert found.minimal
-    assert refute(trace, core)
-    assert minimal(trace, core) == []
+    if effort.full or INVALID.index((case, level)) % 3 == 0:  # Z3 takes long
+        assert refute(trace, core)
+        assert minimal(trace, core) == []
     assert not brute_core(trace, level, core.transactions, core.reads)
     assert case.anomaly is not None and found.anomaly is not None
     assert is_called(found.anomaly, case.anomaly), f"{found.anomaly} is not {case.anomaly}"
