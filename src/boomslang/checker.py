@@ -71,8 +71,8 @@ def check(
     `encoding` is an earlier checker's way to put the question to one of those. `modules` say what else is known or
     asked for: names (with parameters: "bounded-staleness:time=100"), files, or functions with @boomslang.module.
     `within` asks for the level within a bound of real time: "1s", or a number in the unit of the trace. `jobs` are the
-    threads that may work at a time, and `window` the transactions of one window of a long trace (0: no windows); neither
-    changes an answer.
+    threads that may work at a time, and `window` the transactions of one window of a long trace (0: no windows);
+    neither changes an answer.
     """
     level = find_level(level)
     return Checker(

@@ -43,7 +43,9 @@ def test_the_levels_that_are_asked_in_windows() -> None:
     }  # fmt: skip
 
 
-def compare(trace: Trace, levels: Iterable[Level], sizes: Iterable[int], seen: Counter[str], draw: random.Random) -> None:
+def compare(
+    trace: Trace, levels: Iterable[Level], sizes: Iterable[int], seen: Counter[str], draw: random.Random
+) -> None:
     asg = build_asg(trace)
     if first_broken(asg) is not None:
         return
@@ -106,7 +108,9 @@ def among_others(transactions: int, *planted: Txn) -> Trace:
     draw, state, rows = random.Random(1), {}, list(planted)
     for t in range(transactions):
         read, written = draw.sample(range(12), 2)
-        rows.append(timed(10 * t, get(read, state.get(read, Absent)), put(written, t), session=f"other {t % 4}"))
+        rows.append(
+            timed(10 * t, get(read, state.get(read, Absent)), put(written, t), session=f"other {t % 4}")
+        )
         state[written] = t
     return history(*sorted(rows, key=lambda row: row.begin or 0))
 
@@ -144,7 +148,7 @@ def test_a_stale_read_that_reaches_far_back(apart: int) -> None:
 
 @pytest.mark.parametrize("lasts", [15, 300, 1500])
 def test_a_transaction_that_spans_many_windows(lasts: int) -> None:
-    """Under snapshot isolation it reads at its begin and writes at its commit; nobody else may write its key between."""
+    """A snapshot is read at its begin and written at its commit; nobody else may write its key between."""
     long = timed(200, get("own", Absent), put("own", "mine"), lasts=lasts)
     other = timed(205 + lasts // 2, get("own", Absent), put("own", "other"), session="b", lasts=2)
     alone, both = among_others(200, long), among_others(200, long, other)

@@ -44,8 +44,10 @@ PART_CONFLICTS = 20_000
 _EMPTY = np.zeros(0, np.int32)
 
 
-def solve_in_windows(ir: IR, limits: Limits, *, in_time: bool = False) -> tuple[Solution | None, dict[str, Any]]:
-    """The answer, if windows give one; and what they did. `in_time`: also ask for real-time order, which makes it easier."""
+def solve_in_windows(
+    ir: IR, limits: Limits, *, in_time: bool = False
+) -> tuple[Solution | None, dict[str, Any]]:
+    """The answer, if windows give one; and what they did. `in_time`: ask for real-time order, too."""
     start = time.monotonic()
     if undecidable_doubt(ir) is not None:
         return None, {}
@@ -126,13 +128,15 @@ class _Asked:
         return refuted_part(self.ir, transactions, why["core_reads"].astype(np.int64), limits)
 
     def ask_beginning(self) -> Solution | None:
-        """Are the first transactions refuted on their own? Once: where a database breaks a level everywhere, that is the
-        part of the trace in which the initial state is all that came before."""
+        """Are the first transactions refuted on their own? Once: where a database breaks a level everywhere, that is
+        the part of the trace in which the initial state is all that came before."""
         if self.began or self.limits.window is not None:
             return None
         self.began = True
         for size in BEGINNINGS:
-            transactions = np.unique(self.sequence[: size * self.ir.graph.points] // self.ir.graph.points)
+            transactions = np.unique(
+                self.sequence[: size * self.ir.graph.points].astype(np.int64) // self.ir.graph.points
+            )
             seconds = self.left()[0]
             limits = Limits(seconds or None, self.limits.megabytes, conflicts=PART_CONFLICTS)
             found = refuted_part(self.ir, transactions, reads_of(self.ir, transactions), limits)
