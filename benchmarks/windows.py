@@ -1,8 +1,8 @@
 """A trace in one piece, against the same trace in windows: CPU, memory, conflicts; and what a second core brings.
 
 Each line is one history and one level, checked in fresh processes: in one piece (`--window 0 --jobs 1`), in windows on
-one core (`--jobs 1`), and in windows on all (`--jobs N`). Reading and analysing are in every figure, for they are what a
-person waits for; *solve* is the solver's own part.
+one core (`--jobs 1`), and in windows on all (`--jobs N`). Reading and analysing are in every figure, for they are what
+a person waits for; *solve* is the solver's own part.
 
     python benchmarks/windows.py                                  100K transactions, a few minutes
     python benchmarks/windows.py --sizes 100000,1000000 --write   all, into docs/benchmarks-windows.md
@@ -87,8 +87,8 @@ def ask(path: Path, level: str, *words: str) -> Found:
 
 
 NAMES = (
-    "trace", "transactions", "level", "verdict", "whole CPU s", "MB", "conflicts", "windows", "CPU s", "MB", "conflicts",
-    "solve s whole", "in windows", "wall s 1 job", "all jobs",
+    "trace", "transactions", "level", "verdict", "whole CPU s", "MB", "conflicts", "windows", "CPU s", "MB",
+    "conflicts", "solve s whole", "in windows", "wall s 1 job", "all jobs",
 )  # fmt: skip
 
 

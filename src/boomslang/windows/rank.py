@@ -1,8 +1,8 @@
 """Rank: all points in the order that the trace suggests.
 
 By recorded times if one clock has them all, or by the lines of the one log: then a begin has its own place, and a
-commit has its own. Where there is neither (a file a session, several clocks), the engine's first guess is the rank: one pass
-over the trace with a simulated store (native/engine/guess.cpp).
+commit has its own. Where there is neither (a file a session, several clocks), the engine's first guess is the
+rank: one pass over the trace with a simulated store (native/engine/guess.cpp).
 """
 
 from __future__ import annotations
