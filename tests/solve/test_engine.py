@@ -152,7 +152,7 @@ def test_the_memory_limit_is_kept(level: str) -> None:
         from boomslang.solve import _engine
         trace = hard()
         before = _engine.resident_megabytes()
-        verdict = check(trace, {level!r}, memory=before + 30, timeout=60)
+        verdict = check(trace, {level!r}, memory=before + 12, timeout=60)
         print(verdict.status, verdict.reason, int(_engine.resident_megabytes() - before), sep="|")
     """
     status, reason, grown = run_child(code).split("|")

@@ -107,9 +107,11 @@ def killed(folder: str, database: str, when: str, op: str) -> None:
 
 
 def starved(folder: str, database: str, op: str = "") -> None:
-    """Goes on until its disk is full, in the middle of a transaction; or, if `op` is given, until the record of one such
-    operation finds room for no more than its first ten bytes. Times have as many digits as the machine has been up for,
-    so *where* a given size cuts a trace is not the same on any two of them: this one sees to it."""
+    """Goes on until its disk is full, in the middle of a transaction; or, if `op` is given, until the record of one
+    such operation finds room for no more than its first ten bytes.
+
+    Times have as many digits as the machine has been up for, so where a given size cuts a trace is a matter of luck.
+    """
     session = Tracer.join(folder).session("starved")
     store = Store(database)
     c = Recorded(store, session)
