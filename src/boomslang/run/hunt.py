@@ -20,10 +20,10 @@ from typing import Any
 from boomslang.checker import check
 from boomslang.errors import UsageError
 from boomslang.levels import Level, find_level
-from boomslang.run.forked import processes
 from boomslang.run.runner import Plan, Ran, Speed, require_empty, run
 from boomslang.trace import read_trace
 from boomslang.verdict import INVALID, UNKNOWN, VALID
+from boomslang.workers.forked import processes
 from boomslang.workloads import Workload
 
 SHRINK = (1, 4, 16, 64)
@@ -197,7 +197,7 @@ class _Checker:
         self._begin()
 
     def _begin(self) -> None:
-        context = processes()
+        context = processes(preload="boomslang.run.client")
         self.wire, theirs = context.Pipe()
         self.process = context.Process(target=_answer, args=(theirs, *self.question), daemon=True)
         self.process.start()
