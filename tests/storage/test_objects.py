@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +79,7 @@ def test_slices() -> None:
     for size in (1, download.SMALLEST, download.SMALLEST + 1, 50_000_001):
         cut = list(slices(size))
         assert cut[0][0] == 0 and cut[-1][1] == size
-        assert all(a[1] == b[0] for a, b in zip(cut, cut[1:], strict=False))
+        assert all(a[1] == b[0] for a, b in pairwise(cut))
         assert all(0 < end - start <= download.LARGEST for start, end in cut)
 
 

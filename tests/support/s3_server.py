@@ -1,8 +1,8 @@
 """A real S3 server for tests: Versity's gateway over a folder of this machine, on loopback only.
 
-It is written in Go and comes from Go's module proxy, checked against its checksum database; `go install` builds it once,
-into the cache where other servers of tests are kept. `make test` uses it if it is there, `make test-full` builds it;
-without Go there is none.
+It is written in Go and comes from Go's module proxy, checked against its checksum database; `go install`
+builds it once, into the cache where other servers of tests are kept. `make test` uses it if it is there,
+`make test-full` builds it; without Go there is none.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from support import effort
-
 from boomslang.databases.servers.cache import cached
+from support import effort
 
 VERSION = "v1.8.0"
 MODULE = "github.com/versity/versitygw/cmd/versitygw"

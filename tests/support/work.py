@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 
 def doubled(n: int) -> int:
@@ -35,3 +37,24 @@ def sleeping(item: tuple[str, float]) -> int:
     written.replace(path)
     time.sleep(seconds)
     return os.getpid()
+
+
+def held_megabytes(megabytes: int) -> float:
+    """Takes so much memory, and says how much its process has."""
+    from boomslang.trace.reader import resident_mb
+
+    kept = bytearray(megabytes << 20)
+    kept[:: 1 << 12] = b"x" * len(kept[:: 1 << 12])
+    return resident_mb()
+
+
+def other_version(workers: Any) -> Iterator[Any]:
+    """Work that is handed out by another version than the one that takes it."""
+    from boomslang.workers import ray_cluster
+
+    before = ray_cluster.__version__
+    ray_cluster.__version__ = "0.0.0"
+    try:
+        yield from workers.map(doubled, [1])
+    finally:
+        ray_cluster.__version__ = before

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import platform
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
@@ -98,6 +99,10 @@ def check_all(arguments: argparse.Namespace, screen: Screen) -> int:
     turn, interrupted = 0, False
     try:
         with find_workers(arguments, len(tasks), preload=__name__) as workers:
+            if workers.obstacle:
+                screen.warning(workers.obstacle)
+            for task in tasks:
+                task.memory = workers.megabytes if task.memory is None else task.memory
             for number, result in workers.map(checked, tasks):
                 one = unanswered(tasks[number], result.reason) if isinstance(result, Lost) else result
                 told[number] = one
@@ -129,6 +134,10 @@ def _tasks(arguments: argparse.Namespace) -> list[argparse.Namespace]:
     traces = [trace for given in arguments.traces for trace in matching(given)]
     if len(traces) > 1 and STANDARD_INPUT in traces:
         raise UsageError("found - among several traces; expected standard input alone; fix: name a file")
+    if arguments.on is not None and STANDARD_INPUT in traces:
+        raise UsageError(
+            "found - with --on; expected a trace that other machines can read too; fix: name a file"
+        )
     names = names_of(traces) if len(traces) > 1 else [""]
     made = []
     for trace, name in zip(traces, names, strict=True):
@@ -272,6 +281,10 @@ def checked(task: argparse.Namespace) -> Told:
     except Exception as problem:
         told = Told(task.trace)
         told.code, told.error = failure(problem)
+        if task.on is not None and told.code == exit_codes.USAGE:
+            told.error += (
+                f" (as seen on {platform.node()}, which must reach it: a shared disk, or object storage)"
+            )
         told.row = [("bad input" if told.code == exit_codes.USAGE else "internal error", "bold red")]
     return told
 

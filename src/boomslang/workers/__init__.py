@@ -40,6 +40,11 @@ class Lost:
 class Workers(Protocol):
     """Whoever does pieces of work. A context manager: what it started ends with it, finished or not."""
 
+    megabytes: float | None
+    """What an item may use, if they say so."""
+    obstacle: str
+    """Why nothing may ever come of what they are given, as things are; else nothing."""
+
     def map(
         self, function: Callable[[Item], Result], items: Iterable[Item]
     ) -> Iterator[tuple[int, Result | Lost]]: ...

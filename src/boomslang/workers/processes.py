@@ -29,6 +29,9 @@ def cores() -> int:
 class Processes:
     """So many processes at a time; `preload` names the module that holds the functions they are given."""
 
+    megabytes: float | None = None
+    obstacle = ""
+
     def __init__(self, count: int, *, preload: str) -> None:
         self.count = count
         self.preload = preload
@@ -39,6 +42,10 @@ class Processes:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._drop()
+
+    def _drop(self) -> None:
+        """What is still running is of no use to anybody."""
         for process, *_rest in self.running.values():
             process.kill()
         for wire, (process, *_rest) in self.running.items():
@@ -49,6 +56,7 @@ class Processes:
     def map(
         self, function: Callable[[Item], Result], items: Iterable[Item]
     ) -> Iterator[tuple[int, Result | Lost]]:
+        self._drop()
         context = processes(self.preload)
         fresh = enumerate(items)
         again: deque[tuple[int, Item, int]] = deque()
