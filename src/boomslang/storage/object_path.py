@@ -59,6 +59,8 @@ def as_os_errors(address: str) -> Iterator[None]:
     except kinds.PreconditionError:
         raise OSError(errno.EBUSY, "it was changed while it was read", address) from None
     except (kinds.BaseError, ValueError) as problem:
+        if "404 Not Found" in _first_line(problem):  # of an object it says so as a file would
+            raise FileNotFoundError(errno.ENOENT, "found no bucket of that name", address) from None
         raise OSError(errno.EIO, _first_line(problem), address) from None
 
 

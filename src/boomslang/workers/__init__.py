@@ -42,8 +42,11 @@ class Workers(Protocol):
 
     megabytes: float | None
     """What an item may use, if they say so."""
-    obstacle: str
-    """Why nothing may ever come of what they are given, as things are; else nothing."""
+
+    @property
+    def obstacle(self) -> str:
+        """Why nothing may ever come of what they are given, as things are; else nothing."""
+        ...
 
     def map(
         self, function: Callable[[Item], Result], items: Iterable[Item]
