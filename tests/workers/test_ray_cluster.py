@@ -177,3 +177,47 @@ def test_no_cluster_there() -> None:
     found: Ran = program("check", VALID, "--level", "ser", "--on", "ray://127.0.0.1:9")
     assert found.code == 254 and "Traceback" not in found.err
     assert "no Ray cluster could be reached at ray://127.0.0.1:9" in found.err
+
+
+def test_a_hunt_on_two_machines_of_which_one_is_killed(cluster: Any, tmp_path: Path) -> None:
+    pytest.importorskip("slatedb")
+    words = [
+        "hunt",
+        "--workload",
+        "insert-if-none",
+        "--txns",
+        "200",
+        "--db",
+        "slatedb",
+        "--db-level",
+        "snapshot",
+    ]
+    words += [
+        "--level",
+        "ser",
+        "--for",
+        "25s",
+        "--collect",
+        "--on",
+        "ray",
+        "--json",
+        "--out",
+        str(tmp_path / "hunt"),
+    ]
+    process = subprocess.Popen(
+        [*PROGRAM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()
+    )
+    try:
+        for _ in range(600):
+            if any((tmp_path / "hunt").glob("run-*.json")):
+                break
+            time.sleep(0.1)
+        cluster.remove_node(cluster.workers[1], allow_graceful=False)
+        out, err = process.communicate(timeout=180)
+    finally:
+        process.kill()
+    assert process.returncode == 1, err
+    found = json.loads(out)
+    assert found["invalid"] and len({quarry["trace"] for quarry in found["invalid"]}) == len(found["invalid"])
+    for quarry in found["invalid"][:2]:
+        assert command("verify", quarry["trace"], quarry["certificate"]).code == 0

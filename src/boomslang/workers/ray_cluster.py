@@ -28,8 +28,6 @@ from boomslang.workers import TRIES, Item, Lost, Result
 PREFIX = "ray://"
 MARGIN = 1.1
 """A task asks for so many times the memory that its item may use: limits are looked at now and then."""
-WAITING = 2
-"""Tasks that are handed in for each core: the next one should be there when a core is free."""
 GLANCE = 0.5
 """Seconds after which we see Ctrl-C, at the latest."""
 
@@ -50,13 +48,21 @@ class RayCluster:
     if there is none, one of this machine's cores alone, which ends with us."""
 
     def __init__(
-        self, address: str | None, *, megabytes: float | None = None, most: int | None = None
+        self,
+        address: str | None,
+        *,
+        megabytes: float | None = None,
+        most: int | None = None,
+        waiting: int = 2,
     ) -> None:
         self.ray = _library()
         self.address = address
         self.megabytes = megabytes
         """What an item may use; if nothing is said, as much as each core has on the smallest machine."""
         self.most = most
+        """Tasks that are handed in at a time; if nothing is said, `waiting` for each core: with 2 the next one is there
+        when a core is free, with 1 it is made when there is one."""
+        self.waiting = waiting
         self.running: dict[Any, tuple[int, Any, int]] = {}
         """Task -> number of the item, the item, workers it has lost."""
         self._ours = False
@@ -135,7 +141,7 @@ class RayCluster:
         fresh = enumerate(items)
         again: deque[tuple[int, Item, int]] = deque()
         while True:
-            room = self.most or WAITING * max(1, int(ray.cluster_resources().get("CPU", 1)))
+            room = self.most or self.waiting * max(1, int(ray.cluster_resources().get("CPU", 1)))
             while len(self.running) < room:
                 if again:
                     number, item, lost = again.popleft()

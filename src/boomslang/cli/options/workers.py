@@ -49,11 +49,11 @@ def find_workers(arguments: argparse.Namespace, count: int, *, preload: str) -> 
     return Processes(min(arguments.jobs or cores(), count), preload=preload)
 
 
-def on_cluster(on: str, *, memory: float | None, jobs: int | None = None) -> Workers:
+def on_cluster(on: str, *, memory: float | None, jobs: int | None = None, waiting: int = 2) -> Workers:
     """The workers that `--on` names."""
     from boomslang.workers.ray_cluster import RayCluster
 
-    return RayCluster(None if on == RAY else on, megabytes=memory, most=jobs)
+    return RayCluster(None if on == RAY else on, megabytes=memory, most=jobs, waiting=waiting)
 
 
 def _where(text: str) -> str:
