@@ -10,7 +10,9 @@ from __future__ import annotations
 import errno
 import json
 import os
+import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -171,6 +173,56 @@ def test_a_cluster_that_it_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert "nowhere: found no such file" in found.err and "must reach it" in found.err
     alone = program("check", VALID, "--level", "ser", "--on", "ray", "--memory", "10")
     assert alone.code == 2 and "memory limit" in alone.out and "traces" not in alone.out
+
+
+def test_nobody_else_gives_orders_to_a_cluster_that_it_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray listens to the network, so it is started with a secret."""
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    script = """
+import os, subprocess, sys
+from boomslang.workers.ray_cluster import RayCluster
+with RayCluster(None) as ours:
+    join = f"import ray; ray.init({ours.ray.get_runtime_context().gcs_address!r})"
+    stranger = {name: value for name, value in os.environ.items() if not name.startswith("RAY_AUTH")}
+    for who in (stranger, dict(os.environ)):
+        print(subprocess.run([sys.executable, "-c", join], capture_output=True, env=who).returncode)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, env=environment(), timeout=300
+    )
+    assert done.stdout.split() == ["1", "0"], done.stderr
+
+
+def test_a_cluster_by_its_address(cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As from outside of it: through the port for clients, of a server that Ray's head starts."""
+    monkeypatch.delenv("RAY_ADDRESS")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    words = [
+        "-m",
+        "ray.util.client.server",
+        "--address",
+        cluster.address,
+        "--host",
+        "127.0.0.1",
+        "--port",
+        str(port),
+    ]
+    with (tmp_path / "log").open("w") as log:
+        server = subprocess.Popen([sys.executable, *words], stdout=log, stderr=log, env=environment())
+    try:
+        for _ in range(300):
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            time.sleep(0.1)
+        found = program("check", VALID, SKEW, "--level", "ser", "--on", f"ray://127.0.0.1:{port}")
+    finally:
+        server.terminate()
+        server.wait(20)
+    assert found.code == 1, found.err
+    assert found.out.endswith("2 traces: 1 valid, 1 invalid\n")
 
 
 def test_no_cluster_there() -> None:

@@ -15,6 +15,8 @@ is one.
 from __future__ import annotations
 
 import os
+import secrets
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -25,14 +27,19 @@ from boomslang.errors import UsageError
 from boomslang.extras import how_to_install
 from boomslang.workers import TRIES, Item, Lost, Result
 
-PREFIX = "ray://"
 MARGIN = 1.1
 """A task asks for so many times the memory that its item may use: limits are looked at now and then."""
 GLANCE = 0.5
 """Seconds after which we see Ctrl-C, at the latest."""
 
 
-def _library() -> Any:
+def _library(address: str | None) -> Any:
+    if "ray" not in sys.modules:  # it looks at these when it is loaded, and never again
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nobody was asked whether to tell Ray's makers
+        os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # it warns otherwise
+        if address is None:
+            # Ray listens to the whole network and does what it is told. Ours is told by whoever knows this: by us.
+            os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
     try:
         import ray
         import ray.exceptions
@@ -44,8 +51,8 @@ def _library() -> Any:
 
 
 class RayCluster:
-    """The cluster at an address (`ray://host:10001`); without one, that of this machine (or what RAY_ADDRESS says), and
-    if there is none, one of this machine's cores alone, which ends with us."""
+    """The cluster at an address (`ray://host:10001`), or else at RAY_ADDRESS (`auto` is the one that this machine is
+    part of); without either, one of this machine's cores alone, which ends with us."""
 
     def __init__(
         self,
@@ -55,8 +62,8 @@ class RayCluster:
         most: int | None = None,
         waiting: int = 2,
     ) -> None:
-        self.ray = _library()
-        self.address = address
+        self.address = address or os.environ.get("RAY_ADDRESS") or None
+        self.ray = _library(self.address)
         self.megabytes = megabytes
         """What an item may use; if nothing is said, as much as each core has on the smallest machine."""
         self.most = most
@@ -76,24 +83,18 @@ class RayCluster:
         return self
 
     def _connect(self) -> None:
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nobody was asked whether to tell Ray's makers
-        os.environ.setdefault(
-            "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0"
-        )  # what Ray will do; it warns otherwise
-        options: dict[str, Any] = {
-            "logging_level": "error",
-            "log_to_driver": False,
-            "configure_logging": True,
-        }
-        try:
-            self.ray.init(self.address, **options)
-        except (ConnectionError, RuntimeError, ValueError, TimeoutError) as problem:
-            where = self.address or os.environ.get("RAY_ADDRESS") or "this machine"
-            first = (str(problem).strip().splitlines() or [type(problem).__name__])[0]
-            raise UsageError(
-                f"no Ray cluster could be reached at {where}: {first}; fix: correct the address, or start one there "
-                "with this version of Ray and Python"
-            ) from None
+        options: dict[str, Any] = {"logging_level": "error", "log_to_driver": False}
+        if self.address is None:
+            self.ray.init("local", include_dashboard=False, **options)
+        else:
+            try:
+                self.ray.init(self.address, **options)
+            except (ConnectionError, RuntimeError, ValueError, TimeoutError) as problem:
+                first = (str(problem).strip().splitlines() or [type(problem).__name__])[0]
+                raise UsageError(
+                    f"no Ray cluster could be reached at {self.address}: {first}; fix: correct the address, or start "
+                    "one there, with the same versions of Ray and Python as here"
+                ) from None
         self._ours = True
         # Ray prints what became of lost workers on standard output, whatever it was told about logs. That is for
         # answers, which may be JSON.

@@ -29,7 +29,7 @@ def add_on(parser: argparse.ArgumentParser, what: str) -> None:
         "--on",
         type=_where,
         metavar="WHERE",
-        help=f"{what}: ray (this machine's, or one that is started here) or ray://HOST:PORT; "
+        help=f"{what}: ray://HOST:PORT, or ray (where RAY_ADDRESS says, else one that is started here); "
         "see docs/many-machines.md",
     )
 
