@@ -2,10 +2,10 @@
 
 The native readers take descriptors, and know pipes from standard input; so an object needs nothing of
 theirs. Slices grow from small ones (most openings are to see the first few bytes) to large ones, of which a
-few are asked for ahead, so that the storage's latency is hidden; what is held is `AHEAD` times `LARGEST` at
-most. Each is asked of the same version of the object. If one cannot be had, the file ends early, which must
-not pass for the end of the trace: then closing it, which every reader does before it believes what it read,
-raises what went wrong.
+few are asked for ahead, so that the storage's latency is hidden; what is held are those, and a copy or two
+of each on its way, however long the object is. Each is asked of the same version of the object. If one
+cannot be had, the file ends early, which must not pass for the end of the trace: then closing it, which
+every reader does before it believes what it read, raises what went wrong.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from boomslang.storage.object_path import ObjectPath
 
 SMALLEST = 1 << 18
-LARGEST = 1 << 23
+LARGEST = 1 << 21
+"""Bytes. Of four times that much, memory grew by twice as much again, for copies on the way."""
 AHEAD = 4
 """Slices that are on their way at a time."""
 
