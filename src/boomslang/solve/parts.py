@@ -20,7 +20,7 @@ Int64 = NDArray[np.int64]
 
 
 def refuted_part(ir: IR, transactions: Int64, reads: Int64, limits: Limits) -> Solution | None:
-    """The refutation of these transactions with these of their reads, in numbers of the whole; None if there is none."""
+    """The refutation of these transactions with these of their reads, in numbers of the whole; or None."""
     asg = ir.asg
     reads = np.unique(reads)
     part = asg.restrict(np.unique(transactions), reads)

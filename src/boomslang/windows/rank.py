@@ -1,7 +1,7 @@
 """Rank: all points in the order that the trace suggests.
 
-By recorded times if one clock has them all, or by the lines of the one log: then a begin has its own place, and a commit
-has its own. Where there is neither (a file a session, several clocks), the engine's first guess is the rank: one pass
+By recorded times if one clock has them all, or by the lines of the one log: then a begin has its own place, and a
+commit has its own. Where there is neither (a file a session, several clocks), the engine's first guess is the rank: one pass
 over the trace with a simulated store (native/engine/guess.cpp).
 """
 
@@ -16,6 +16,7 @@ from boomslang.solve import _engine
 from boomslang.solve.native import begin_priorities, hinted_successors, priorities
 from boomslang.solve.solution import Limits
 from boomslang.trace.errors import LimitReached
+from boomslang.windows.worth import GUESS, ranked_by
 
 Int32 = NDArray[np.int32]
 
@@ -24,9 +25,7 @@ def ranked_points(ir: IR, limits: Limits) -> Int32 | None:
     """The points of all transactions that are not out; None if the known edges contradict each other."""
     asg = ir.asg
     inside = np.flatnonzero(asg.state != OUT)
-    trace = asg.trace
-    timed = trace.has_times and len(np.unique(trace.txn_clock[asg.txn_of[inside]])) == 1
-    if not timed and (trace.has_times or len(trace.files) != 1):
+    if ranked_by(asg) == GUESS:
         return _guessed(ir, limits)
     ends = priorities(asg)[inside]
     if ir.graph.points == 1:

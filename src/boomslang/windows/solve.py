@@ -18,7 +18,7 @@ from boomslang.asg.graph import suppose
 from boomslang.ir.model import IR, ambiguous_reads
 from boomslang.levels.level import Dependency, Point
 from boomslang.solve.native import hinted_successors, undecidable_doubt
-from boomslang.solve.parts import refuted_part
+from boomslang.solve.parts import reads_of, refuted_part
 from boomslang.solve.solution import Limits, Solution
 from boomslang.trace.errors import LimitReached
 from boomslang.trace.model import Outcome
@@ -33,6 +33,10 @@ CONFLICTS = 2_000
 """In one window. What takes more than this is not made easier by its neighbours."""
 ASKED_CORES = 4
 """Cores of windows that are asked as a part of the whole, before windows are just joined."""
+BEGINNINGS = (16_000, 64_000)
+"""Transactions from the start that are asked as a part of the whole, when no core of a window was refuted."""
+MOST_FAILED = 0.2
+"""Of the windows: if more of them fail, it is not for where they were cut."""
 LARGEST = 0.3
 """Of the trace: once a window is as large as this, nothing is gained any more."""
 PART_CONFLICTS = 20_000
@@ -40,23 +44,26 @@ PART_CONFLICTS = 20_000
 _EMPTY = np.zeros(0, np.int32)
 
 
-def solve_in_windows(ir: IR, limits: Limits, *, in_time: bool = False) -> tuple[Solution | None, dict[str, Any]]:
-    """The answer, if windows give one; and what they did. `in_time`: also ask for real-time order, which makes it easier."""
+def solve_in_windows(
+    ir: IR, limits: Limits, *, in_time: bool = False
+) -> tuple[Solution | None, dict[str, Any]]:
+    """The answer, if windows give one; and what they did. `in_time`: ask for real-time order, too."""
     start = time.monotonic()
     if undecidable_doubt(ir) is not None:
         return None, {}
-    if len(ir.asg.doubtful):
-        ir = IR(suppose(ir.asg, ir.asg.doubtful.tolist(), committed=False), ir.level, ir.graph)
-        if len(ir.asg.orphans):
+    settled = ir
+    if len(ir.asg.doubtful):  # nothing needs these: leave them out
+        settled = IR(suppose(ir.asg, ir.asg.doubtful.tolist(), committed=False), ir.level, ir.graph)
+        if len(settled.asg.orphans):
             return None, {}
-    sequence = ranked_points(ir, limits)
+    sequence = ranked_points(settled, limits)
     if sequence is None:
         return None, {}
-    windows = _made(ir, sequence, in_time)
+    windows = _made(settled, sequence, in_time)
     size = limits.window or SIZE
     # Forced sizes are for tests: there a neighbourhood is a good part of a window, too.
     margin = MARGIN if limits.window is None else max(1, size // 2)
-    asked = _Asked(ir, limits, start, windows, limits.jobs or os.cpu_count() or 1)
+    asked = _Asked(ir, limits, start, windows, sequence)
     found = asked.answer(size, margin)
     return found, {f"windows: {name}": n for name, n in windows.stats().items()} | asked.counted
 
@@ -65,9 +72,11 @@ class _Asked:
     """One trace that is being decided in windows."""
 
     def __init__(
-        self, ir: IR, limits: Limits, start: float, windows: _windows.Windows, jobs: int
+        self, ir: IR, limits: Limits, start: float, windows: _windows.Windows, sequence: NDArray[np.int32]
     ) -> None:
-        self.ir, self.limits, self.start, self.windows, self.jobs = ir, limits, start, windows, jobs
+        self.ir, self.limits, self.start, self.windows, self.sequence = ir, limits, start, windows, sequence
+        self.jobs = limits.jobs or os.cpu_count() or 1
+        self.began = False
         self.cores = 0
         self.counted: dict[str, int] = {}
 
@@ -90,13 +99,17 @@ class _Asked:
             for why in found["why"]:
                 if why["status"] == "invalid" and (refuted := self.ask(why)) is not None:
                     return refuted
-            if not windows.join(found["failed"]):
-                return None
-            if windows.stats()["windows"] > 1 and self.limits.window is None and self.too_large():
+            if (refuted := self.ask_beginning()) is not None:
+                return refuted
+            if self.hopeless(len(found["failed"])) or not windows.join(found["failed"]):
                 return None
 
-    def too_large(self) -> bool:
-        return self.windows.stats()["largest"] > LARGEST * self.ir.asg.transactions
+    def hopeless(self, failed: int) -> bool:
+        """So much does not fit that the trace had better be asked in one piece."""
+        if self.limits.window is not None:
+            return False
+        done = self.windows.stats()
+        return failed > MOST_FAILED * done["windows"] or done["largest"] > LARGEST * self.ir.asg.transactions
 
     def valid(self, found: dict[str, Any]) -> Solution:
         initial = self.ir.asg.initial.copy()
@@ -113,6 +126,23 @@ class _Asked:
         limits = Limits(seconds or None, self.limits.megabytes, conflicts=PART_CONFLICTS)
         transactions = why["core_txns"].astype(np.int64)
         return refuted_part(self.ir, transactions, why["core_reads"].astype(np.int64), limits)
+
+    def ask_beginning(self) -> Solution | None:
+        """Are the first transactions refuted on their own? Once: where a database breaks a level everywhere, that is
+        the part of the trace in which the initial state is all that came before."""
+        if self.began or self.limits.window is not None:
+            return None
+        self.began = True
+        for size in BEGINNINGS:
+            transactions = np.unique(
+                self.sequence[: size * self.ir.graph.points].astype(np.int64) // self.ir.graph.points
+            )
+            seconds = self.left()[0]
+            limits = Limits(seconds or None, self.limits.megabytes, conflicts=PART_CONFLICTS)
+            found = refuted_part(self.ir, transactions, reads_of(self.ir, transactions), limits)
+            if found is not None:
+                return found
+        return None
 
     def left(self) -> tuple[float, float]:
         return self.limits.since(self.start).seconds or 0.0, self.limits.megabytes or 0.0
