@@ -21,6 +21,7 @@ import boomslang.cli
 from boomslang.cli import many_traces
 from boomslang.cli.main import parse
 from boomslang.cli.many_traces import checked, named, names_of
+from boomslang.cli.options.workers import several
 from boomslang.workers import Lost
 
 VALID, SKEW = ROOT / "examples" / "valid.jsonl", ROOT / "examples" / "write-skew.jsonl"
@@ -209,11 +210,22 @@ def test_the_name_goes_before_the_suffix() -> None:
     assert named(None, "a") is None
 
 
+@pytest.mark.parametrize(("words", "jobs"), [([VALID], 3), ([VALID, SKEW], 1), ([VALID, "--on", "ray"], 1)])
+def test_a_core_is_given_to_one_trace_or_to_the_windows_of_one(words: list[Any], jobs: int) -> None:
+    arguments = parse(["check", "--level", "ser", "--jobs", "3", *map(str, words)])
+    if several(arguments):
+        assert {task.jobs for task in many_traces._tasks(arguments)} == {jobs}
+    assert arguments.jobs == 3
+
+
 # --- what may go wrong
 
 
 def test_a_trace_that_loses_its_workers_is_unknown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     class Unlucky:
+        megabytes = None
+        obstacle = ""
+
         def __enter__(self) -> Unlucky:
             return self
 

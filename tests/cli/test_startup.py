@@ -22,7 +22,7 @@ NOT_FOR_A_CHECK = {
     "boomslang.levels.names", "boomslang.modules", "boomslang.passes", "boomslang.record", "boomslang.report",
     "boomslang.run", "boomslang.solve.backends", "boomslang.trace.builder", "boomslang.trace.formats.viper",
     "boomslang.storage.object_path", "boomslang.trace.writer", "boomslang.workers", "boomslang.workloads", "difflib",
-    "importlib.metadata", "multiprocessing", "numpy.ma", "obstore", "ray", "rich", "shutil", "urllib.parse",
+    "importlib.metadata", "multiprocessing", "numpy.ma", "obstore", "ray", "rich", "shutil",
 }  # fmt: skip
 
 

@@ -143,6 +143,7 @@ def _tasks(arguments: argparse.Namespace) -> list[argparse.Namespace]:
     for trace, name in zip(traces, names, strict=True):
         task = copy(arguments)
         task.trace = trace
+        task.jobs = 1  # cores are given to traces, and not to the windows of each as well
         task.certificate = named(arguments.certificate, name)
         task.report = named(arguments.report, name)
         made.append(task)

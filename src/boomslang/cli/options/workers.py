@@ -19,7 +19,8 @@ def add_workers(parser: argparse.ArgumentParser) -> None:
         "--jobs",
         type=_count,
         metavar="N",
-        help="of several traces, check so many at a time, each in a process of its own; else one a core",
+        help="do so many things at a time: windows of a long trace or, of several traces, traces, each in a process of "
+        "its own; else one a core",
     )
     add_on(parser, "check each trace as a task on a cluster")
 
