@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+from boomslang.storage import located
 from boomslang.trace.errors import LimitReached, TraceError
 from boomslang.trace.files import head_of, opened, read_start, shown
 from boomslang.trace.model import Initial, Trace
@@ -73,7 +74,7 @@ def read_trace(
     progress: Progress | None = None,
 ) -> Trace:
     """Read a trace: a file, plain or packed, or a folder, in any of the formats that `boomslang.trace.formats` lists;
-    "-" is standard input.
+    "-" is standard input, and an address such as s3://bucket/key an object (see boomslang.storage).
 
     The content tells the format, unless `format` names it. Raises `TraceError` if the input is no trace, and
     `LimitReached` if the `deadline` (on `time.monotonic()`'s clock) or the limit of `memory` (MB of this
@@ -82,7 +83,7 @@ def read_trace(
     from boomslang.trace.formats import find, jsonl, recognise
 
     limits = Limits(deadline, memory)
-    root = Path(path)
+    root = located(path)
     if os.fspath(path) == STANDARD_INPUT or (root.exists() and not (root.is_file() or root.is_dir())):
         with _pipe(root) as (file, name):
             return _read_pipe(file, name, format, limits, progress)

@@ -29,6 +29,7 @@ from boomslang.errors import UsageError
 from boomslang.levels import LEVELS, Level, find_level, fitted
 from boomslang.modules import Module, find_modules
 from boomslang.modules.registry import find_recorded
+from boomslang.storage import located
 from boomslang.trace import Trace
 from boomslang.verdict import vacuous
 
@@ -67,7 +68,7 @@ class Finding:
 
 
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
-    path = Path(arguments.certificate)
+    path = located(arguments.certificate)
     given = find_modules(arguments.module)
 
     def work(watch: Watch) -> tuple[Witness | Core, Level, Finding, Trace]:

@@ -10,7 +10,7 @@ from boomslang.errors import UsageError
 from boomslang.trace import Trace, read_trace
 from boomslang.trace.formats import NAMES, find
 
-TRACE = "a trace: a file, or a folder with one file a session; - is standard input"
+TRACE = "a trace: a file, or a folder with one file a session, here or at s3://, gs:// or az://; - is standard input"
 """What commands say of that argument."""
 
 
