@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -210,7 +211,7 @@ NB_MODULE(_reader, m) {
     }
   });
   nb::class_<Reader>(m, "Reader")
-      .def(nb::init<>())
+      .def(nb::init<int, std::size_t>(), "jobs"_a = 1, "block"_a = Reader::usual_block)
       .def(
           "begin_file",
           [](Reader& r, const std::string& name, std::optional<std::string> session,
@@ -224,11 +225,9 @@ NB_MODULE(_reader, m) {
             r.feed(static_cast<const char*>(data.data()), data.size());
           },
           "data"_a)
-      .def("end_file",
-           [](Reader& r) {
-             r.end_file();
-             return nb::make_tuple(r.whole, r.torn);
-           })
+      .def("end_file", &Reader::end_file, nb::call_guard<nb::gil_scoped_release>())
+      .def("settle", &Reader::settle, nb::call_guard<nb::gil_scoped_release>())
+      .def("files", &Reader::files)
       .def("finish_step", &Reader::finish_step, nb::call_guard<nb::gil_scoped_release>())
       .def("columns", [](Reader& r) { return columns(r.history); });
   nb::class_<FormatReader>(m, "FormatReader")
