@@ -80,7 +80,9 @@ std::int32_t History::open(std::int32_t session, std::int32_t name, std::uint32_
 
 // --- transactions by (session, name) ---
 
-std::int32_t History::find_txn(std::int32_t session, std::int32_t name) const {
+std::int32_t History::find_txn(std::int32_t session, std::int32_t name) {
+  for (; static_cast<std::size_t>(txn_indexed_) < txn_name.size(); ++txn_indexed_)
+    if (txn_name[txn_indexed_] != null_name_) index_txn(txn_indexed_);
   if (txn_slots_.empty()) return none;
   const std::size_t mask = txn_slots_.size() - 1;
   for (std::size_t at = hash_txn(session, name) & mask;; at = (at + 1) & mask) {
@@ -265,8 +267,9 @@ void History::begin(const Record& r, std::int32_t session, std::uint32_t line) {
   Interner::Code code{0, false};
   if (r.has(Field::txn)) {
     code = Interner::code(r.txn);
+    const std::size_t known = names.size();
     name = names.intern(r.txn, code);
-    txn = find_txn(session, name);
+    if (names.size() == known) txn = find_txn(session, name);  // else nobody has this name
     const std::int32_t load = loads_.empty() ? none : find_load(session, name);
     // A begin that failed may be tried again; any other second begin is a mistake.
     const bool retry = txn != none && !(txn_state_[txn] & (begun | ended | used)) && txn_file[txn] == file_ &&
@@ -295,7 +298,6 @@ void History::begin(const Record& r, std::int32_t session, std::uint32_t line) {
   if (r.has(Field::initial)) return begin_load(r, session, name, line);
   if (txn == none) {
     txn = open(session, name, line, r.invoke);
-    if (name != null_name_) index_txn(txn);
   } else {
     txn_begin_line[txn] = line;
     txn_begin[txn] = r.invoke;

@@ -155,7 +155,7 @@ class History {
   void check_lists() const;
   void group();
 
-  std::int32_t find_txn(std::int32_t session, std::int32_t name) const;
+  std::int32_t find_txn(std::int32_t session, std::int32_t name);
   std::int32_t find_load(std::int32_t session, std::int32_t name) const;
   void index_txn(std::int32_t txn);
   std::string place(std::int32_t file, std::uint32_t line) const;
@@ -172,6 +172,7 @@ class History {
   Column<std::int32_t>
       txn_slots_;  // (session, name) -> transaction: open addressing, compared in the columns
   std::size_t txn_named_ = 0;
+  std::int32_t txn_indexed_ = 0;  // those before it are in the slots: they go there when somebody looks
   Column<std::uint8_t> txn_state_;
   Record brief_{};  // what a line in brief would have been
   Column<std::uint32_t> op_txn_;

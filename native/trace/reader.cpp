@@ -157,6 +157,7 @@ inline void Reader::fetch_ahead(const Slice& slice, std::size_t line) const {
     if (l.has(Field::value)) fetch(history.values, l.value.code());
   };
   each(3 * stage, [](const Interner& t, Interner::Code code) { t.fetch_slot(code); });
+  if (!slice.words) return;  // numbers are found at once
   each(2 * stage, [](const Interner& t, Interner::Code code) { t.fetch_entry(code); });
   each(stage, [](const Interner& t, Interner::Code code) { t.fetch_content(code); });
 }

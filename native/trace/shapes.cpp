@@ -5,44 +5,34 @@
 namespace boomslang {
 namespace {
 
-bool digit(char c) { return c >= '0' && c <= '9'; }
-
-// A whole number of at most 18 characters, as JSON has it.
-bool number(const char*& p, Scalar& scalar, std::uint64_t& word) {
+// Goes past a whole number of at most 18 characters, as JSON has it; null if there is none.
+inline const char* past_number(const char* p, std::uint64_t& number) {
   const char* const from = p;
   const bool negative = *p == '-';
   p += negative;
-  if (!digit(*p)) return false;
   const char* const digits = p;
-  const std::uint64_t size_of = read_digits(p);
-  const auto size = static_cast<std::size_t>(p - from);
-  if (size > Interner::longest_number || (*digits == '0' && (negative || p - digits > 1))) return false;
-  word = negative ? 0 - size_of : size_of;
-  scalar = {Type::integer, static_cast<std::uint32_t>(size), from};
-  return true;
-}
-
-// A string without anything that needs attention.
-bool string(const char*& p, Scalar& scalar) {
-  const char* const from = ++p;
-  p = past_plain(p);
-  if (*p != '"') return false;
-  scalar = {Type::text, static_cast<std::uint32_t>(p - from), from};
-  ++p;
-  return true;
-}
-
-bool token(const char*& p, const char* text, Part& found) {
-  Scalar scalar;
-  if (*p == '"') {
-    if (!string(p, scalar)) return false;
-    found = Part::of(scalar, Interner::code(scalar), text);
-    return true;
+  const std::uint64_t word = load_eight(p);
+  if (const std::uint64_t marks = not_digits(word)) [[likely]] {
+    const int count = first(marks);
+    if (!count) return nullptr;
+    number = eight_digits(word << (8 - count) * 8);
+    p += count;
+  } else {
+    number = read_digits(p);
+    if (p - from > static_cast<std::ptrdiff_t>(Interner::longest_number)) return nullptr;
   }
-  std::uint64_t word;
-  if (!number(p, scalar, word)) return false;
-  found = Part::of(scalar, {word, true}, text);
-  return true;
+  if (*digits == '0' && (negative || p - digits > 1)) return nullptr;
+  if (negative) number = 0 - number;
+  return p;
+}
+
+// Goes past a string without anything that needs attention, from behind its first quote; null if there is none.
+inline const char* past_string(const char* p, Scalar& scalar) {
+  const char* const from = p;
+  p = past_plain(p);
+  if (*p != '"') return nullptr;
+  scalar = {Type::text, static_cast<std::uint32_t>(p - from), from};
+  return p + 1;
 }
 
 }  // namespace
@@ -55,9 +45,9 @@ inline bool Shapes::is_text(const Node& node, const char* p) {
   return true;
 }
 
-const char* Shapes::match(const char* p, const char* text, Found& found) const {
+const char* Shapes::match(const char* p, const char* text, Brief& line, Scalar& named) const {
   std::uint16_t at = first_;
-  found.line.invoke = found.line.ret = no_time;
+  line.invoke = line.ret = no_time;
   while (at != none) {
     const Node& node = nodes_[at];
     if (!is_text(node, p)) {
@@ -65,36 +55,40 @@ const char* Shapes::match(const char* p, const char* text, Found& found) const {
       continue;
     }
     p += node.size;
-    Scalar scalar;
-    std::uint64_t word;
     switch (node.slot) {
       case session:
-        if (*p != '"' || !string(p, found.session)) return nullptr;
+        if (*p != '"' || !(p = past_string(p + 1, named))) return nullptr;
         break;
       case txn:
-        if (!token(p, text, found.line.txn)) return nullptr;
-        break;
       case key:
-        if (!token(p, text, found.line.key)) return nullptr;
+      case value: {
+        Part& part = node.slot == key ? line.key : node.slot == value ? line.value : line.txn;
+        const char* const from = p;
+        if (*p == '"') {
+          Scalar scalar;
+          if (!(p = past_string(p + 1, scalar))) return nullptr;
+          part = Part::of(scalar, Interner::code(scalar), text);
+        } else {
+          std::uint64_t number;
+          if (!(p = past_number(p, number))) return nullptr;
+          part = Part::of({Type::integer, static_cast<std::uint32_t>(p - from), from}, {number, true}, text);
+        }
         break;
-      case value:
-        if (!token(p, text, found.line.value)) return nullptr;
-        break;
+      }
       case invoke:
-        if (!number(p, scalar, word)) return nullptr;
-        found.line.invoke = static_cast<std::int64_t>(word);
+      case ret: {
+        std::uint64_t number;
+        if (!(p = past_number(p, number))) return nullptr;
+        (node.slot == invoke ? line.invoke : line.ret) = static_cast<std::int64_t>(number);
         break;
-      case ret:
-        if (!number(p, scalar, word)) return nullptr;
-        found.line.ret = static_cast<std::int64_t>(word);
-        break;
+      }
       case end:
-        if (found.line.ret != no_time && found.line.invoke != no_time && found.line.ret < found.line.invoke)
+        if (line.ret != no_time && line.invoke != no_time && line.ret < line.invoke)
           return nullptr;  // a mistake, which the tokenizer will tell
-        found.line.fields = node.fields;
-        found.line.op = node.op;
-        found.line.found = node.found;
-        found.line.record = Brief::none;
+        line.fields = node.fields;
+        line.op = node.op;
+        line.found = node.found;
+        line.record = Brief::none;
         return p - 1;
     }
     at = node.child;

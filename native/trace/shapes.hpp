@@ -21,13 +21,8 @@ namespace boomslang {
 
 class Shapes {
  public:
-  struct Found {
-    Brief line;         // without number and session
-    Scalar session;
-  };
-
-  // The byte after the match (the line's '\n'), or null. What is not null has filled `found`.
-  const char* match(const char* line, const char* text, Found& found) const;
+  // The line's '\n', or null: no match. Fills all of `brief` but number and session; `session` is the one it names.
+  const char* match(const char* line, const char* text, Brief& brief, Scalar& session) const;
 
   // Remembers the shape of a line that the tokenizer understood; it has no fields but plain ones.
   void learn(const char* line, std::size_t size, const Record& record, const Places& places);

@@ -20,7 +20,7 @@ void Slice::clear() {
   sessions.clear();
   count = 0;
   size = 0;
-  last = torn = false;
+  last = torn = words = false;
   fault.reset();
   failure = nullptr;
 }
@@ -64,16 +64,21 @@ void Parser::lines(Slice& slice) {
     }
     return;
   }
-  Shapes::Found found;
   for (const char* at = text; at < end;) {
-    const char* stop = shapes_.match(at, text, found);
+    const std::size_t place = slice.lines.size();
+    slice.lines.resize(place + 1);
+    Brief& brief = slice.lines[place];
+    Scalar named;
+    const char* stop = shapes_.match(at, text, brief, named);
     if (stop && static_cast<std::size_t>(stop - at) <= Slice::longest_line) [[likely]] {
-      found.line.number = ++slice.count;
-      found.line.session = found.line.has(Field::session) ? session(slice, found.session) : Brief::none;
-      slice.lines.push(found.line);
+      brief.number = ++slice.count;
+      brief.session = brief.has(Field::session) ? session(slice, named) : Brief::none;
+      slice.words |= (brief.has(Field::key) && !brief.key.code().number) ||
+                     (brief.has(Field::value) && !brief.value.code().number);
       at = stop + 1;
       continue;
     }
+    slice.lines.resize(place);
     stop = static_cast<const char*>(std::memchr(at, '\n', static_cast<std::size_t>(end - at)));
     line(slice, at, static_cast<std::size_t>(stop - at));
     at = stop + 1;

@@ -36,6 +36,7 @@ struct Slice {
   std::vector<std::unique_ptr<Full>> full;
   std::vector<Scalar> sessions;
   std::uint32_t count = 0;  // lines, blank ones too
+  bool words = false;  // some key or value is not a number that is looked up by itself
   bool torn = false;
   std::optional<Fault> fault;  // in the line `count`
   std::exception_ptr failure;  // anything else that went wrong, such as no memory
