@@ -64,7 +64,7 @@ std::unique_ptr<Slice> Crew::take(bool all) {
 }
 
 void Crew::work() {
-  Parser parser;
+  Parser parser(shapes_);
   std::unique_lock lock(mutex_);
   while (!over_) {
     if (Task* task = next_waiting()) {

@@ -20,7 +20,7 @@ namespace boomslang {
 
 class Crew {
  public:
-  explicit Crew(int jobs) : jobs_(jobs < 1 ? 1 : jobs) {}
+  Crew(int jobs, bool shapes) : jobs_(jobs < 1 ? 1 : jobs), shapes_(shapes), parser_(shapes) {}
   ~Crew();
   Crew(const Crew&) = delete;
   Crew& operator=(const Crew&) = delete;
@@ -45,6 +45,7 @@ class Crew {
   void work();
 
   const int jobs_;
+  const bool shapes_;
   Parser parser_;  // the caller's
   std::mutex mutex_;
   std::condition_variable given_, done_;

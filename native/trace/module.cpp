@@ -211,7 +211,7 @@ NB_MODULE(_reader, m) {
     }
   });
   nb::class_<Reader>(m, "Reader")
-      .def(nb::init<int, std::size_t>(), "jobs"_a = 1, "block"_a = Reader::usual_block)
+      .def(nb::init<int, std::size_t, bool>(), "jobs"_a = 1, "block"_a = Reader::usual_block, "shapes"_a = true)
       .def(
           "begin_file",
           [](Reader& r, const std::string& name, std::optional<std::string> session,

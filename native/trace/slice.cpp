@@ -105,7 +105,7 @@ void Parser::line(Slice& slice, const char* at, std::size_t size) {
     plain = plain && (!r.has(field) || lies_in(*scalar, at, size));
   if (plain) {
     shorten(r, slice, made);
-    shapes_.learn(at, size, r, places_);
+    if (predict_) shapes_.learn(at, size, r, places_);
   } else {
     made.record = static_cast<std::int32_t>(slice.full.size());
     std::swap(slice.add_full(), general_);  // with it goes what its tokens point to

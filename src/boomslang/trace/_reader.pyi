@@ -5,8 +5,9 @@ from typing import Any
 class Reader:
     """Our own format. What was read may be understood some calls later: so may a mistake in it be told."""
 
-    def __init__(self, jobs: int = 1, block: int = 1 << 18) -> None:
-        """With so many threads, the caller's included. How large a block is changes nothing but the speed."""
+    def __init__(self, jobs: int = 1, block: int = 1 << 18, shapes: bool = True) -> None:
+        """With so many threads, the caller's included. How large a block is, and whether the shapes of lines are
+        predicted, changes nothing but the speed."""
     def begin_file(self, name: str, session: str | None, first_line: int = 1) -> None:
         """All that follows stands in this file; operations that name no session belong to `session`."""
     def read(self, descriptor: int) -> bool:
