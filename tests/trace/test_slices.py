@@ -112,10 +112,60 @@ def test_damaged_traces() -> None:
 
 
 SCALARS = [
-    *("0", "7", "-7", "12345678", "123456789", "123456789012345678", "1234567890123456789", "-12345678901234567"),
-    *("-123456789012345678", "-0", "00", "01", "-01", "-", "+1", "1.", "1.5", "1e3", "1E", "12a", "1 ", " 1", "\t2"),
-    *('""', '"a"', '"a longer text than eight"', '"\\""', '"\\n"', '"é"', '"\x01"', '"a', "a", "'a'", '"\\ud800"'),
-    *("true", "false", "null", "tru", '{"bytes": "00ff"}', '{"bytes": "0"}', "{}", "[]", "[1]", "", "\x00", '"\x7f"'),
+    *(
+        "0",
+        "7",
+        "-7",
+        "12345678",
+        "123456789",
+        "123456789012345678",
+        "1234567890123456789",
+        "-12345678901234567",
+    ),
+    *(
+        "-123456789012345678",
+        "-0",
+        "00",
+        "01",
+        "-01",
+        "-",
+        "+1",
+        "1.",
+        "1.5",
+        "1e3",
+        "1E",
+        "12a",
+        "1 ",
+        " 1",
+        "\t2",
+    ),
+    *(
+        '""',
+        '"a"',
+        '"a longer text than eight"',
+        '"\\""',
+        '"\\n"',
+        '"é"',
+        '"\x01"',
+        '"a',
+        "a",
+        "'a'",
+        '"\\ud800"',
+    ),
+    *(
+        "true",
+        "false",
+        "null",
+        "tru",
+        '{"bytes": "00ff"}',
+        '{"bytes": "0"}',
+        "{}",
+        "[]",
+        "[1]",
+        "",
+        "\x00",
+        '"\x7f"',
+    ),
     *("9223372036854775807", "-9223372036854775808", "9" * 40, "123456789\r", "1\r"),
 ]
 """What may stand where a number or a string stood, right and wrong."""
@@ -125,7 +175,15 @@ SCALARS = [
 @pytest.mark.parametrize("field", ["session", "txn", "key", "value", "invoke", "return"])
 def test_a_line_of_a_known_shape_with_anything_in_its_places(field: str, space: str) -> None:
     def line(op: str, **other: str) -> str:
-        held = {"session": '"s"', "txn": "1", "op": f'"{op}"', "key": "5", "value": "6", "invoke": "10", "return": "20"}
+        held = {
+            "session": '"s"',
+            "txn": "1",
+            "op": f'"{op}"',
+            "key": "5",
+            "value": "6",
+            "invoke": "10",
+            "return": "20",
+        }
         held |= other
         if op in ("begin", "commit"):
             del held["key"], held["value"]
@@ -257,4 +315,6 @@ def test_again_and_again() -> None:
     data = (b._header + "".join(b._lines)).encode()
     expected = outcome({"history": data}, **PLAIN)
     for _ in range(examples(200)):
-        assert outcome({"history": data}, rng.choice((2, 3, 8)), rng.choice((64, 500, 5000)), True) == expected
+        assert (
+            outcome({"history": data}, rng.choice((2, 3, 8)), rng.choice((64, 500, 5000)), True) == expected
+        )

@@ -10,6 +10,7 @@ from boomslang.cli.answer import Answer, Report, explanations, show, to_json
 from boomslang.cli.certificate_files import Certificates
 from boomslang.cli.options import solver as solver_options
 from boomslang.cli.options.all_violations import add_all
+from boomslang.cli.options.jobs import add_jobs
 from boomslang.cli.options.limits import add_limits
 from boomslang.cli.options.output import add_output
 from boomslang.cli.options.question import add_module, add_within, asked_levels, look_at_modules
@@ -54,6 +55,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     report_option(parser)
     add_format(parser)
     add_limits(parser, included=", reading included")
+    add_jobs(parser)
     solver_options.add(parser)
     add_argument("--stats", action="store_true", help="show where the time went, and the solver's counters")
     add_output(parser)
@@ -148,7 +150,12 @@ def answers(arguments: argparse.Namespace, asked: list[Level] | None, watch: Wat
     reason = ""
     try:
         report.trace = load(
-            arguments.trace, watch, format=arguments.format, deadline=deadline, memory=arguments.memory
+            arguments.trace,
+            watch,
+            format=arguments.format,
+            deadline=deadline,
+            memory=arguments.memory,
+            jobs=getattr(arguments, "jobs", None),  # `run` and `hunt` have no such option
         )
         report.load_seconds = time.monotonic() - start
         watch.begin("analysing")
