@@ -1,6 +1,11 @@
 #include "trace/history.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <thread>
 
 #include "trace/brief.hpp"
 
@@ -705,6 +710,28 @@ void permute(Column<T>& column, const Column<std::uint32_t>& to) {
   column.swap(sorted);
 }
 
+// Pieces of work that have nothing to do with each other, by so many threads, the caller's included.
+void share(const std::vector<std::function<void()>>& pieces, int jobs) {
+  std::atomic<std::size_t> next = 0;
+  std::mutex mutex;
+  std::exception_ptr failure;
+  const auto work = [&]() noexcept {
+    for (std::size_t i; (i = next++) < pieces.size();) {
+      try {
+        pieces[i]();
+      } catch (...) {
+        const std::lock_guard lock(mutex);
+        failure = std::current_exception();
+      }
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int i = 1; i < jobs && i < static_cast<int>(pieces.size()); ++i) threads.emplace_back(work);
+  work();
+  for (std::thread& thread : threads) thread.join();
+  if (failure) std::rethrow_exception(failure);
+}
+
 }  // namespace
 
 // Operations of one transaction become neighbours: a counting sort whose counts are already there.
@@ -725,8 +752,9 @@ void History::group() {
   for (std::size_t i = 0; i < op_txn_.size(); ++i) op_txn_[i] = next[op_txn_[i]]++;
 }
 
-bool History::finish_step(int) {
+bool History::finish_step(int jobs) {
   const std::size_t rows = op_kind.size();
+  const auto mover = [&](auto& column) { return [&] { permute(column, op_txn_); }; };
   switch (step_++) {
     case 0:
       check_loads();
@@ -746,18 +774,10 @@ bool History::finish_step(int) {
       group();
       if (!interleaved_) op_txn_.discard();
       return interleaved_;
-    case 3:
-      permute(op_kind, op_txn_);
-      permute(op_flags, op_txn_);
-      return true;
-    case 4: permute(op_key, op_txn_); return true;
-    case 5: permute(op_value, op_txn_); return true;
-    case 6: permute(op_range, op_txn_); return true;
-    case 7: permute(op_line, op_txn_); return true;
-    case 8: permute(op_invoke, op_txn_); return true;
-    case 9: permute(op_return, op_txn_); return true;
-    case 10: permute(op_ctx, op_txn_); return true;
-    case 11: permute(op_error, op_txn_); return true;
+    case 3: share({mover(op_invoke), mover(op_return)}, jobs); return true;
+    case 4: share({mover(op_key), mover(op_value)}, jobs); return true;
+    case 5: share({mover(op_range), mover(op_line)}, jobs); return true;
+    case 6: share({mover(op_kind), mover(op_flags), mover(op_ctx), mover(op_error)}, jobs); return true;
     default: op_txn_.discard(); return false;
   }
 }

@@ -24,13 +24,19 @@ namespace boomslang {
 namespace {
 
 // NumPy takes the buffer over; free() is its only cost.
-template <class T>
-nb::object array(Column<T>& column) {
+template <class As, class T>
+nb::object array_as(Column<T>& column) {
+  static_assert(sizeof(As) == sizeof(T));
   const std::size_t size = column.size();
   T* data = column.release();
   if (!data) data = static_cast<T*>(std::malloc(sizeof(T)));
   nb::capsule owner(data, [](void* p) noexcept { std::free(p); });
-  return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(data, {size}, owner));
+  return nb::cast(nb::ndarray<nb::numpy, As, nb::ndim<1>>(data, {size}, owner));
+}
+
+template <class T>
+nb::object array(Column<T>& column) {
+  return array_as<T>(column);
 }
 
 template <class T>
@@ -40,9 +46,9 @@ nb::object array_or_none(Column<T>& column) {
 
 nb::tuple table(Interner& interner) {
   Column<std::uint8_t> type;
-  Column<std::int64_t> offset;
+  Column<std::uint64_t> offset;  // below 2^61, so the same as signed ones
   interner.split(type, offset);
-  return nb::make_tuple(array(type), array(offset), array(interner.data));
+  return nb::make_tuple(array(type), array_as<std::int64_t>(offset), array(interner.data));
 }
 
 nb::list strings(const Interner& interner) {
