@@ -1,5 +1,7 @@
 #include "trace/crew.hpp"
 
+#include <system_error>
+
 namespace boomslang {
 
 Crew::~Crew() {
@@ -30,7 +32,11 @@ void Crew::give(std::unique_ptr<Slice> slice) {
   }
   // A short trace ends before anyone else is needed.
   if (tasks_.size() > 1 && threads_.size() + 1 < static_cast<std::size_t>(jobs_))
-    threads_.emplace_back([this] { work(); });
+    try {
+      threads_.emplace_back([this] { work(); });
+    } catch (const std::system_error&) {
+      jobs_ = static_cast<int>(threads_.size()) + 1;  // no more threads to be had
+    }
   given_.notify_one();
 }
 

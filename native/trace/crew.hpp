@@ -44,7 +44,7 @@ class Crew {
   Task* next_waiting();
   void work();
 
-  const int jobs_;
+  int jobs_;
   const bool shapes_;
   Parser parser_;  // the caller's
   std::mutex mutex_;

@@ -1,10 +1,7 @@
 #include "trace/history.hpp"
 
 #include <algorithm>
-#include <atomic>
-#include <exception>
-#include <functional>
-#include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "trace/brief.hpp"
@@ -701,35 +698,33 @@ void History::check_loads() const {
 
 namespace {
 
+// By so many threads, the caller's included, each with a part of the rows: no two rows go to the same place.
 template <class T>
-void permute(Column<T>& column, const Column<std::uint32_t>& to) {
+void permute(Column<T>& column, const Column<std::uint32_t>& to, int jobs) {
   if (column.empty()) return;
+  constexpr std::size_t worthwhile = 1u << 16;  // rows, for a thread
   Column<T> sorted;
   sorted.resize(column.size());
-  for (std::size_t i = 0; i < column.size(); ++i) sorted[to[i]] = column[i];
-  column.swap(sorted);
-}
-
-// Pieces of work that have nothing to do with each other, by so many threads, the caller's included.
-void share(const std::vector<std::function<void()>>& pieces, int jobs) {
-  std::atomic<std::size_t> next = 0;
-  std::mutex mutex;
-  std::exception_ptr failure;
-  const auto work = [&]() noexcept {
-    for (std::size_t i; (i = next++) < pieces.size();) {
-      try {
-        pieces[i]();
-      } catch (...) {
-        const std::lock_guard lock(mutex);
-        failure = std::current_exception();
-      }
-    }
+  const auto move = [&](std::size_t from, std::size_t until) {
+    for (std::size_t i = from; i < until; ++i) sorted[to[i]] = column[i];
   };
+  const std::size_t rows = column.size();
+  const std::size_t parts = std::clamp<std::size_t>(rows / worthwhile, 1, static_cast<std::size_t>(jobs));
   std::vector<std::thread> threads;
-  for (int i = 1; i < jobs && i < static_cast<int>(pieces.size()); ++i) threads.emplace_back(work);
-  work();
+  threads.reserve(parts);
+  std::size_t at = 0;
+  for (std::size_t part = 1; part < parts; ++part) {
+    const std::size_t until = rows * part / parts;
+    try {
+      threads.emplace_back(move, at, until);
+    } catch (const std::system_error&) {
+      break;  // no more threads to be had
+    }
+    at = until;
+  }
+  move(at, rows);
   for (std::thread& thread : threads) thread.join();
-  if (failure) std::rethrow_exception(failure);
+  column.swap(sorted);
 }
 
 }  // namespace
@@ -754,7 +749,6 @@ void History::group() {
 
 bool History::finish_step(int jobs) {
   const std::size_t rows = op_kind.size();
-  const auto mover = [&](auto& column) { return [&] { permute(column, op_txn_); }; };
   switch (step_++) {
     case 0:
       check_loads();
@@ -774,10 +768,18 @@ bool History::finish_step(int jobs) {
       group();
       if (!interleaved_) op_txn_.discard();
       return interleaved_;
-    case 3: share({mover(op_invoke), mover(op_return)}, jobs); return true;
-    case 4: share({mover(op_key), mover(op_value)}, jobs); return true;
-    case 5: share({mover(op_range), mover(op_line)}, jobs); return true;
-    case 6: share({mover(op_kind), mover(op_flags), mover(op_ctx), mover(op_error)}, jobs); return true;
+    case 3:
+      permute(op_kind, op_txn_, jobs);
+      permute(op_flags, op_txn_, jobs);
+      return true;
+    case 4: permute(op_key, op_txn_, jobs); return true;
+    case 5: permute(op_value, op_txn_, jobs); return true;
+    case 6: permute(op_range, op_txn_, jobs); return true;
+    case 7: permute(op_line, op_txn_, jobs); return true;
+    case 8: permute(op_invoke, op_txn_, jobs); return true;
+    case 9: permute(op_return, op_txn_, jobs); return true;
+    case 10: permute(op_ctx, op_txn_, jobs); return true;
+    case 11: permute(op_error, op_txn_, jobs); return true;
     default: op_txn_.discard(); return false;
   }
 }

@@ -24,7 +24,7 @@ class Reader {
   // Jobs are threads, the caller's included. How large a block is, and whether shapes of lines are predicted, changes
   // nothing but the speed.
   explicit Reader(int jobs = 1, std::size_t block = usual_block, bool shapes = true)
-      : crew_(jobs, shapes), jobs_(jobs), block_(block ? block : 1) {}
+      : crew_(jobs, shapes), jobs_(jobs < 1 ? 1 : jobs), block_(block ? block : 1) {}
 
   // Lines count from first_line: 0 where a header was put before what the user wrote.
   void begin_file(const std::string& name, const std::string* session, std::uint32_t first_line = 1);

@@ -2,7 +2,7 @@
 
 What a trace takes is what its columns take, and these grow with its lines. So the first part of it is read (unpacked,
 if it is packed), and what that part takes is scaled up by the length of the whole. Keys come again and values mostly
-do not, so the beginning has more new ones in a megabyte than the rest has: the estimate is rather too high than too low.
+do not, so the beginning has more new ones in a megabyte than the rest has: the estimate is rather too high than low.
 How long a packed file is, nobody knows before it is unpacked; it is taken to be packed as well as its beginning.
 
 Only our own lines are read in part. Other formats are taken to need so many times their length (`ELSE`).
@@ -23,8 +23,9 @@ SAMPLE = 4 << 20
 FILES = 8
 """Of a folder, so many files are looked into."""
 ELSE = {"arrow": 1.2, "parquet": 10.0}
-"""Bytes in memory for each in the file, of formats that are columns already; others are text, and less than their length."""
-TEXT = 1.0
+"""Bytes in memory for each in the file, roughly, of formats that are columns already."""
+TEXT = 2.0
+"""The same of all others, most of which are text."""
 WORKING = 1.35
 """While it is read, there is also what finds keys and values again, and a column that is being sorted."""
 
