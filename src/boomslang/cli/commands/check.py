@@ -166,7 +166,12 @@ def answers(arguments: argparse.Namespace, asked: list[Level] | None, watch: Wat
     reason = ""
     try:
         report.trace = load(
-            arguments.trace, watch, format=arguments.format, deadline=deadline, memory=arguments.memory
+            arguments.trace,
+            watch,
+            format=arguments.format,
+            deadline=deadline,
+            memory=arguments.memory,
+            jobs=getattr(arguments, "jobs", None),  # `run` and `hunt` have no such option
         )
         report.load_seconds = time.monotonic() - start
         watch.begin("analysing")

@@ -38,13 +38,16 @@ def load(
     format: str | None = None,
     deadline: float | None = None,
     memory: float | None = None,
+    jobs: int | None = None,
 ) -> Trace:
-    """Reads the trace; `format`, `deadline` and `memory` are `read_trace`'s."""
+    """Reads the trace; `format`, `deadline`, `memory` and `jobs` are `read_trace`'s."""
     if not path:  # which would be the current folder
         raise UsageError("found an empty path; expected a trace: a file or a folder; fix: name it")
     watch.begin("reading the trace")
     limit = None if memory is None else math.ceil(memory)
-    return read_trace(path, format=format, deadline=deadline, memory=limit, progress=watch.bytes_read)
+    return read_trace(
+        path, format=format, deadline=deadline, memory=limit, progress=watch.bytes_read, jobs=jobs
+    )
 
 
 def free_ctrl_c() -> None:

@@ -6,6 +6,7 @@ import argparse
 import re
 from typing import TYPE_CHECKING
 
+from boomslang.cli.options.jobs import add_jobs
 from boomslang.storage import is_address
 
 if TYPE_CHECKING:
@@ -15,13 +16,7 @@ RAY = "ray"
 
 
 def add_workers(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--jobs",
-        type=_count,
-        metavar="N",
-        help="do so many things at a time: windows of a long trace or, of several traces, traces, each in a process of "
-        "its own; else one a core",
-    )
+    add_jobs(parser, "threads that work at a time or, of several traces, processes")
     add_on(parser, "check each trace as a task on a cluster")
 
 
@@ -63,9 +58,3 @@ def _where(text: str) -> str:
             f"found {text!r}; expected ray, or an address such as ray://host:10001"
         )
     return text
-
-
-def _count(text: str) -> int:
-    if not re.fullmatch(r"[1-9][0-9]{0,5}", text):
-        raise argparse.ArgumentTypeError(f"found {text!r}; expected a number above 0")
-    return int(text)
