@@ -141,8 +141,8 @@ std::optional<Solved> Windows::cut(int32_t size, int32_t margin, bool stop, int 
             int32_t w = whole_.read_writer[d.read], placed = w >= 0 ? place_[size_t(whole_.commit_of(w))] : -1;
             if (placed > rank[k]) rank[k] = placed, start[k] = d.pattern;
         }
-        for (size_t k = 0; k < part.keys.size(); ++k)
-            if (start[k] == NO_DEMAND) start[k] = part.keys[k].likely.pattern;
+        for (const auto& [k, d] : part.likely)
+            if (start[size_t(k)] == NO_DEMAND) start[size_t(k)] = d.pattern;
         std::vector<int32_t> last(part.keys.size(), -1);
         std::vector<Demand> wanted(part.keys.size(), Demand{-1, NO_DEMAND, -1});
         for (int32_t point : here) {

@@ -168,16 +168,18 @@ bool Windows::fit() {
     for (int32_t w = 0; w < windows(); ++w) {
         Window& window = windows_[size_t(w)];
         for (const Demand& d : window.part.demands) demand(w, d);
+        for (const auto& [k, d] : window.part.likely) {
+            State& s = state_[size_t(d.key)];
+            if (s.pattern == NO_DEMAND && supplied(d.key, d.pattern)) s.pattern = d.pattern, s.read = d.read, s.demander = w;
+        }
         for (size_t k = 0; k < window.part.keys.size(); ++k) {
             const Part::Key& key = window.part.keys[k];
             if (!key.visible && !key.read) continue;
             State& s = state_[size_t(key.key)];
-            if (s.pattern == NO_DEMAND && key.likely.pattern != NO_DEMAND && supplied(key.key, key.likely.pattern))
-                s.pattern = key.likely.pattern, s.read = key.likely.read, s.demander = w;
             if (s.pattern == NO_DEMAND && key.any_value) {
                 // Some read would take any value, so "nobody looks" will not do.
                 bool passing = perhaps_.count(key.key) > 0;
-                int32_t value = s.owner >= 0 ? windows_[size_t(s.owner)].part.keys[size_t(s.local)].last_value
+                int32_t value = s.owner >= 0 ? windows_[size_t(s.owner)].part.last_value(whole_, s.local, place_)
                                 : whole_.init[key.key] != UNKNOWN_INIT ? whole_.init[key.key]
                                                                        : ABSENT;
                 if (s.owner >= 0 || passing) s.pattern = value, s.demander = w;

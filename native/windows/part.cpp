@@ -43,10 +43,7 @@ Part::Part(const Whole& whole, std::span<const int32_t> points, std::span<const 
             if (!(has_[i] & COMMIT)) continue;
             Key& key = keys[size_t(k)];
             key.visible = true;
-            if (may_[i]) continue;
-            key.sure = true;
-            if (int32_t at = place[whole.commit_of(txn_[i])]; at > key.last_place)
-                key.last_place = at, key.last_value = whole.write_value[w];
+            if (!may_[i]) key.sure = true;
         }
     }
     // Whether a transaction of unknown outcome is in may hang on any of its reads.
@@ -78,6 +75,7 @@ Part::Part(const Whole& whole, std::span<const int32_t> points, std::span<const 
         demands.push_back({key, pattern, read});
     };
     std::vector<int32_t> first_write(keys.size(), INT32_MAX), first_read(keys.size(), INT32_MAX);
+    std::vector<int64_t> saw(keys.size(), -1);
     for (size_t k = 0; k < keys.size(); ++k)
         for (int64_t w = key_start_[k]; w < key_start_[k + 1]; ++w)
             if (int32_t i = writes_[size_t(w)].txn; has_[size_t(i)] & COMMIT)
@@ -93,7 +91,6 @@ Part::Part(const Whole& whole, std::span<const int32_t> points, std::span<const 
                 demand(key, pattern, r);
                 continue;
             }
-            reads_.push_back({int32_t(k), int32_t(i), r});
             keys[k].read = true;
             if (pattern == PRESENT) keys[k].any_value = true;
             if (explained_here(int32_t(k), pattern, int32_t(i))) {
@@ -102,9 +99,22 @@ Part::Part(const Whole& whole, std::span<const int32_t> points, std::span<const 
                 demand(key, pattern, r);
                 continue;
             }
-            if (here < first_write[k] && here < first_read[k]) first_read[k] = here, keys[k].likely = {key, pattern, r};
+            if (here < first_write[k] && here < first_read[k]) first_read[k] = here, saw[k] = r;
         }
     }
+    for (size_t k = 0; k < keys.size(); ++k)
+        if (saw[k] >= 0) likely.push_back({int32_t(k), {keys[k].key, whole.read_value[saw[k]], saw[k]}});
+    keys.shrink_to_fit(), likely.shrink_to_fit(), demands.shrink_to_fit();
+}
+
+int32_t Part::last_value(const Whole& whole, int32_t key, std::span<const int32_t> place) const {
+    int32_t last = -1, value = ABSENT;
+    for (int64_t w = key_start_[size_t(key)]; w < key_start_[size_t(key) + 1]; ++w) {
+        size_t i = size_t(writes_[size_t(w)].txn);
+        if (!(has_[i] & COMMIT) || may_[i]) continue;
+        if (int32_t at = place[whole.commit_of(txn_[i])]; at > last) last = at, value = writes_[size_t(w)].value;
+    }
+    return value;
 }
 
 std::pair<int64_t, int64_t> Part::matching(int32_t key, int32_t pattern) const {
@@ -213,11 +223,16 @@ Solved Part::solve(const Whole& whole, std::span<const int32_t> start, std::span
         bool fixed = found == 0 && initial && init[size_t(key)] != UNKNOWN_INIT;
         read_writer.push_back(found == 1 && !initial ? only : fixed ? -1 : -2);
     };
-    size_t next = 0;
     for (int32_t i = 0; i < own; ++i) {
         limits.step(4);
-        for (; next < reads_.size() && reads_[next].txn == i; ++next)
-            take(i, reads_[next].key, whole.read_value[reads_[next].read], reads_[next].read);
+        const int32_t t = txn_[size_t(i)];
+        for (int64_t r = whole.read_start[t]; has_[size_t(i)] & BEGIN && r < whole.read_start[t + 1]; ++r) {
+            // Of keys that nobody writes here, all that was read is a demand, and met.
+            size_t key = size_t(whole.read_key[r]);
+            if (scratch.key_stamp[key] != stamp) continue;
+            int32_t k = scratch.key_local[key];
+            if (keys[size_t(k)].visible || may_[size_t(i)]) take(i, k, whole.read_value[r], r);
+        }
         read_start[size_t(i) + 1] = int64_t(read_key.size());
     }
     if (reader >= 0) {

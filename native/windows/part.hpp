@@ -63,14 +63,15 @@ public:
         bool sure = false;         // ... who is in, whatever we choose?
         bool read = false;         // is it looked at here? (If it is not visible: by a transaction of unknown outcome.)
         bool any_value = false;    // ... by a read that any value would satisfy?
-        int32_t last_value = 0;    // of the sure writer that is placed last
-        int32_t last_place = -1;
-        Demand likely{-1, NO_DEMAND, -1};  // what the first read here saw, if it stands before all writers here
     };
     std::vector<Key> keys;
+    // Of some keys, by their numbers here: what the first read saw, if it stands before all writers here.
+    std::vector<std::pair<int32_t, Demand>> likely;
     std::vector<Demand> demands;  // what must stand at the start, whatever the order here: one a key, unless they differ
     // Can a writer that commits here leave this pattern for a key? Only sure ones count, or only the others.
     bool leaves(int32_t key, int32_t pattern, bool sure) const;
+    // The value of the sure writer of a key that is placed last.
+    int32_t last_value(const Whole& whole, int32_t key, std::span<const int32_t> place) const;
     size_t size() const { return txn_.size(); }
 
 private:
@@ -78,10 +79,6 @@ private:
     struct Write {
         int32_t value, txn;
         bool operator<(const Write& o) const { return value != o.value ? value < o.value : txn < o.txn; }
-    };
-    struct Read {
-        int32_t key, txn;
-        int64_t read;
     };
     bool explained_here(int32_t key, int32_t pattern, int32_t reader) const;
     std::pair<int64_t, int64_t> matching(int32_t key, int32_t pattern) const;
@@ -91,7 +88,6 @@ private:
     std::vector<uint8_t> may_;
     std::vector<int64_t> key_start_;
     std::vector<Write> writes_;  // by key, value, transaction; of who does not commit here with a value that nobody reads
-    std::vector<Read> reads_;    // of keys that are written here; grouped by transaction
 };
 
 }  // namespace boomslang

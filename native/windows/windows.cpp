@@ -6,6 +6,14 @@
 
 namespace boomslang {
 
+uint64_t Windows::Window::hash() const {
+    uint64_t h = 14695981039346656037u;
+    auto add = [&](int64_t number) { h = (h ^ uint64_t(number)) * 1099511628211u; };
+    for (int32_t value : start) add(value);
+    for (const Demand& d : final) add(d.key), add(d.pattern);
+    return h;
+}
+
 Windows::Step Windows::solve(bool stop, int jobs, Options options, Limits& limits) {
     Step step;
     std::vector<std::vector<int32_t>> open;
@@ -24,7 +32,7 @@ Windows::Step Windows::solve(bool stop, int jobs, Options options, Limits& limit
         if (fit()) break;
     }
     for (Window& window : windows_)  // those that would be given something else now are asked again
-        if (window.solved && (window.start != window.given_start || window.final != window.given_final)) window.solved = false;
+        if (window.solved && window.given != window.hash()) window.solved = false;
     stats.windows = windows();
     stats.largest = 0;
     for (const Window& window : windows_) stats.largest = std::max(stats.largest, int64_t(window.part.size()));
@@ -42,7 +50,7 @@ Windows::Step Windows::solve(bool stop, int jobs, Options options, Limits& limit
         counted[i] = solved.stats;
         if (solved.status == Answer::VALID) {
             window.order = std::move(solved.order), window.initial = std::move(solved.initial);
-            window.given_start = window.start, window.given_final = window.final;
+            window.given = window.hash();
             window.solved = true;
         } else {
             if (stop && solved.status == Answer::INVALID) enough = true;

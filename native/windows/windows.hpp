@@ -62,8 +62,10 @@ private:
     struct Window {
         Part part;
         bool made = false, solved = false;
-        std::vector<int32_t> start, given_start;  // as it is now; and when it was solved
-        std::vector<Demand> final, given_final;
+        std::vector<int32_t> start;
+        std::vector<Demand> final;
+        uint64_t given = 0;  // a hash of both, as they were when it was solved
+        uint64_t hash() const;
         std::vector<int32_t> order;
         std::vector<std::pair<int32_t, int32_t>> initial;
     };
