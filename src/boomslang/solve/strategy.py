@@ -3,7 +3,7 @@
 0. Weak levels need no search where each read has one possible writer: what they ask follows from the reads (forced.py).
    Where values repeat, ask without a search whether the reads with one writer break the level, and whether the likely
    writers of the others keep it (likely.py); then whether a count or the states that can be reached refute the
-   trace (repeated.py).
+   trace (repeated.py), and, where all who write have seen everything, whether there is a tour of the states (tours.py).
 1. If the trace has times that the level does not demand, and reads with several candidates, first ask for more than
    the level does: real-time order. An order that keeps it is an order; and where values say little, times say much.
    Without times, the order of the lines of one log says nearly as much. Likewise, where the level forbids only some
@@ -42,6 +42,7 @@ from boomslang.solve.likely import refute_known, solve_likely
 from boomslang.solve.native import priorities, solve_native
 from boomslang.solve.repeated import refute_repeated
 from boomslang.solve.solution import Limits, Solution
+from boomslang.solve.tours import solve_tour
 from boomslang.solve.trails import solve_trails
 
 EAGER_CONFLICTS = 2_000
@@ -79,6 +80,8 @@ def _solve(ir: IR, clock: _Clock, looked_at: dict[str, int]) -> Solution:
         sure = refute_repeated(ir, clock.left(None), looked_at)
         if sure is not None:
             return sure
+        if (toured := solve_tour(ir, clock.left(None))) is not None:
+            return _by(toured, "a tour of states")
     beyond = timed or logged if not ir.level.needs_times else timed and ir.level.slack > 0
     if beyond and ambiguous:
         stricter = lower(asg, replace(ir.level, slack=0))
