@@ -60,7 +60,7 @@ every_story = pytest.mark.parametrize("name", ASKED)
 def verdict_of(name: str) -> Verdict:
     made, level = ASKED[name]
     # Of a large core the argument is looked for as long as there is time: whether it is found is not asked here.
-    with patch.object(counterexample, "argue", lambda *_: None):
+    with patch.object(counterexample, "argue", lambda *_, **__: None):
         return Checker(made()).check(level)
 
 
@@ -282,7 +282,7 @@ def test_the_bound_is_handed_to_explain() -> None:
     with (
         patch("boomslang.checker.explaining_seconds", lambda _: 7.25),
         patch.object(counterexample, "explain", noting),
-        patch.object(counterexample, "argue", lambda *_: None),
+        patch.object(counterexample, "argue", lambda *_, **__: None),
     ):
         Checker(late_snapshots()).check("strong-session-ser")
     assert asked == [7.25]

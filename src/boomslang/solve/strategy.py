@@ -8,7 +8,8 @@
    the level does: real-time order. An order that keeps it is an order; and where values say little, times say much.
    Without times, the order of the lines of one log says nearly as much. Likewise, where the level forbids only some
    cycles, first ask for a snapshot or a serial order: most databases do better than they promise. (Not for a serial
-   order once there is no snapshot's: it would be one.)
+   order once there is no snapshot's: it would be one.) A snapshot's in real time is asked for before all else. If it is
+   refuted that there is an order in real time, there may be one close to it.
    Where values repeat, also walk from value to value, in whatever order that gives: one far from real time (trails.py).
 2. The problem itself, for a while; at plain levels first with transactions that nothing tells apart in one order
    (interchangeable.py), and so again in step 5.
@@ -27,6 +28,7 @@ told in the statistics.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -44,6 +46,7 @@ from boomslang.solve.repeated import refute_repeated
 from boomslang.solve.solution import Limits, Solution
 from boomslang.solve.tours import solve_tour
 from boomslang.solve.trails import solve_trails
+from boomslang.trace.lengths import usual_length
 
 EAGER_CONFLICTS = 2_000
 FIRST_CONFLICTS = 3_000
@@ -52,6 +55,8 @@ BLIND_CONFLICTS = 300
 LONG_CONFLICTS = 20_000
 SATURATED_NODES = 45_000
 """Reachability is a bit for each pair of nodes: 250 MB at this size."""
+NEARBY = (1, 10)
+"""Lengths of a usual transaction that an order may be away from real time, if it must."""
 WINDOW_CONFLICTS = 2_000
 WINDOWS = (64, 256, 1024)
 WINDOW_SECONDS = 5.0
@@ -83,13 +88,21 @@ def _solve(ir: IR, clock: _Clock, looked_at: dict[str, int]) -> Solution:
         if (toured := solve_tour(ir, clock.left(None))) is not None:
             return _by(toured, "a tour of states")
     beyond = timed or logged if not ir.level.needs_times else timed and ir.level.slack > 0
+    in_time = "in real time" if timed else "in the order of the log"
     if beyond and ambiguous:
-        stricter = lower(asg, replace(ir.level, slack=0))
-        if not ir.level.needs_times:
-            stricter.graph.add_time_line(asg, by_log=not timed)
-        found = solve_native(stricter, clock.left(EAGER_CONFLICTS + asg.transactions // 50))
-        if found.status == "valid":
-            return _by(found, "real-time order" if timed else "the order of the log")
+        if (
+            ir.level.once is not None and not asg.modules
+        ):  # a search for paths takes far longer than one for an order
+            found = _more(ir, SNAPSHOT_ISOLATION, clock, in_time=True)
+            if found.status == "valid":
+                return _by(found, f"snapshot isolation, {in_time}")
+        for slack in _slacks(ir):
+            found = solve_native(_closer(ir, slack), clock.left(EAGER_CONFLICTS + asg.transactions // 50))
+            if found.status == "valid":
+                by = "real-time order" if timed else "the order of the log"
+                return _by(found, "an order close to real time" if slack else by)
+            if found.status == "unknown":  # with more slack it will not be easier
+                break
     if asg.modules:
         # What a module says at another level, or of a part of the trace, need not be what it says here.
         return _by(solve_native(ir, clock.left(None)), "direct")
@@ -103,8 +116,6 @@ def _solve(ir: IR, clock: _Clock, looked_at: dict[str, int]) -> Solution:
             return _by(with_all_reads(asg, alike[1], found), "interchangeable transactions")
     if ir.level.once is not None:
         for level, what in ((SNAPSHOT_ISOLATION, "snapshot isolation"), (SERIALIZABLE, "a serial order")):
-            if ambiguous and beyond and (found := _more(ir, level, clock, in_time=True)).status == "valid":
-                return _by(found, f"{what}, in real time" if timed else f"{what}, in the order of the log")
             if (found := _more(ir, level, clock)).status == "valid":
                 return _by(found, what)
             if found.status == "invalid":
@@ -144,6 +155,23 @@ class _Clock:
 
     def left(self, conflicts: int | None) -> Limits:
         return replace(self.limits.since(self.start), conflicts=conflicts)
+
+
+def _slacks(ir: IR) -> Iterator[int]:
+    """Real-time order to ask for beyond the level's own: all of it, then only of what is some transactions apart."""
+    yield 0
+    if ir.asg.trace.has_times and not ir.asg.modules:
+        for slack in (usual_length(ir.asg.trace) * many for many in NEARBY):
+            if not ir.level.needs_times or slack < ir.level.slack:
+                yield slack
+
+
+def _closer(ir: IR, slack: int) -> IR:
+    """The same question, for orders that are that close to real time, or to the log."""
+    closer = lower(ir.asg, replace(ir.level, slack=slack))
+    if not ir.level.needs_times:
+        closer.graph.add_time_line(ir.asg, by_log=not ir.asg.trace.has_times, slack=slack)
+    return closer
 
 
 def _more(ir: IR, stronger: Level, clock: _Clock, *, in_time: bool = False) -> Solution:
