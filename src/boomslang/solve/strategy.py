@@ -9,7 +9,8 @@
    Without times, the order of the lines of one log says nearly as much. Likewise, where the level forbids only some
    cycles, first ask for a snapshot or a serial order: most databases do better than they promise. (Not for a serial
    order once there is no snapshot's: it would be one.) A snapshot's in real time is asked for before all else. If it is
-   refuted that there is an order in real time, there may be one close to it.
+   refuted that there is an order in real time, there may be one close to it. Where the engine does not find it soon, a
+   sweep along the clock may (sweep.py).
    Where values repeat, also walk from value to value, in whatever order that gives: one far from real time (trails.py).
 2. The problem itself, for a while; at plain levels first with transactions that nothing tells apart in one order
    (interchangeable.py), and so again in step 5.
@@ -44,6 +45,7 @@ from boomslang.solve.likely import refute_known, solve_likely
 from boomslang.solve.native import priorities, solve_native
 from boomslang.solve.repeated import refute_repeated
 from boomslang.solve.solution import Limits, Solution
+from boomslang.solve.sweep import sweep
 from boomslang.solve.tours import solve_tour
 from boomslang.solve.trails import solve_trails
 from boomslang.trace.lengths import usual_length
@@ -55,6 +57,7 @@ BLIND_CONFLICTS = 300
 LONG_CONFLICTS = 20_000
 SATURATED_NODES = 45_000
 """Reachability is a bit for each pair of nodes: 250 MB at this size."""
+SOON_CONFLICTS = 300
 NEARBY = (1, 10)
 """Lengths of a usual transaction that an order may be away from real time, if it must."""
 WINDOW_CONFLICTS = 2_000
@@ -92,12 +95,13 @@ def _solve(ir: IR, clock: _Clock, looked_at: dict[str, int]) -> Solution:
     if beyond and ambiguous:
         if (
             ir.level.once is not None and not asg.modules
-        ):  # a search for paths takes far longer than one for an order
+        ):  # searching for paths takes far longer than for an order
             found = _more(ir, SNAPSHOT_ISOLATION, clock, in_time=True)
             if found.status == "valid":
                 return _by(found, f"snapshot isolation, {in_time}")
         for slack in _slacks(ir):
-            found = solve_native(_closer(ir, slack), clock.left(EAGER_CONFLICTS + asg.transactions // 50))
+            patience = EAGER_CONFLICTS + asg.transactions // 50
+            found = _in_time(_closer(ir, slack), clock, patience, strict=slack == 0)
             if found.status == "valid":
                 by = "real-time order" if timed else "the order of the log"
                 return _by(found, "an order close to real time" if slack else by)
@@ -107,6 +111,10 @@ def _solve(ir: IR, clock: _Clock, looked_at: dict[str, int]) -> Solution:
         # What a module says at another level, or of a part of the trace, need not be what it says here.
         return _by(solve_native(ir, clock.left(None)), "direct")
     free = not ir.level.needs_times or ir.level.slack > 0
+    if ambiguous and not free and ir.level.once is None:
+        found = _in_time(ir, clock, FIRST_CONFLICTS, strict=True)
+        if found.reason != "conflicts":
+            return _by(found, "direct")
     if ambiguous and free and (walked := solve_trails(ir, clock.left(None))) is not None:
         return _by(walked, "trails of values")
     alike = ranked(ir) if ambiguous else None
@@ -157,6 +165,20 @@ class _Clock:
         return replace(self.limits.since(self.start), conflicts=conflicts)
 
 
+def _in_time(ir: IR, clock: _Clock, conflicts: int, *, strict: bool) -> Solution:
+    """What the engine makes of it. If that is asked for real-time order and does not come to an end soon, a sweep along
+    the clock comes in between."""
+    if strict and ir.asg.trace.has_times and not ir.asg.modules and ambiguous_reads(ir.asg):
+        found = solve_native(ir, clock.left(SOON_CONFLICTS))
+        if found.reason != "conflicts":
+            return found
+        limits = clock.left(None)
+        limits = replace(limits, seconds=None if limits.seconds is None else limits.seconds / 2)
+        if (swept := sweep(ir, limits)) is not None:
+            return swept
+    return solve_native(ir, clock.left(conflicts))
+
+
 def _slacks(ir: IR) -> Iterator[int]:
     """Real-time order to ask for beyond the level's own: all of it, then only of what is some transactions apart."""
     yield 0
@@ -187,7 +209,8 @@ def _more(ir: IR, stronger: Level, clock: _Clock, *, in_time: bool = False) -> S
     more = lower(ir.asg, stronger)
     if in_time and not stronger.needs_times:
         more.graph.add_time_line(ir.asg, by_log=not ir.asg.trace.has_times)
-    found = solve_native(more, clock.left(FIRST_CONFLICTS))
+    strict = in_time or (stronger.needs_times and stronger.slack == 0)
+    found = _in_time(more, clock, FIRST_CONFLICTS, strict=strict and ir.asg.trace.has_times)
     if found.order is None or stronger.points == 1:
         return found
     return replace(found, order=found.order[found.order % 2 == 1] // 2)
