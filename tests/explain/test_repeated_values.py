@@ -275,9 +275,9 @@ def test_the_bound_is_handed_to_explain() -> None:
     asked: list[float | None] = []
     explain = counterexample.explain
 
-    def noting(asg: Any, level: Any, parts: Any, seconds: float | None = None) -> Counterexample:
+    def noting(asg: Any, level: Any, parts: Any, seconds: float | None = None, **more: Any) -> Counterexample:
         asked.append(seconds)
-        return explain(asg, level, parts, seconds)
+        return explain(asg, level, parts, seconds, **more)
 
     with (
         patch("boomslang.checker.explaining_seconds", lambda _: 7.25),
