@@ -29,7 +29,7 @@ def departures_in_words(asg: ASG, level: Level, proof: TooFewArrivals) -> Proved
         often += ", the first state included"
     elif at_first:
         often = "only at first" if not proof.later else "only at first, by the time they had returned"
-    end = ": two of them changed it without seeing that the other did" if there else ""
+    end = ": no order lets each of them find it so" if there else ""
     text = (
         f"{transactions(many)} saw {in_a_state(saw)} and changed that, and it can have been so {often}{end}"
     )
