@@ -368,9 +368,8 @@ PARAGRAPHS = (
 )
 
 
-def what_was_run(runs: list[list[str]]) -> str:
-    each = ", then ".join(f"`{' '.join(['python benchmarks/applications.py', *run])}`" for run in runs)
-    return f"Not every question is asked of large traces. What was: {each}."
+def what_was_run(runs: list[str]) -> str:
+    return f"Not every question is asked of large traces. What was: {', then '.join(runs)}."
 
 
 def shared_answers(folder: Path, given: argparse.Namespace) -> Iterator[Answer]:
@@ -501,6 +500,7 @@ def main(arguments: list[str]) -> int:
                         questions = list(levels_of(order, given.levels, given.within))
                         for made in answers_about(path, (family, at, size, order), questions, expect, given):
                             keep(made)
+    results.end()
     if given.write:
         *parts, runs = Results.of_all_runs()
         paragraphs = [*PARAGRAPHS, what_was_run(runs)]
@@ -522,18 +522,26 @@ class Results:
 
     def keep(self, made: Answer) -> None:
         self.answers.append(made)
+        self._write(ended=False)
+
+    def end(self) -> None:
+        if self.answers:
+            self._write(ended=True)
+
+    def _write(self, *, ended: bool) -> None:
         RESULTS.mkdir(parents=True, exist_ok=True)
-        data = {"run": self.run, "answers": [asdict(a) for a in self.answers]}
+        data = {"run": self.run, "ended": ended, "answers": [asdict(a) for a in self.answers]}
         self.path.write_text(json.dumps(data, indent=1) + "\n")
 
     @staticmethod
-    def of_all_runs() -> tuple[list[Answer], list[Answer], list[list[str]]]:
+    def of_all_runs() -> tuple[list[Answer], list[Answer], list[str]]:
         """Of the families, of traces recorded elsewhere, and what was run. What was asked twice, the later answer."""
         found: dict[tuple[str, str, int, str, str], Answer] = {}
         runs = []
         for path in sorted(RESULTS.glob("*.json"), key=lambda path: path.stat().st_mtime):
             data = json.loads(path.read_text())
-            runs.append(data["run"])
+            stopped = "" if data["ended"] else f" (stopped after {len(data['answers'])} questions)"
+            runs.append(f"`{' '.join(['python benchmarks/applications.py', *data['run']])}`{stopped}")
             found |= {(a := Answer(**one)).key: a for one in data["answers"]}
         families, orders = list(FAMILIES), list(ORDERS)
         every = sorted(

@@ -230,6 +230,7 @@ def test_runs_add_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     second = applications.Results(["--sizes", "100", "--levels", "ser", "--write"])
     second.keep(example("valid", "valid"))
     second.keep(replace(example("valid", "valid"), size=0, family="elsewhere"))
+    second.end()
     os.utime(second.path, (2**32, 2**32))
     families, elsewhere, runs = applications.Results.of_all_runs()
     assert [a.status for a in (*families, *elsewhere)] == ["valid", "valid"] and not elsewhere[0].size
