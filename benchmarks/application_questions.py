@@ -23,6 +23,7 @@ from typing import Any
 
 from boomslang import Checker, UsageError, read_trace
 from boomslang.levels import bounded, find_level
+from boomslang.levels.within import written
 
 Question = tuple[str, str | None]
 """A level, and the bound within which it is asked for."""
@@ -101,7 +102,7 @@ def _answers(
             made["name"] = "no name" if example.anomaly is None else example.anomaly.name
             made["lines"] = sum(1 for _ in example.lines())
         if verdict.bounded is not None:
-            made["refuted_within"] = f"{verdict.bounded.refuted_within}{verdict.bounded.unit}"
+            made["refuted_within"] = written(verdict.bounded.refuted_within, verdict.bounded.unit)
         made["cpu"] = time.process_time() - begin + reading
         made["solving"], made["explaining"] = checker.solving, checker.explaining
         made["megabytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
