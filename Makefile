@@ -23,7 +23,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 help:
 	@echo 'make demo        record a database at a level that holds and at one that does not, and check both'
-	@echo 'make test        the tests (six or seven minutes, on two cores)'
+	@echo 'make test        the tests (five to six minutes, on two cores)'
 	@echo 'make test-full   all tests, the long ones too'
 	@echo 'make fuzz        random histories, every opinion compared (MINUTES=$(MINUTES)); then damaged files,'
 	@echo '                 a tenth of that time for each format'
@@ -61,6 +61,8 @@ DEMO := --db slatedb --workload insert-if-none --txns 400
 	@printf 'Check one of your own: $(BIN)/boomslang check TRACE --level strongest\n'
 
 # Tests start the program hundreds of times; compiled once, it starts three times as fast wherever Python may not write.
+# And pytest compiles all tests its own way, in every worker: what it made it may keep for the next run (7 s of CPU each).
+test test-full: export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/.test
 	@$(BIN)/python -m compileall -q src/boomslang tests
 	@$(BIN)/python -m pytest -m 'not full' $(PYTEST)

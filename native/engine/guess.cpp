@@ -172,6 +172,22 @@ bool Engine::guess(std::vector<int32_t>& stuck) {
     return false;
 }
 
+// Hints may contradict the known edges outright: then without those on a cycle, or in the end without any.
+bool Engine::guess_at_last(std::vector<int32_t>& stuck) {
+    order_.hints = !p_.hint_next.empty();
+    for (int tries = 0; !guess(stuck); ++tries) {
+        if (!order_.hints) return false;
+        order_.hints = tries < 20 && drop_cyclic_hints(stuck);
+        stuck.clear();
+    }
+    return true;
+}
+
+std::vector<int32_t> Engine::first_order() {
+    std::vector<int32_t> stuck;
+    return guess_at_last(stuck) ? order_.at : std::vector<int32_t>();
+}
+
 // The known edges have a cycle: every stuck node has a stuck predecessor, so walking back must come around.
 void Engine::known_cycle(const std::vector<int32_t>& stuck, Answer& answer) {
     std::vector<int32_t> at(size_t(order_.nodes()), -1), path;

@@ -54,15 +54,9 @@ Answer Engine::solve() {
     Answer answer;
     if (only_weak()) return available();
     std::vector<int32_t> stuck;
-    order_.hints = !p_.hint_next.empty();
-    for (int tries = 0; !guess(stuck); ++tries) {
-        if (!order_.hints) {
-            known_cycle(stuck, answer);
-            return answer;
-        }
-        // Hints may contradict the known edges outright: without those on a cycle, or in the end without any.
-        order_.hints = tries < 20 && drop_cyclic_hints(stuck);
-        stuck.clear();
+    if (!guess_at_last(stuck)) {
+        known_cycle(stuck, answer);
+        return answer;
     }
     if (p_.path.on) {
         prepare_paths();

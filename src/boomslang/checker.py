@@ -63,6 +63,8 @@ def check(
     encoding: str | None = None,
     modules: Iterable[Asked] = (),
     within: str | int | None = None,
+    jobs: int | None = None,
+    window: int | None = None,
 ) -> Verdict:
     """Does the trace satisfy the isolation level?
 
@@ -70,7 +72,9 @@ def check(
     `solver` is the native engine if not said otherwise. `passes` (all, if not given) are for the other solvers, and
     `encoding` is an earlier checker's way to put the question to one of those. `modules` say what else is known or
     asked for: names (with parameters: "bounded-staleness:time=100"), files, or functions with @boomslang.module.
-    `within` asks for the level within a bound of real time: "1s", or a number in the unit of the trace.
+    `within` asks for the level within a bound of real time: "1s", or a number in the unit of the trace. `jobs` are the
+    threads that may work at a time, and `window` the transactions of one window of a long trace (0: no windows);
+    neither changes an answer.
     """
     level = find_level(level)
     return Checker(
@@ -82,6 +86,8 @@ def check(
         passes=passes,
         encoding=encoding,
         modules=modules,
+        jobs=jobs,
+        window=window,
     ).check(level if within is None else bounded(level, within))
 
 
@@ -99,6 +105,8 @@ class Checker:
         passes: Sequence[str] | None = None,
         encoding: str | None = None,
         modules: Iterable[Asked] = (),
+        jobs: int | None = None,
+        window: int | None = None,
     ) -> None:
         if solver is None:
             solver = NATIVE if encoding is None else _any_eager()
@@ -114,7 +122,7 @@ class Checker:
         self.solver = solver
         self.passes = passes if solver == NATIVE else _chosen(passes)
         self.encoding = None if encoding is None else _encoding(encoding)
-        self.limits = Limits(timeout, memory, progress=progress)
+        self.limits = Limits(timeout, memory, progress=progress, jobs=jobs, window=window)
         self.modules = _modules(modules)
         if self.modules and encoding is not None:
             raise UsageError("an encoding is an earlier checker's whole way to ask; it takes no modules")

@@ -112,7 +112,10 @@ def replay_serially(recorded: Recorded) -> None:
     state: State = {}
     for what, txn in recorded.witness:
         if what == "commit":
-            state = apply(state, effects(recorded.transactions[txn], state))
+            for key, value in effects(recorded.transactions[txn], state).items():
+                state.pop(key, None)
+                if value is not None:
+                    state[key] = value
 
 
 def replay_snapshots(recorded: Recorded) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.effort import examples
 from support.histories import (
     Absent,
     Unbounded,
@@ -550,7 +551,7 @@ def replays(trace: Trace, claim: Witness) -> bool:
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_some_order_replays_exactly_if_the_level_holds(level: str) -> None:
-    for seed in range(80):
+    for seed in range(examples(150)):
         trace = generate(random.Random(seed), SMALL)
         assert any(replays(trace, claim) for claim in every_witness(trace, level)) == brute(trace, level), (
             seed

@@ -10,7 +10,7 @@ from support.opinions import SMALL_MIXES
 
 
 @pytest.mark.parametrize("mix", MIXES)
-@pytest.mark.parametrize("share", [0.4, pytest.param(1, marks=pytest.mark.full)])
+@pytest.mark.parametrize("share", [0.25, pytest.param(1, marks=pytest.mark.full)])
 def test_all_opinions_agree_on_parts_of_a_trace(mix: str, share: float) -> None:
     """Nobody replays the answers, so they are compared."""
     for seed in range(round(share * (25 if mix in SMALL_MIXES else 8))):

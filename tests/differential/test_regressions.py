@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import pytest
 from fuzz.traces import examine
+from support.effort import examples
 from support.histories import Absent, append, delete, get, history, list_, put, txn
 from support.strategies import DEFAULT, generate
 
@@ -68,7 +69,7 @@ MIXES = (
 )
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(examples(125)))
 def test_the_bookkeeping_misses_nothing(seed: int) -> None:
     """What the last replay of an order finds, the incremental one should have; and saturation changes no verdict."""
     mix = MIXES[seed % len(MIXES)]

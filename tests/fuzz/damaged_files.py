@@ -448,16 +448,16 @@ def again(trace: Trace, path: Path) -> None:
 # --- the child: reads, and may die of it ------------------------------------------------------------------
 
 
-def work(format: Format, seed: int, seconds: float, folder: Path) -> dict[str, Any]:
+def work(format: Format, seed: int, seconds: float, least: int, folder: Path) -> dict[str, Any]:
     """Until the time (its own, not the clock's: the machine may be busy) is over or something is wrong; the input is in
-    `folder` then. Some are looked at in any case."""
+    `folder` then. So many, at least, are looked at in any case."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     rng = random.Random(seed)
     path = folder / "input"
     counts = {"traces": 0, "refused": 0}
     stop = time.process_time() + seconds
     good: list[Input] = []
-    while time.process_time() < stop or sum(counts.values()) < LEAST:
+    while time.process_time() < stop or sum(counts.values()) < least:
         if len(good) < 20 or rng.random() < 0.02:
             good = [*good[-19:], good_file(format, rng, folder)]
         input = rng.choice(good)
@@ -489,14 +489,14 @@ class Run:
     failures: list[str] = field(default_factory=list)
 
 
-def fuzz(format: Format, seconds: float, seed: int, out: Path, most: int = 10) -> Run:
+def fuzz(format: Format, seconds: float, seed: int, out: Path, most: int = 10, least: int = LEAST) -> Run:
     """`most`: so many failures are enough."""
     run = Run()
     stop = time.monotonic() + seconds
     while (left := stop - time.monotonic()) > 0 and len(run.failures) < most:
         seed += 1
         with tempfile.TemporaryDirectory() as name:
-            words = [format.name, str(seed), str(left), name]
+            words = [format.name, str(seed), str(left), str(least), name]
             command = [sys.executable, str(Path(__file__).resolve()), "--child", *words]
             child = subprocess.run(command, capture_output=True, text=True, check=False)
             try:
@@ -528,8 +528,8 @@ def kept(folder: str, out: Path, format: Format, seed: int) -> Path:
 
 def main(arguments: list[str]) -> int:
     if arguments[:1] == ["--child"]:
-        name, seed, seconds, folder = arguments[1:]
-        print(json.dumps(work(find(name), int(seed), float(seconds), Path(folder))))
+        name, seed, seconds, least, folder = arguments[1:]
+        print(json.dumps(work(find(name), int(seed), float(seconds), int(least), Path(folder))))
         return 0
     parser = argparse.ArgumentParser(prog="fuzz_formats.py", description="Damaged files of every format.")
     parser.add_argument("--seconds", type=float, default=60, help="for each format")

@@ -226,13 +226,18 @@ def examine(
     by_clingo: bool = False,
     refuted_by_z3: bool = True,
     levels: Sequence[Level] = LEVELS,
+    z3_at: Sequence[Level] | None = None,
 ) -> dict[str, str]:
-    """Puts the trace to everybody at every level. The verdicts, by level; raises `Wrong`."""
+    """Puts the trace to everybody at every level; to Z3, if `z3_at` is given, only at these. The verdicts, by level;
+    raises `Wrong`."""
     checker = Checker(trace)
     verdicts: dict[str, str] = {}
     for level in levels:
         try:
-            verdicts[level.name] = _examine(checker, level, by_brute_force, by_z3, by_clingo, refuted_by_z3)
+            z3 = z3_at is None or level in z3_at
+            verdicts[level.name] = _examine(
+                checker, level, by_brute_force, by_z3 and z3, by_clingo, refuted_by_z3 and z3
+            )
         except Exception as error:
             raise Wrong(f"at {level.name}: {type(error).__name__}: {error}") from error
     for a in levels:

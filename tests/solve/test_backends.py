@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fuzz.traces import MIXES, random_trace
+from fuzz.traces import MIXES, a_third, random_trace
 from support.commands import environment
 from support.histories import get, history, put, txn
+from support.stopwatch import now, passed
 
 from boomslang import Checker, Trace, check
 from boomslang.asg import build_asg
@@ -68,13 +69,15 @@ ROUNDS = [1, pytest.param(5, marks=pytest.mark.full)]
 @pytest.mark.parametrize("rounds", ROUNDS)
 @pytest.mark.parametrize("mix", [m for m in MIXES if not m.startswith("crowd")])
 def test_same_answers(mix: str, rounds: int) -> None:
-    """Every level, in every back end that is installed, with and without passes; every witness is replayed."""
+    """Every level (one round: a third of them, another one for each mix), in every back end that is installed, with and
+    without passes; every witness is replayed."""
+    levels = a_third(list(MIXES).index(mix)) if rounds == 1 else LEVELS
     seeds = iter(range(1000 * rounds, 1000 * rounds + 500))
     for _ in range(rounds):
         trace = random_trace(next(seeds), mix)
         while first_broken(asg := build_asg(trace)) is not None or len(trace) > 6:
             trace = random_trace(next(seeds), mix)
-        for level in (level for level in LEVELS if level.observes):
+        for level in (level for level in levels if level.observes):
             ir = lower(asg, level)
             expected = solve_native(ir).status
             for name in INSTALLED:
@@ -117,20 +120,20 @@ def hot(n: int) -> Trace:
 @pytest.mark.parametrize("level", ["ser", "si", "causal", "pl-2+", "ra", "strong-session-ra"])
 @pytest.mark.parametrize("name", INSTALLED)
 def test_writing_a_problem_out_looks_at_the_clock(name: str, level: str) -> None:
-    start = time.monotonic()
+    start = now()
     verdict = check(hot(700), level, solver=name, timeout=0.3)
     assert verdict.status == "unknown" and verdict.reason == "the time limit was reached"
-    assert time.monotonic() - start < 3
+    assert passed(start) < 3
 
 
 @pytest.mark.parametrize("encoding", ["cobra", "viper", "polysi"])
 def test_encodings_look_at_the_clock(encoding: str) -> None:
     unique = history(*(txn("S", put("x", i), put("y", i)) for i in range(700)))
     level = "ser" if encoding == "cobra" else "si"
-    start = time.monotonic()
+    start = now()
     verdict = check(unique, level, encoding=encoding, timeout=0.3)
     assert verdict.status == "unknown" and verdict.reason == "the time limit was reached"
-    assert time.monotonic() - start < 3
+    assert passed(start) < 3
 
 
 def test_writing_a_problem_out_looks_at_the_memory() -> None:

@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.histories import Absent, Op, delete, get, history, put, txn
+from support.stopwatch import now, passed
 
 from boomslang import LEVELS, Checker, Trace, UsageError, check
 from boomslang.asg import build_asg
@@ -71,15 +72,6 @@ def hard() -> Trace:
 
 HELP = "values repeat: times in the trace, or a version column beside them, would help (docs/record-your-database.md)"
 """What is said of it beside the limit: its values repeat, and it has no times."""
-
-
-def passed(start: tuple[float, float]) -> float:
-    """Seconds since `now()`: by the clock or of work, whichever is less, as the machine may be busy with others."""
-    return min(time.monotonic() - start[0], time.process_time() - start[1])
-
-
-def now() -> tuple[float, float]:
-    return time.monotonic(), time.process_time()
 
 
 def best_of_three(measure: Callable[[], float]) -> float:
@@ -152,7 +144,7 @@ def test_the_memory_limit_is_kept(level: str) -> None:
         from boomslang.solve import _engine
         trace = hard()
         before = _engine.resident_megabytes()
-        verdict = check(trace, {level!r}, memory=before + 30, timeout=60)
+        verdict = check(trace, {level!r}, memory=before + 12, timeout=60)
         print(verdict.status, verdict.reason, int(_engine.resident_megabytes() - before), sep="|")
     """
     status, reason, grown = run_child(code).split("|")

@@ -20,7 +20,8 @@ from boomslang.record import Recorded, RecordingFailed, Tracer
 
 
 class Store(Connection):
-    """A table of pairs. `before` and `after` are called around what each COMMIT, or each put, does."""
+    """A table of pairs. `before` and `after` are called around what each COMMIT, or each put, does; `before` also ahead
+    of each BEGIN."""
 
     def __init__(self, path: str) -> None:
         self._db = sqlite3.connect(path, isolation_level=None, timeout=20)
@@ -30,6 +31,7 @@ class Store(Connection):
         self.after: Callable[[str], None] = lambda op: None
 
     def begin(self, level: str) -> None:
+        self.before("begin")
         self._db.execute("BEGIN IMMEDIATE")
 
     def get(self, key: str) -> str | None:
@@ -104,15 +106,30 @@ def killed(folder: str, database: str, when: str, op: str) -> None:
     c.commit()
 
 
-def starved(folder: str, database: str, limit: str) -> None:
-    """Goes on until there is no more room for records (or, with a limit, until its file has that size)."""
-    tracer = Tracer.join(folder)
+def starved(folder: str, database: str, op: str = "") -> None:
+    """Goes on until its disk is full, in the middle of a transaction; or, if `op` is given, until the record of one
+    such operation finds room for no more than its first ten bytes.
+
+    Times have as many digits as the machine has been up for, so where a given size cuts a trace is a matter of luck.
+    """
+    session = Tracer.join(folder).session("starved")
     store = Store(database)
-    c = Recorded(store, tracer.session("starved"))
-    if int(limit):
-        resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), int(limit)))
+    c = Recorded(store, session)
+
+    def no_more_room(doing: str) -> None:
+        if doing == op:
+            limit = session.path.stat().st_size + 10
+            print("limit", limit, flush=True)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    work(c, "starved", random.Random(op), 60)
+    store.before = no_more_room
     try:
-        work(c, "starved", random.Random(limit), 10**6)
+        if op:
+            work(c, "starving", random.Random(op), 60)
+        c.begin("serializable")
+        for n in range(10**6):
+            c.put("k1", f"last-{n}")
     except RecordingFailed as failed:
         print(failed)
     for attempt in (c.commit, lambda: c.put("k1", "never"), lambda: c.begin("any")):

@@ -159,7 +159,7 @@ def test_a_file_that_ends_early(name: str, tmp_path: Path) -> None:
 def test_flipped_bits_are_refused_or_harmless(name: str, tmp_path: Path) -> None:
     dice = random.Random(name)
     path = tmp_path / "t"
-    for _ in range(30):
+    for _ in range(examples(50)):
         data = written(strategies.generate(dice), path, name).read_bytes()
         path.unlink()
         for _ in range(20):

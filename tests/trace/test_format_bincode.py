@@ -204,7 +204,7 @@ PUBLIC = sorted(HISTORIES.glob("**/*.bincode"))[::6]
 @pytest.mark.skipif(not PUBLIC, reason="the corpus of public histories is not here")
 @pytest.mark.parametrize(
     "path",
-    [pytest.param(p, marks=[pytest.mark.full] if p.stat().st_size > 300_000 else []) for p in PUBLIC],
+    [pytest.param(p, marks=[pytest.mark.full] if p.stat().st_size > 120_000 else []) for p in PUBLIC],
     ids=lambda path: str(path.parent.relative_to(HISTORIES)),
 )
 def test_public_files(path: Path) -> None:

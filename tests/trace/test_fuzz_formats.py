@@ -13,6 +13,7 @@ import pytest
 from fuzz import damaged_files
 from fuzz.damaged_files import (
     HAND_MADE,
+    LEAST,
     NAMES,
     TOKENS,
     Input,
@@ -31,9 +32,11 @@ from boomslang.trace.scalars import Scalars
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("seconds", [0.1, pytest.param(5, marks=pytest.mark.full)])
-def test_damaged_files_are_read_right_or_refused(name: str, seconds: float, tmp_path: Path) -> None:
-    run = fuzz(find(name), seconds, 20_000, tmp_path, most=1)
+@pytest.mark.parametrize(("seconds", "least"), [(0.1, 60), pytest.param(5, LEAST, marks=pytest.mark.full)])
+def test_damaged_files_are_read_right_or_refused(
+    name: str, seconds: float, least: int, tmp_path: Path
+) -> None:
+    run = fuzz(find(name), seconds, 20_000, tmp_path, most=1, least=least)
     assert not run.failures, run.failures[0]
     assert run.traces and run.refused
 

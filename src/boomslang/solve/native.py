@@ -54,7 +54,7 @@ def solve_native(
     The order of appends that a list read shows is a known edge for the engine. Whether it is known can depend on
     whether the reader committed: then both are tried, without it first.
     """
-    doubt = _doubt(ir)
+    doubt = undecidable_doubt(ir)
     if doubt is None:
         if len(ir.asg.doubtful):  # nothing needs these: leave them out
             ir = replace(ir, asg=suppose(ir.asg, ir.asg.doubtful.tolist(), committed=False))
@@ -85,7 +85,7 @@ def solve_native(
     )
 
 
-def _doubt(ir: IR) -> int | None:
+def undecidable_doubt(ir: IR) -> int | None:
     """A transaction of unknown outcome whose list reads say more, and that something other than a list may need."""
     asg, spoken_of = ir.asg, bool(ir.superpositions or ir.expressions)
     for t in asg.doubtful.tolist():

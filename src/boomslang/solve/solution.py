@@ -35,6 +35,10 @@ class Limits:
     """Of the native engine: stop after so many, with the reason "conflicts"."""
     progress: Callable[[int, int, int], object] | None = None
     """Called some twenty times a second with (decisions, conflicts, open constraints)."""
+    jobs: int | None = None
+    """Threads that windows are solved in; None: one a core."""
+    window: int | None = None
+    """Transactions of a window (windows/); None: what pays, 0: no windows."""
 
     def since(self, begin: float) -> Limits:
         """The limits, less the time since `begin`."""

@@ -4,7 +4,9 @@
    Where values repeat, ask without a search whether the reads with one writer break the level, and whether the likely
    writers of the others keep it (likely.py); then whether a count or the states that can be reached refute the
    trace (repeated.py), and, where all who write have seen everything, whether there is a tour of the states (tours.py).
-1. If the trace has times that the level does not demand, and reads with several candidates, first ask for more than
+1. A long trace is asked in windows that fit together (windows/), at the levels at which an order settles everything.
+   They give both answers; where they do not fit, the trace is asked in one piece, as follows.
+2. If the trace has times that the level does not demand, and reads with several candidates, first ask for more than
    the level does: real-time order. An order that keeps it is an order; and where values say little, times say much.
    Without times, the order of the lines of one log says nearly as much. Likewise, where the level forbids only some
    cycles, first ask for a snapshot or a serial order: most databases do better than they promise. (Not for a serial
@@ -12,17 +14,16 @@
    refuted that there is an order in real time, there may be one close to it. Where the engine does not find it soon, a
    sweep along the clock may (sweep.py).
    Where values repeat, also walk from value to value, in whatever order that gives: one far from real time (trails.py).
-2. The problem itself, for a while; at plain levels first with transactions that nothing tells apart in one order
-   (interchangeable.py), and so again in step 5.
-3. If that takes long and the trace is small enough, write down what follows from the known edges before guessing
+3. The problem itself, for a while; at plain levels first with transactions that nothing tells apart in one order
+   (interchangeable.py), and so again in step 6.
+4. If that takes long and the trace is small enough, write down what follows from the known edges before guessing
    (native/engine/saturate.hpp). It helps when nothing suggests an order: no sessions, no times, a shuffled log. With
    begin and commit points, first as if they were one: a serial order is also an order of begins and commits.
-4. If that takes long too, look for a small contradiction: split the trace into windows of neighbours and ask each
-   alone. A window that is refuted refutes the whole, because leaving transactions out only weakens the problem (the
-   paper's *unsat search*, section 5).
-5. The problem itself, to the end.
+5. If that takes long too, look for a small contradiction: ask neighbouring transactions alone, as parts of the whole
+   (parts.py).
+6. The problem itself, to the end.
 
-Steps 1 and 4, and step 0 where values repeat, can only give the answer they are sound for; which step answered is
+Steps 2 and 5, and step 0 where values repeat, can only give the answer they are sound for; which step answered is
 told in the statistics.
 """
 
@@ -43,12 +44,14 @@ from boomslang.solve.forced import solve_forced
 from boomslang.solve.interchangeable import ranked, with_all_reads
 from boomslang.solve.likely import refute_known, solve_likely
 from boomslang.solve.native import priorities, solve_native
+from boomslang.solve.parts import reads_of, refuted_part
 from boomslang.solve.repeated import refute_repeated
 from boomslang.solve.solution import Limits, Solution
 from boomslang.solve.sweep import sweep
 from boomslang.solve.tours import solve_tour
 from boomslang.solve.trails import solve_trails
 from boomslang.trace.lengths import usual_length
+from boomslang.windows.worth import worth_windows
 
 EAGER_CONFLICTS = 2_000
 FIRST_CONFLICTS = 3_000
@@ -60,9 +63,9 @@ SATURATED_NODES = 45_000
 SOON_CONFLICTS = 300
 NEARBY = (1, 10)
 """Lengths of a usual transaction that an order may be away from real time, if it must."""
-WINDOW_CONFLICTS = 2_000
-WINDOWS = (64, 256, 1024)
-WINDOW_SECONDS = 5.0
+NEIGHBOURS = (64, 256, 1024)
+NEIGHBOURS_CONFLICTS = 2_000
+NEIGHBOURS_SECONDS = 5.0
 
 
 def solve(ir: IR, limits: Limits | None = None) -> Solution:
@@ -90,12 +93,18 @@ def _solve(ir: IR, clock: _Clock, looked_at: dict[str, int]) -> Solution:
             return sure
         if (toured := solve_tour(ir, clock.left(None))) is not None:
             return _by(toured, "a tour of states")
+    if worth_windows(ir, clock.limits):
+        from boomslang.windows.solve import solve_in_windows
+
+        pieced, done = solve_in_windows(ir, clock.left(None), in_time=ambiguous)
+        looked_at |= done
+        if pieced is not None:
+            return _by(pieced, "windows")
     beyond = timed or logged if not ir.level.needs_times else timed and ir.level.slack > 0
     in_time = "in real time" if timed else "in the order of the log"
     if beyond and ambiguous:
-        if (
-            ir.level.once is not None and not asg.modules
-        ):  # searching for paths takes far longer than for an order
+        if ir.level.once is not None and not asg.modules:
+            # Searching for paths takes far longer than for an order.
             found = _more(ir, SNAPSHOT_ISOLATION, clock, in_time=True)
             if found.status == "valid":
                 return _by(found, f"snapshot isolation, {in_time}")
@@ -142,8 +151,8 @@ def _solve(ir: IR, clock: _Clock, looked_at: dict[str, int]) -> Solution:
         found = solve_native(ir, clock.left(LONG_CONFLICTS), saturate=True)
         if found.reason != "conflicts":
             return _by(found, "saturation")
-    if (part := _windows(ir, clock)) is not None:
-        return _by(part, "a window")
+    if (part := _refuted_neighbours(ir, clock)) is not None:
+        return _by(part, "neighbours")
     if alike is not None:
         found = solve_native(alike[0], clock.left(None), hints=False)
         return _by(with_all_reads(asg, alike[1], found), "interchangeable transactions")
@@ -227,30 +236,20 @@ def _serially(ir: IR, clock: _Clock) -> Solution:
     return replace(found, order=np.stack([2 * found.order, 2 * found.order + 1], axis=1).ravel())
 
 
-def _windows(ir: IR, clock: _Clock) -> Solution | None:
-    """A window of neighbouring transactions that is refuted on its own, or None."""
+def _refuted_neighbours(ir: IR, clock: _Clock) -> Solution | None:
+    """Neighbouring transactions that are refuted on their own, or None."""
     asg = ir.asg
     inside = np.flatnonzero(asg.state != OUT)
     inside = inside[np.argsort(priorities(asg)[inside], kind="stable")]
-    stop = time.monotonic() + WINDOW_SECONDS
-    for size in WINDOWS:
+    stop = time.monotonic() + NEIGHBOURS_SECONDS
+    for size in NEIGHBOURS:
         if size >= len(inside):
             break
         for first in range(0, len(inside), size // 2):
-            limits = clock.left(WINDOW_CONFLICTS)
+            limits = clock.left(NEIGHBOURS_CONFLICTS)
             if time.monotonic() > stop or (limits.seconds is not None and limits.seconds < 0.1):
                 return None
             txns = np.sort(inside[first : first + size])
-            starts, ends = asg.read_start[txns], asg.read_start[txns + 1]
-            reads = np.concatenate([np.arange(a, b) for a, b in zip(starts, ends, strict=True)])
-            part = asg.restrict(txns, reads)
-            window = IR(part, ir.level, lower(part, ir.level).graph)
-            found = solve_native(window, limits)
-            if found.status == "invalid":
-                assert found.core_transactions is not None and found.core_reads is not None
-                return replace(
-                    found,
-                    core_transactions=np.searchsorted(asg.txn_of, part.txn_of[found.core_transactions]),
-                    core_reads=reads[found.core_reads],
-                )
+            if (found := refuted_part(ir, txns, reads_of(ir, txns), limits)) is not None:
+                return found
     return None

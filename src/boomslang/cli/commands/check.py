@@ -55,6 +55,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_format(parser)
     add_limits(parser, included=", reading included")
     solver_options.add(parser)
+    solver_options.add_window(parser)
     add_argument("--stats", action="store_true", help="show where the time went, and the solver's counters")
     add_output(parser)
     parser.set_defaults(run=run)

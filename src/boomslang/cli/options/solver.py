@@ -23,6 +23,21 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_window(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--window",
+        type=_window,
+        metavar="N",
+        help="transactions of one window of a long trace; 0: ask in one piece; the answer is the same with any number",
+    )
+
+
+def _window(text: str) -> int:
+    if not text.isdecimal() or int(text) == 1 or len(text) > 9:
+        raise argparse.ArgumentTypeError(f"found {text!r}; expected 0, or a number of transactions above 1")
+    return int(text)
+
+
 def add_passes(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--passes",
@@ -51,4 +66,10 @@ def options(arguments: argparse.Namespace) -> dict[str, Any]:
     asked = passes(arguments)
     if asked is not None and arguments.encoding is None and arguments.solver in (None, NATIVE):
         raise UsageError("--passes and --no-pass are for eager solvers; add, for example, --solver z3")
-    return {"solver": arguments.solver, "passes": asked, "encoding": arguments.encoding}
+    return {
+        "solver": arguments.solver,
+        "passes": asked,
+        "encoding": arguments.encoding,
+        "jobs": getattr(arguments, "jobs", None),
+        "window": getattr(arguments, "window", None),
+    }

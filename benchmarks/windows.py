@@ -1,0 +1,131 @@
+"""A trace in one piece, against the same trace in windows: CPU, memory, conflicts; and what a second core brings.
+
+Each line is one history and one level, checked in fresh processes: in one piece (`--window 0 --jobs 1`), in windows on
+one core (`--jobs 1`), and in windows on all (`--jobs N`). Reading and analysing are in every figure, for they are what
+a person waits for; *solve* is the solver's own part.
+
+    python benchmarks/windows.py                                  100K transactions, a few minutes
+    python benchmarks/windows.py --sizes 100000,1000000 --write   all, into docs/benchmarks-windows.md
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from phases import page, parser, shown, table
+from simulate import BLINDW, History, stored
+
+SHAPES: dict[str, tuple[History, tuple[str, ...]]] = {
+    "24 sessions": (replace(BLINDW, times=True), ("ser", "sser")),
+    "24 sessions, from an SI database": (replace(BLINDW, level="si", times=True), ("si",)),
+    "100 sessions": (replace(BLINDW, sessions=100, times=True), ("ser", "si")),
+    "100 sessions, from an SI database": (
+        replace(BLINDW, level="si", sessions=100, times=True),
+        ("si", "ser"),
+    ),
+    "100 sessions, 80 % writes, 1,000 keys": (
+        replace(BLINDW, level="si", sessions=100, writes=0.8, keys=1_000, times=True),
+        ("si",),
+    ),
+    "skewed keys": (replace(BLINDW, theta=0.99, times=True), ("ser",)),
+    "100 values": (replace(BLINDW, values=100, times=True), ("ser",)),
+    "one log, no times": (BLINDW, ("ser", "si")),
+    "a file a session, no times": (replace(BLINDW, folder=True), ("ser",)),
+}
+
+
+@dataclass(frozen=True)
+class Found:
+    status: str
+    cpu: float
+    wall: float
+    megabytes: float
+    solve: float
+    conflicts: int
+    windows: int
+    decided_by: str
+
+
+def measured(command: list[str]) -> tuple[str, str, float, float]:
+    """What it printed, CPU seconds and megabytes."""
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        process = subprocess.Popen(command, stdout=out, stderr=err)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        err.seek(0)
+        return out.read(), err.read(), usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+
+
+def ask(path: Path, level: str, *words: str) -> Found:
+    command = [sys.executable, "-m", "boomslang", "check", str(path), "--level", level, "--json", *words]
+    start = time.perf_counter()
+    out, err, cpu, megabytes = measured(command)
+    wall = time.perf_counter() - start
+    try:
+        told = json.loads(out)["levels"][0]
+    except (ValueError, KeyError, IndexError):
+        raise SystemExit(f"{' '.join(command)}: {err.strip() or 'no answer'}") from None
+    stats = told.get("stats") or {}
+    return Found(
+        told["status"],
+        cpu,
+        wall,
+        megabytes,
+        float(stats.get("solve", 0)),
+        int(stats.get("windows: conflicts", stats.get("conflicts", 0))),
+        int(stats.get("windows: windows", 0)),
+        str(stats.get("decided by", "")),
+    )
+
+
+NAMES = (
+    "trace", "transactions", "level", "verdict", "whole CPU s", "MB", "conflicts", "windows", "CPU s", "MB",
+    "conflicts", "solve s whole", "in windows", "wall s 1 job", "all jobs",
+)  # fmt: skip
+
+
+def main(arguments: list[str]) -> int:
+    made = parser(__doc__, "benchmarks-windows")
+    made.add_argument("--sizes", default="100000")
+    given = made.parse_args(arguments)
+    rows, wrong = [], 0
+    jobs = os.cpu_count() or 1
+    widths = (38, 12, 5, 8, *(11 for _ in NAMES[4:]))
+    print(shown(NAMES, widths))
+    for size in (int(word) for word in given.sizes.split(",")):
+        for name, (shape, levels) in SHAPES.items():
+            path = stored(replace(shape, transactions=size))
+            for level in levels:
+                whole = ask(path, level, "--window", "0", "--jobs", "1")
+                one = ask(path, level, "--jobs", "1")
+                all_ = ask(path, level, "--jobs", str(jobs))
+                wrong += len({whole.status, one.status, all_.status}) > 1
+                rows.append([
+                    name, f"{size:,}", level, one.status, f"{whole.cpu:.1f}", f"{whole.megabytes:.0f}",
+                    f"{whole.conflicts:,}", f"{one.windows:,}" if one.windows else "none", f"{one.cpu:.1f}",
+                    f"{one.megabytes:.0f}", f"{one.conflicts:,}", f"{whole.solve:.2f}", f"{one.solve:.2f}",
+                    f"{one.wall:.1f}", f"{all_.wall:.1f}",
+                ])  # fmt: skip
+                print(shown(rows[-1], widths), flush=True)
+    if given.write:
+        about = [
+            f"Simulated histories, 8 operations a transaction, as JSON Lines; *all jobs* are {jobs} threads. "
+            "*CPU*, *wall* and *MB* are those of the whole command, reading included; *solve* is the wall time of the "
+            "solver. Where only a guess says in which order things happened, no windows are used.",
+        ]
+        lines = table(NAMES, rows, words=1)
+        page("benchmarks-windows", "Windows", about, lines, arguments, script="windows")
+    print(f"{len(rows)} questions, {wrong} with different answers")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

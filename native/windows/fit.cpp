@@ -1,0 +1,199 @@
+// Fit: what each window needs of the state at its start, and which window has to leave it.
+//
+// One pass through the windows in order, with the last window that surely wrote each key at hand, its *owner*. What a
+// window demands of a key it cannot explain itself is demanded of the owner's final reader; every window between the two
+// sees the same. Where a read could be explained both inside and by the start, the rank decides: the first read of the key
+// in the window, if it stands before all its writers. Windows in which only transactions of unknown outcome write the
+// key let its state pass, unless they alone can have left what is demanded. What cannot be met joins windows.
+#include <algorithm>
+
+#include "windows.hpp"
+
+namespace boomslang {
+
+int32_t Windows::window_at(int32_t place) const {
+    return int32_t(std::upper_bound(bounds_.begin(), bounds_.end(), place) - bounds_.begin()) - 1;
+}
+
+void Windows::conflict(int32_t from, int32_t to) {
+    from = std::max(from, 0);
+    if (from == to) from > 0 ? --from : ++to;
+    if (from > to) std::swap(from, to);
+    for (int32_t b = from + 1; b <= std::min(to, windows() - 1); ++b) joins_[size_t(b)] = 1;
+}
+
+bool Windows::apply_joins() {
+    bool some = false;
+    std::vector<int32_t> bounds{0};
+    std::vector<Window> kept;
+    for (int32_t w = 0; w < windows(); ++w) {
+        bool first = w == 0 || !joins_[size_t(w)];
+        if (first) {
+            if (w > 0) bounds.push_back(bounds_[size_t(w)]);
+            kept.push_back(std::move(windows_[size_t(w)]));
+        } else {
+            some = true;
+            ++stats.joined;
+            kept.back() = Window{};
+        }
+    }
+    bounds.push_back(bounds_.back());
+    bounds_.swap(bounds);
+    windows_.swap(kept);
+    joins_.assign(bounds_.size(), 0);
+    return some;
+}
+
+// Known edges lead forward, or stay in a window.
+void Windows::follow_edges() {
+    joins_.assign(bounds_.size(), 0);
+    auto check = [&](int32_t from, int32_t to) {
+        int32_t a = place_[size_t(from)], b = place_[size_t(to)];
+        if (a < b || a < 0 || b < 0) return;
+        int32_t later = window_at(a), earlier = window_at(b);
+        if (later > earlier) conflict(earlier, later);
+    };
+    for (size_t e = 0; e < whole_.edge_from.size(); ++e) check(whole_.edge_from[e], whole_.edge_to[e]);
+    for (int32_t t = 0; t < whole_.txns; ++t) {
+        if (whole_.state[t] != MUST) continue;
+        for (int64_t r = whole_.read_start[t]; r < whole_.read_start[t + 1]; ++r)
+            if (int32_t w = whole_.read_writer[r]; w >= 0) check(whole_.commit_of(w), whole_.begin_of(t));
+    }
+    if (whole_.real_time) {
+        // Of each clock and window the earliest return, there or later: nothing that began after it may be in a window before.
+        std::unordered_map<int32_t, std::vector<int64_t>> earliest;
+        for (int32_t w = 0; w < windows(); ++w)
+            for (int32_t i = bounds_[size_t(w)]; i < bounds_[size_t(w) + 1]; ++i) {
+                int32_t point = sequence_[size_t(i)], t = point / whole_.points;
+                if (!whole_.is_commit(point) || !whole_.returned[t] || whole_.end[t] == NO_TIME) continue;
+                auto& of = earliest[whole_.clock[t]];
+                if (of.empty()) of.assign(size_t(windows()) + 1, INT64_MAX);
+                of[size_t(w)] = std::min(of[size_t(w)], whole_.end[t]);
+            }
+        for (auto& [clock, of] : earliest)
+            for (int32_t w = windows(); w-- > 0;) of[size_t(w)] = std::min(of[size_t(w)], of[size_t(w) + 1]);
+        for (int32_t w = 0; w < windows(); ++w)
+            for (int32_t i = bounds_[size_t(w)]; i < bounds_[size_t(w) + 1]; ++i) {
+                int32_t point = sequence_[size_t(i)], t = point / whole_.points;
+                if (!whole_.is_begin(point) || whole_.begin[t] == NO_TIME) continue;
+                auto of = earliest.find(whole_.clock[t]);
+                if (of == earliest.end()) continue;
+                int32_t last = w;
+                while (last + 1 < windows() && of->second[size_t(last) + 1] < whole_.begin[t]) ++last;
+                if (last > w) conflict(w, last);
+            }
+    }
+    apply_joins();
+}
+
+void Windows::spanning(std::vector<std::vector<int32_t>>& of) const {
+    of.assign(size_t(windows()), {});
+    if (!whole_.overlap) return;
+    for (int32_t t = 0; t < whole_.txns; ++t) {
+        int32_t b = place_[size_t(whole_.begin_of(t))], c = place_[size_t(whole_.commit_of(t))];
+        if (b < 0 || c - b < 2) continue;
+        int32_t first = window_at(b);
+        if (c < bounds_[size_t(first) + 1]) continue;
+        for (int32_t w = first + 1, last = window_at(c); w < last; ++w) of[size_t(w)].push_back(t);
+    }
+}
+
+bool Windows::supplied(int32_t key, int32_t pattern) const {
+    const State& s = state_[size_t(key)];
+    if (s.owner >= 0) return windows_[size_t(s.owner)].part.leaves(s.local, pattern, true);
+    return whole_.init[key] == UNKNOWN_INIT || matches(whole_.init[key], pattern);
+}
+
+// What stands in `key` since its owner is fixed now: tell the owner, and the windows that let it pass.
+void Windows::settle(int32_t key) {
+    State& s = state_[size_t(key)];
+    auto passing = perhaps_.find(key);
+    int32_t stands = s.pattern;
+    if (s.owner >= 0) {
+        if (stands != NO_DEMAND) windows_[size_t(s.owner)].final.push_back({key, stands, s.read});
+    } else if (whole_.init[key] != UNKNOWN_INIT) {
+        stands = whole_.init[key];
+    } else if (stands != NO_DEMAND) {
+        chosen_.push_back({key, stands});
+    } else {
+        stands = passing == perhaps_.end() ? UNKNOWN_INIT : ABSENT;
+    }
+    if (passing != perhaps_.end()) {
+        for (auto [window, local] : passing->second) {
+            windows_[size_t(window)].start[size_t(local)] = stands;
+            if (s.pattern != NO_DEMAND) windows_[size_t(window)].final.push_back({key, s.pattern, s.read});
+            else stands = NO_DEMAND;  // it may have been written there
+        }
+        perhaps_.erase(passing);
+    }
+    s.pattern = stands;
+}
+
+void Windows::demand(int32_t window, const Demand& d) {
+    State& s = state_[size_t(d.key)];
+    int32_t both = d.pattern;
+    if (s.pattern != NO_DEMAND && s.pattern != d.pattern) {
+        bool fits = (s.pattern == PRESENT && d.pattern != ABSENT) || (d.pattern == PRESENT && s.pattern != ABSENT);
+        if (!fits) return conflict(std::min(s.owner, s.demander), window);
+        if (d.pattern == PRESENT) both = s.pattern;
+    }
+    if (!supplied(d.key, both)) {
+        auto passing = perhaps_.find(d.key);
+        size_t at = passing == perhaps_.end() ? 0 : passing->second.size();
+        for (; at > 0; --at) {
+            auto [w, local] = passing->second[at - 1];
+            if (s.demander < w && windows_[size_t(w)].part.leaves(local, both, false)) break;
+        }
+        if (at == 0) return conflict(s.owner, window);
+        // Only a transaction of unknown outcome can have left it: its window owns the key from here on.
+        auto [w, local] = passing->second[at - 1];
+        std::vector<std::pair<int32_t, int32_t>> rest(passing->second.begin() + int64_t(at), passing->second.end());
+        passing->second.resize(at - 1);
+        if (at == 1) perhaps_.erase(passing);
+        settle(d.key);
+        windows_[size_t(w)].start[size_t(local)] = state_[size_t(d.key)].pattern;
+        state_[size_t(d.key)] = {w, local};
+        if (!rest.empty()) perhaps_[d.key] = std::move(rest);
+    }
+    State& now = state_[size_t(d.key)];
+    if (now.pattern == NO_DEMAND || now.pattern != both) now.read = d.read;
+    now.pattern = both, now.demander = window;
+}
+
+bool Windows::fit() {
+    joins_.assign(bounds_.size(), 0);
+    state_.assign(size_t(whole_.keys), State{});
+    perhaps_.clear(), chosen_.clear();
+    for (Window& w : windows_) w.start.assign(w.part.keys.size(), NO_DEMAND), w.final.clear();
+    for (int32_t w = 0; w < windows(); ++w) {
+        Window& window = windows_[size_t(w)];
+        for (const Demand& d : window.part.demands) demand(w, d);
+        for (size_t k = 0; k < window.part.keys.size(); ++k) {
+            const Part::Key& key = window.part.keys[k];
+            if (!key.visible && !key.read) continue;
+            State& s = state_[size_t(key.key)];
+            if (s.pattern == NO_DEMAND && key.likely.pattern != NO_DEMAND && supplied(key.key, key.likely.pattern))
+                s.pattern = key.likely.pattern, s.read = key.likely.read, s.demander = w;
+            if (s.pattern == NO_DEMAND && key.any_value) {
+                // Some read would take any value, so "nobody looks" will not do.
+                bool passing = perhaps_.count(key.key) > 0;
+                int32_t value = s.owner >= 0 ? windows_[size_t(s.owner)].part.keys[size_t(s.local)].last_value
+                                : whole_.init[key.key] != UNKNOWN_INIT ? whole_.init[key.key]
+                                                                       : ABSENT;
+                if (s.owner >= 0 || passing) s.pattern = value, s.demander = w;
+            }
+            if (key.sure) {
+                settle(key.key);
+                window.start[k] = s.pattern;
+                s = {w, int32_t(k)};
+            } else {
+                perhaps_[key.key].push_back({w, int32_t(k)});
+            }
+        }
+    }
+    for (int32_t k = 0; k < whole_.keys; ++k)
+        if (state_[size_t(k)].pattern != NO_DEMAND || perhaps_.count(k)) settle(k);
+    return !apply_joins();
+}
+
+}  // namespace boomslang

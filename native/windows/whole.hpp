@@ -1,0 +1,52 @@
+// The whole trace that is cut into windows: the arrays of the ASG, and what every window looks up in them.
+//
+// Only levels at which a read sees the last writer before it (serializable, snapshot isolation, prefix and their strong
+// forms): there an order of the points settles everything, and orders of windows can be put one after the other.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/problem.hpp"
+
+namespace boomslang {
+
+constexpr int64_t NO_TIME = INT64_MIN;
+
+struct Whole {
+    int32_t txns = 0;
+    int32_t points = 1;
+    int32_t keys = 0;
+    int32_t unnamed = 0;   // a value that no read of the trace names
+    bool overlap = false;  // with two points: may writers of one key not overlap?
+    std::span<const uint8_t> state;
+    std::span<const int64_t> read_start;
+    std::span<const int32_t> read_key, read_value, read_writer;
+    std::span<const int64_t> key_start;  // writes are sorted by (key, value, transaction)
+    std::span<const int32_t> write_txn, write_key, write_value;
+    std::span<const int32_t> init;
+    std::span<const int32_t> edge_from, edge_to;  // between points: session order, the order of appends
+    std::span<const int32_t> hint_next;           // of each point the one that its session suggests next, or -1; or empty
+    // Of each transaction its times, and whether its end is a return that orders it before later ones. Empty: no times.
+    std::span<const int64_t> begin, end;
+    std::span<const int32_t> clock;
+    std::span<const uint8_t> returned;
+    bool real_time = false;  // does the level demand real-time order?
+    bool in_time = false;    // shall windows be asked for it even so? (A stricter question, and an easier one.)
+
+    std::vector<int64_t> txn_write_start;  // the writes of each transaction
+    std::vector<int32_t> txn_writes;
+    std::vector<int64_t> edges_start;  // the edges into each transaction
+    std::vector<int32_t> edges_in;
+
+    int32_t begin_of(int32_t txn) const { return txn * points; }
+    int32_t commit_of(int32_t txn) const { return txn * points + points - 1; }
+    bool is_begin(int32_t point) const { return points == 1 || point % 2 == 0; }
+    bool is_commit(int32_t point) const { return points == 1 || point % 2 == 1; }
+
+    void index();
+    // The writes of a key that match a pattern: first up to last.
+    std::pair<int64_t, int64_t> candidates(int32_t key, int32_t pattern) const;
+};
+
+}  // namespace boomslang

@@ -1,0 +1,109 @@
+// Windows: a long trace decided in parts that fit together.
+//
+// A database's order is local: what a transaction depends on happened around it. So the points are ranked by what the trace
+// suggests, cut into windows (cut.cpp), each window says what it needs of the state at its start and the windows before
+// it are asked to leave just that (fit.cpp), and each is solved alone, on all cores (part.cpp).
+//
+// Why the answer is sound: let every window have an order in which its reads see the start state or a writer of the
+// window, and its final reader what later windows demand. Put these orders one after the other. A read sees the last
+// writer of its key before it: one in its own window, where the engine has looked; or none there, and then the state at
+// the window's start, which by the demands is what the last window that wrote the key left behind. Writers of a key in
+// different windows overlap only if one of them crosses a cut, and then it is in every window that it touches, pinned
+// where it is elsewhere. Known edges never lead back to an earlier window; that is checked, and windows that break it
+// are joined. In the end the whole order is replayed all the same (stitch.cpp).
+//
+// A window that fails shows nothing by itself: the state at its start was a choice, and so were the cuts. The caller may
+// ask whether its core refutes the whole trace, or have it joined with its neighbours: in the limit that is the whole.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "common/limits.hpp"
+#include "part.hpp"
+#include "whole.hpp"
+
+namespace boomslang {
+
+struct WindowStats {
+    int64_t cuts = 0, refined = 0, joined = 0, windows = 0, solved = 0, largest = 0;
+    int64_t conflicts = 0, decisions = 0;
+};
+
+class Windows {
+public:
+    // `sequence`: all points of transactions that are not out, by rank. `uncertain`: whose outcome is unknown.
+    Windows(Whole whole, std::vector<int32_t> sequence, std::span<const uint8_t> uncertain);
+
+    // Cuts the sequence after every `size` transactions, each cut moved to where an order of its neighbourhood (`margin`
+    // transactions either side) has its middle. `stop`: at the first neighbourhood that is refuted, and return it.
+    std::optional<Solved> cut(int32_t size, int32_t margin, bool stop, int jobs, Options options, Limits& limits);
+
+    struct Step {
+        Answer::Status status = Answer::UNKNOWN;  // valid: all of it; otherwise windows that failed, and why
+        std::vector<int32_t> order;
+        std::vector<std::pair<int32_t, int32_t>> initial;
+        std::vector<int32_t> failed;
+        std::vector<Solved> why;
+        bool misfit = false;  // every window holds and the replay of all of them does not: a bug
+    };
+    // Solves what is not solved yet. `stop`: at the first window that is refuted.
+    Step solve(bool stop, int jobs, Options options, Limits& limits);
+    // Joins each of these windows with as much again on either side. False: there is nothing left to join.
+    bool join(const std::vector<int32_t>& failed);
+
+    WindowStats stats;
+    int32_t windows() const { return int32_t(bounds_.size()) - 1; }
+
+private:
+    struct Window {
+        Part part;
+        bool made = false, solved = false;
+        std::vector<int32_t> start, given_start;  // as it is now; and when it was solved
+        std::vector<Demand> final, given_final;
+        std::vector<int32_t> order;
+        std::vector<std::pair<int32_t, int32_t>> initial;
+    };
+    // --- cut.cpp
+    void place_uncertain(std::span<const uint8_t> uncertain);
+    void number();
+    void last_readers(const std::vector<std::pair<int64_t, int64_t>>& hoods, int jobs, Limits& limits);
+    // --- fit.cpp
+    int32_t window_at(int32_t place) const;
+    void follow_edges();
+    bool fit();
+    void settle(int32_t key);
+    void demand(int32_t window, const Demand& demand);
+    bool supplied(int32_t key, int32_t pattern) const;
+    void conflict(int32_t from, int32_t to);
+    bool apply_joins();
+    void spanning(std::vector<std::vector<int32_t>>& of) const;
+    // --- stitch.cpp
+    bool explains(const std::vector<int32_t>& order, const std::vector<std::pair<int32_t, int32_t>>& initial) const;
+    // --- windows.cpp
+    template <class F>
+    void parallel(int jobs, size_t count, Limits& limits, F&& work);
+
+    Whole whole_;
+    std::vector<int32_t> sequence_, place_;
+    std::vector<uint8_t> uncertain_, dropped_;
+    std::vector<int32_t> bounds_;  // where in the sequence each window starts; then its end
+    std::vector<Window> windows_;
+    std::vector<uint8_t> joins_;  // of each inner bound: must it go?
+    std::vector<std::atomic<int32_t>> last_read_;  // of each write near a cut: the place of its last known reader
+
+    // What fit() knows of each key on its way through the windows.
+    struct State {
+        int32_t owner = -1, local = -1;  // the last window with a sure writer, and the key's number there
+        int32_t pattern = NO_DEMAND, demander = -1;
+        int64_t read = -1;
+    };
+    std::vector<State> state_;
+    std::unordered_map<int32_t, std::vector<std::pair<int32_t, int32_t>>> perhaps_;  // windows since that may write it
+    std::vector<std::pair<int32_t, int32_t>> chosen_;  // initial values that were chosen
+};
+
+}  // namespace boomslang

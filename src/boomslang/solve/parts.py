@@ -1,0 +1,47 @@
+"""A part of the trace, asked on its own.
+
+Leaving transactions and reads out only weakens the problem (what is left out stays a candidate for the reads that are
+kept), so a part that is refuted refutes the whole: the paper's *unsat search*, section 5.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boomslang.ir.lower import lower
+from boomslang.ir.model import IR
+from boomslang.solve.native import solve_native
+from boomslang.solve.solution import Limits, Solution
+
+Int64 = NDArray[np.int64]
+
+
+def refuted_part(ir: IR, transactions: Int64, reads: Int64, limits: Limits) -> Solution | None:
+    """The refutation of these transactions with these of their reads, in numbers of the whole; or None."""
+    asg = ir.asg
+    reads = np.unique(reads)
+    part = asg.restrict(np.unique(transactions), reads)
+    if len(part.orphans):
+        orphan = part.orphans[:1]
+        reader = np.searchsorted(part.read_start, orphan, side="right") - 1
+        found = Solution("invalid", core_transactions=reader, core_reads=orphan)
+    else:
+        found = solve_native(IR(part, ir.level, lower(part, ir.level).graph), limits)
+    if found.status != "invalid":
+        return None
+    assert found.core_transactions is not None and found.core_reads is not None
+    return replace(
+        found,
+        core_transactions=np.searchsorted(asg.txn_of, part.txn_of[found.core_transactions]),
+        core_reads=reads[found.core_reads],
+    )
+
+
+def reads_of(ir: IR, transactions: Int64) -> Int64:
+    """All reads of these transactions."""
+    starts, ends = ir.asg.read_start[transactions], ir.asg.read_start[transactions + 1]
+    counts = ends - starts
+    return np.repeat(starts - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())

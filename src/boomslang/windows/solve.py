@@ -1,0 +1,188 @@
+"""Windows in the strategy: who is asked in windows, and what happens when one of them fails.
+
+A window that fails shows nothing yet. First its core is asked as a part of the whole trace: what the final reader
+demanded stands for the reads that demanded it. If that part is refuted, so is the trace, and the answer is the same
+as without windows. Otherwise the window is joined with as much again on either side, and asked once more.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boomslang.asg.graph import suppose
+from boomslang.ir.model import IR, ambiguous_reads
+from boomslang.levels.level import Dependency, Point
+from boomslang.solve.native import hinted_successors, undecidable_doubt
+from boomslang.solve.parts import reads_of, refuted_part
+from boomslang.solve.solution import Limits, Solution
+from boomslang.trace.errors import LimitReached
+from boomslang.trace.model import Outcome
+from boomslang.windows import _windows
+from boomslang.windows.rank import ranked_points
+
+SIZE = 2_000
+"""Transactions of a window."""
+MARGIN = 400
+"""Transactions either side of a cut that are ordered to find where it should be."""
+CONFLICTS = 2_000
+"""In one window. What takes more than this is not made easier by its neighbours."""
+ASKED_CORES = 4
+"""Cores of windows that are asked as a part of the whole, before windows are just joined."""
+BEGINNINGS = (16_000, 64_000)
+"""Transactions from the start that are asked as a part of the whole, when no core of a window was refuted."""
+MOST_FAILED = 0.2
+"""Of the windows: if more of them fail, it is not for where they were cut."""
+LARGEST = 0.3
+"""Of the trace: once a window is as large as this, nothing is gained any more."""
+PART_CONFLICTS = 20_000
+
+_EMPTY = np.zeros(0, np.int32)
+
+
+def solve_in_windows(
+    ir: IR, limits: Limits, *, in_time: bool = False
+) -> tuple[Solution | None, dict[str, Any]]:
+    """The answer, if windows give one; and what they did. `in_time`: ask for real-time order, too."""
+    start = time.monotonic()
+    if undecidable_doubt(ir) is not None:
+        return None, {}
+    settled = ir
+    if len(ir.asg.doubtful):  # nothing needs these: leave them out
+        settled = IR(suppose(ir.asg, ir.asg.doubtful.tolist(), committed=False), ir.level, ir.graph)
+        if len(settled.asg.orphans):
+            return None, {}
+    sequence = ranked_points(settled, limits)
+    if sequence is None:
+        return None, {}
+    windows = _made(settled, sequence, in_time)
+    size = limits.window or SIZE
+    # Forced sizes are for tests: there a neighbourhood is a good part of a window, too.
+    margin = MARGIN if limits.window is None else max(1, size // 2)
+    asked = _Asked(ir, limits, start, windows, sequence)
+    found = asked.answer(size, margin)
+    return found, {f"windows: {name}": n for name, n in windows.stats().items()} | asked.counted
+
+
+class _Asked:
+    """One trace that is being decided in windows."""
+
+    def __init__(
+        self, ir: IR, limits: Limits, start: float, windows: _windows.Windows, sequence: NDArray[np.int32]
+    ) -> None:
+        self.ir, self.limits, self.start, self.windows, self.sequence = ir, limits, start, windows, sequence
+        self.jobs = limits.jobs or os.cpu_count() or 1
+        self.began = False
+        self.cores = 0
+        self.counted: dict[str, int] = {}
+
+    def answer(self, size: int, margin: int) -> Solution | None:
+        windows, jobs = self.windows, self.jobs
+        found = windows.cut(size, margin, True, jobs, CONFLICTS, *self.left())
+        self.stopped(found)
+        if found["refuted"] is not None:
+            if (refuted := self.ask(found["refuted"])) is not None:
+                return refuted
+            self.stopped(windows.cut(size, margin, False, jobs, CONFLICTS, *self.left()))
+        while True:
+            found = windows.solve(self.cores < ASKED_CORES, jobs, CONFLICTS, *self.left())
+            self.stopped(found)
+            if found["valid"]:
+                return self.valid(found)
+            if found["misfit"]:
+                self.counted["windows: misfits"] = 1
+                return None
+            for why in found["why"]:
+                if why["status"] == "invalid" and (refuted := self.ask(why)) is not None:
+                    return refuted
+            if (refuted := self.ask_beginning()) is not None:
+                return refuted
+            if self.hopeless(len(found["failed"])) or not windows.join(found["failed"]):
+                return None
+
+    def hopeless(self, failed: int) -> bool:
+        """So much does not fit that the trace had better be asked in one piece."""
+        if self.limits.window is not None:
+            return False
+        done = self.windows.stats()
+        return failed > MOST_FAILED * done["windows"] or done["largest"] > LARGEST * self.ir.asg.transactions
+
+    def valid(self, found: dict[str, Any]) -> Solution:
+        initial = self.ir.asg.initial.copy()
+        initial[found["initial_key"]] = found["initial_value"]
+        return Solution("valid", order=found["order"].astype(np.int64), read_writer=_EMPTY, initial=initial)
+
+    def ask(self, why: dict[str, Any]) -> Solution | None:
+        """Is the core of a window refuted as a part of the whole?"""
+        if self.cores >= ASKED_CORES and self.limits.window is None:
+            return None
+        self.cores += 1
+        self.counted["windows: cores asked"] = self.cores
+        seconds = self.left()[0]
+        limits = Limits(seconds or None, self.limits.megabytes, conflicts=PART_CONFLICTS)
+        transactions = why["core_txns"].astype(np.int64)
+        return refuted_part(self.ir, transactions, why["core_reads"].astype(np.int64), limits)
+
+    def ask_beginning(self) -> Solution | None:
+        """Are the first transactions refuted on their own? Once: where a database breaks a level everywhere, that is
+        the part of the trace in which the initial state is all that came before."""
+        if self.began or self.limits.window is not None:
+            return None
+        self.began = True
+        for size in BEGINNINGS:
+            transactions = np.unique(
+                self.sequence[: size * self.ir.graph.points].astype(np.int64) // self.ir.graph.points
+            )
+            seconds = self.left()[0]
+            limits = Limits(seconds or None, self.limits.megabytes, conflicts=PART_CONFLICTS)
+            found = refuted_part(self.ir, transactions, reads_of(self.ir, transactions), limits)
+            if found is not None:
+                return found
+        return None
+
+    def left(self) -> tuple[float, float]:
+        return self.limits.since(self.start).seconds or 0.0, self.limits.megabytes or 0.0
+
+    def stopped(self, found: dict[str, Any]) -> None:
+        if found["stopped"]:
+            raise LimitReached(found["stopped"])
+
+
+def _made(ir: IR, sequence: NDArray[np.int32], in_time: bool) -> _windows.Windows:
+    asg, level, trace = ir.asg, ir.level, ir.asg.trace
+    sources, targets = ir.list_order()
+    # Real time is not among them: each window has a time line of its own.
+    kept = [(a, b) for a, b, kind in ir.graph.chunks if kind is not Dependency.RT]
+    outcome = trace.txn_outcome[asg.txn_of] if asg.outcome is trace.txn_outcome else asg.outcome
+    return _windows.Windows(
+        asg.transactions,
+        ir.graph.points,
+        asg.keys,
+        len(trace.values) + 1,
+        ir.graph.points == 2 and level.edges[Dependency.WW] != (Point.COMMIT, Point.COMMIT),
+        asg.state,
+        asg.read_start,
+        asg.read_key,
+        asg.read_value,
+        asg.read_writer,
+        asg.key_start,
+        asg.write_txn,
+        asg.write_key,
+        asg.write_value,
+        asg.initial,
+        np.concatenate([sources, *(a for a, _ in kept)]).astype(np.int32),
+        np.concatenate([targets, *(b for _, b in kept)]).astype(np.int32),
+        hinted_successors(ir, 0),
+        trace.txn_begin[asg.txn_of],
+        trace.txn_end[asg.txn_of],
+        trace.txn_clock[asg.txn_of],
+        ((outcome == Outcome.COMMITTED) & asg.ordered).astype(np.uint8),
+        level.has(Dependency.RT),
+        in_time and trace.has_times and ambiguous_reads(asg) > 0,
+        sequence,
+        (outcome == Outcome.UNKNOWN).astype(np.uint8),
+    )

@@ -1,0 +1,39 @@
+"""Which questions are asked in windows."""
+
+from __future__ import annotations
+
+from boomslang.asg.graph import ASG, OUT
+from boomslang.ir.model import IR
+from boomslang.levels.level import Level
+from boomslang.solve.solution import Limits
+
+CLOCK, LOG, GUESS = "clock", "log", "guess"
+FEWEST = 8_000
+"""Shorter traces are asked in one piece."""
+
+
+def fits_windows(level: Level) -> bool:
+    """Levels at which an order of the points settles what every read sees, and every rule is about that order."""
+    whole = level.items_see_last and level.predicates_see_last and level.once is None and not level.cursor
+    return whole and not level.slack and level.observes
+
+
+def worth_windows(ir: IR, limits: Limits) -> bool:
+    """Is this question asked in windows?"""
+    if limits.window == 0 or ir.asg.modules or ir.superpositions or ir.expressions:
+        return False
+    if not fits_windows(ir.level):
+        return False
+    if limits.window is not None:
+        return True
+    return ir.asg.transactions >= FEWEST and ranked_by(ir.asg) != GUESS
+
+
+def ranked_by(asg: ASG) -> str:
+    """What says in which order things happened: one clock, one log, or nothing but a guess. (A guess drifts away from
+    the database's order: what is in one window by it belongs far apart, so those traces are asked in one piece.)"""
+    trace = asg.trace
+    if not trace.has_times:
+        return LOG if len(trace.files) == 1 else GUESS
+    clock = trace.txn_clock[asg.txn_of[asg.state != OUT]]
+    return CLOCK if len(clock) and bool((clock == clock[0]).all()) else GUESS
