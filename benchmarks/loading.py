@@ -2,7 +2,8 @@
 
 A history is written in every format by our own writers, long enough for some 30 MB of it, and each file is read in a
 fresh process. Seconds mean little between machines, so they are compared with merely reading the same bytes, and the
-operations that a second brings with those of JSON Lines.
+operations that a second brings with those of JSON Lines. Each is read by one thread, so that MB a second of CPU are
+those of a core; JSON Lines also by two, which shows on two idle cores only.
 
     python benchmarks/loading.py                    every format
     python benchmarks/loading.py --only jepsen      the formats whose name holds this
@@ -55,11 +56,16 @@ def measure(path: Path, short: Path, format: str) -> dict[str, Any]:
         size = read_bytes(path)
         read = min(read, time.perf_counter() - start)
     start, busy = time.perf_counter(), time.process_time()
-    trace = read_trace(path, format=format)
+    trace = read_trace(path, format=format, jobs=1)
     load, cpu = time.perf_counter() - start, time.process_time() - busy
+    two = math.nan
+    if format == "jsonl":
+        start = time.perf_counter()
+        read_trace(path, format=format, jobs=2)
+        two = time.perf_counter() - start
     operations = len(trace.op_kind) + len(trace.item_key)
     counts = {"bytes": size, "transactions": len(trace), "operations": operations}
-    return {**counts, "read": read, "load": load, "cpu": cpu}
+    return {**counts, "read": read, "load": load, "cpu": cpu, "two": two}
 
 
 # ---------------------------------------------------------------- in the parent: all of them
@@ -160,7 +166,9 @@ def in_child(path: Path, short: Path, format: str) -> dict[str, Any]:
         child = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
         line = next(line for line in child.stdout.splitlines() if line.startswith(MARK))
         found.append(json.loads(line.removeprefix(MARK)))
-    return found[0] | {name: min(figures[name] for figures in found) for name in ("read", "load", "cpu")}
+    return found[0] | {
+        name: min(figures[name] for figures in found) for name in ("read", "load", "cpu", "two")
+    }
 
 
 # ---------------------------------------------------------------- showing it
@@ -176,6 +184,8 @@ COLUMNS = (
     ("CPU s", 7),
     ("load/read", 9),
     ("MB/s", 7),
+    ("MB/s of CPU", 11),
+    ("2 jobs", 6),
     ("operations/s", 12),
     ("JSON Lines = 1", 14),
 )
@@ -196,6 +206,8 @@ def row(load: Load, ours: Load | None) -> list[str]:
         f"{f['cpu']:.3f}",
         f"{f['load'] / f['read']:.1f}",
         f"{size / f['load']:.0f}",
+        f"{size / f['cpu']:.0f}",
+        "" if math.isnan(f["two"]) else f"{f['load'] / f['two']:.2f}",
         f"{load.rate:,.0f}",
         "" if ours is None else f"{load.rate / ours.rate:.2f}",
     ]
@@ -225,7 +237,8 @@ def report(found: list[Load], about: str) -> str:
         f"each loaded in a fresh process (the best of {TIMES}). *read* is the time to read the bytes and forget them,",
         "from warm memory: the yardstick, which no loader can beat",
         "(a file that is mapped into memory is not read until it is used).",
-        "*CPU* is what loading used, and says more than the wall clock on a busy machine.",
+        "*CPU* is what loading used, and says more than the wall clock on a busy machine. One thread loads; *2 jobs*",
+        "is how many times as fast two are, by the wall clock: on a busy machine it says nothing.",
         "*operations* counts the elements of lists and the rows of scans too. The last column",
         "is operations a second, with those of JSON Lines as 1. *registers* are puts and gets with times, where the",
         "format has them; *lists* are appends and list reads.",

@@ -1,6 +1,10 @@
 #include "trace/history.hpp"
 
 #include <algorithm>
+#include <system_error>
+#include <thread>
+
+#include "trace/brief.hpp"
 
 namespace boomslang {
 namespace {
@@ -78,7 +82,9 @@ std::int32_t History::open(std::int32_t session, std::int32_t name, std::uint32_
 
 // --- transactions by (session, name) ---
 
-std::int32_t History::find_txn(std::int32_t session, std::int32_t name) const {
+std::int32_t History::find_txn(std::int32_t session, std::int32_t name) {
+  for (; static_cast<std::size_t>(txn_indexed_) < txn_name.size(); ++txn_indexed_)
+    if (txn_name[txn_indexed_] != null_name_) index_txn(txn_indexed_);
   if (txn_slots_.empty()) return none;
   const std::size_t mask = txn_slots_.size() - 1;
   for (std::size_t at = hash_txn(session, name) & mask;; at = (at + 1) & mask) {
@@ -132,6 +138,10 @@ void History::apply(const Record& r, std::uint32_t line, bool first) {
   } else if (session == unnamed) {
     session = file_session_ = session_of(scalar(session_name_));
   }
+  apply_to(r, session, line);
+}
+
+void History::apply_to(const Record& r, std::int32_t session, std::uint32_t line) {
   if (clock_ == none) clock_ = clocks.intern(scalar(""));
   if (session < 0 && !r.has(Field::txn)) [[unlikely]]
     fault("no field txn in " + op_text(r.op) + " without a session", "the field txn",
@@ -144,6 +154,50 @@ void History::apply(const Record& r, std::uint32_t line, bool first) {
     return load_step(r, load, line);
   if ((r.op == Op::commit || r.op == Op::abort) && !r.has(Field::error)) return end(r, txn, line);
   operation(r, txn, line);
+}
+
+void History::apply(const Brief& l, const char* text, std::int32_t session, std::uint32_t number) {
+  if (!l.has(Field::session)) {
+    if (file_session_ == unnamed) file_session_ = session_of(scalar(session_name_));
+    session = file_session_;
+  }
+  if (apply_usual(l, text, session, number)) [[likely]]
+    return;
+  Record& r = brief_;
+  r.fields = l.fields;
+  r.op = l.op;
+  r.found = l.found;
+  r.invoke = l.invoke;
+  r.ret = l.ret;
+  if (l.has(Field::txn)) r.txn = l.txn.scalar(text);
+  if (l.has(Field::key)) r.key = l.key.scalar(text), r.key_code = l.key.code();
+  if (l.has(Field::value)) r.value = l.value.scalar(text), r.value_code = l.value.code();
+  apply_to(r, session, number);
+}
+
+// The usual line is an operation of the open transaction of a session. Nothing is wrong with it, or this says false
+// and changes nothing: what is unusual, and what is wrong, is said in one place only.
+bool History::apply_usual(const Brief& l, const char* text, std::int32_t session, std::uint32_t number) {
+  if (session < 0 || clock_ == none || l.op == Op::begin || l.op == Op::commit || l.op == Op::abort) return false;
+  Session& s = session_[session];
+  const std::int32_t txn = s.txn;
+  if (txn < 0 || txn_end_line[txn] || txn_file[txn] != file_) return false;
+  if (l.has(Field::txn) && !(s.numbered && l.txn.code().number && s.number == l.txn.word)) return false;
+  if (const std::int64_t first = l.invoke != no_time ? l.invoke : l.ret; first != no_time) {
+    if (s.clock == clock_ && first < s.time) return false;
+    s.clock = clock_;
+    s.time = l.ret != no_time ? l.ret : l.invoke;
+  }
+  std::uint8_t flags = 0;
+  if (l.has(Field::found)) flags = l.found ? flag_found : flag_nothing;
+  lists_ |= l.op == Op::append;
+  const std::int32_t key = keys.intern(l.key.scalar(text), l.key.code());
+  const std::int32_t value = l.has(Field::value) ? values.intern(l.value.scalar(text), l.value.code()) : absent;
+  const std::size_t row = op_kind.size();
+  add_row(l.op, flags, txn, key, value, none, number);
+  txn_state_[txn] |= used;
+  add_times(row, l.invoke, l.ret);
+  return true;
 }
 
 void History::check_time(const Record& r, std::int32_t session) {
@@ -212,9 +266,12 @@ void History::begin(const Record& r, std::int32_t session, std::uint32_t line) {
   const bool failed = r.has(Field::error);
   std::int32_t name = null_name();
   std::int32_t txn = none;
+  Interner::Code code{0, false};
   if (r.has(Field::txn)) {
-    name = names.intern(r.txn);
-    txn = find_txn(session, name);
+    code = Interner::code(r.txn);
+    const std::size_t known = names.size();
+    name = names.intern(r.txn, code);
+    if (names.size() == known) txn = find_txn(session, name);  // else nobody has this name
     const std::int32_t load = loads_.empty() ? none : find_load(session, name);
     // A begin that failed may be tried again; any other second begin is a mistake.
     const bool retry = txn != none && !(txn_state_[txn] & (begun | ended | used)) && txn_file[txn] == file_ &&
@@ -243,7 +300,6 @@ void History::begin(const Record& r, std::int32_t session, std::uint32_t line) {
   if (r.has(Field::initial)) return begin_load(r, session, name, line);
   if (txn == none) {
     txn = open(session, name, line, r.invoke);
-    if (name != null_name_) index_txn(txn);
   } else {
     txn_begin_line[txn] = line;
     txn_begin[txn] = r.invoke;
@@ -252,6 +308,8 @@ void History::begin(const Record& r, std::int32_t session, std::uint32_t line) {
     if (s->txn >= 0 && s->txn != txn) iterators_.erase(s->txn);
     s->txn = txn;
     s->load = none;
+    s->numbered = code.number;
+    s->number = code.word;
   }
   if (failed) return operation(r, txn, line);
   txn_state_[txn] |= begun;
@@ -352,15 +410,7 @@ void History::operation(const Record& r, std::int32_t txn, std::uint32_t line) {
   const std::size_t row = op_kind.size();
   add_row(r.op, flags, txn, key, value, range, line);
   if (r.op != Op::begin) txn_state_[txn] |= used;
-  // Columns that most traces do not need start with the first row that does.
-  if (r.invoke != no_time) {
-    op_invoke.pad(row, no_time);
-    op_invoke.push(r.invoke);
-  }
-  if (r.ret != no_time) {
-    op_return.pad(row, no_time);
-    op_return.push(r.ret);
-  }
+  add_times(row, r.invoke, r.ret);
   if (r.has(Field::ctx)) {
     op_ctx.pad(row, none);
     op_ctx.push(text_of(r.ctx));
@@ -648,12 +698,32 @@ void History::check_loads() const {
 
 namespace {
 
+// By so many threads, the caller's included, each with a part of the rows: no two rows go to the same place.
 template <class T>
-void permute(Column<T>& column, const Column<std::uint32_t>& to) {
+void permute(Column<T>& column, const Column<std::uint32_t>& to, int jobs) {
   if (column.empty()) return;
+  constexpr std::size_t worthwhile = 1u << 16;  // rows, for a thread
   Column<T> sorted;
   sorted.resize(column.size());
-  for (std::size_t i = 0; i < column.size(); ++i) sorted[to[i]] = column[i];
+  const auto move = [&](std::size_t from, std::size_t until) {
+    for (std::size_t i = from; i < until; ++i) sorted[to[i]] = column[i];
+  };
+  const std::size_t rows = column.size();
+  const std::size_t parts = std::clamp<std::size_t>(rows / worthwhile, 1, static_cast<std::size_t>(jobs));
+  std::vector<std::thread> threads;
+  threads.reserve(parts);
+  std::size_t at = 0;
+  for (std::size_t part = 1; part < parts; ++part) {
+    const std::size_t until = rows * part / parts;
+    try {
+      threads.emplace_back(move, at, until);
+    } catch (const std::system_error&) {
+      break;  // no more threads to be had
+    }
+    at = until;
+  }
+  move(at, rows);
+  for (std::thread& thread : threads) thread.join();
   column.swap(sorted);
 }
 
@@ -677,7 +747,7 @@ void History::group() {
   for (std::size_t i = 0; i < op_txn_.size(); ++i) op_txn_[i] = next[op_txn_[i]]++;
 }
 
-bool History::finish_step() {
+bool History::finish_step(int jobs) {
   const std::size_t rows = op_kind.size();
   switch (step_++) {
     case 0:
@@ -699,17 +769,17 @@ bool History::finish_step() {
       if (!interleaved_) op_txn_.discard();
       return interleaved_;
     case 3:
-      permute(op_kind, op_txn_);
-      permute(op_flags, op_txn_);
+      permute(op_kind, op_txn_, jobs);
+      permute(op_flags, op_txn_, jobs);
       return true;
-    case 4: permute(op_key, op_txn_); return true;
-    case 5: permute(op_value, op_txn_); return true;
-    case 6: permute(op_range, op_txn_); return true;
-    case 7: permute(op_line, op_txn_); return true;
-    case 8: permute(op_invoke, op_txn_); return true;
-    case 9: permute(op_return, op_txn_); return true;
-    case 10: permute(op_ctx, op_txn_); return true;
-    case 11: permute(op_error, op_txn_); return true;
+    case 4: permute(op_key, op_txn_, jobs); return true;
+    case 5: permute(op_value, op_txn_, jobs); return true;
+    case 6: permute(op_range, op_txn_, jobs); return true;
+    case 7: permute(op_line, op_txn_, jobs); return true;
+    case 8: permute(op_invoke, op_txn_, jobs); return true;
+    case 9: permute(op_return, op_txn_, jobs); return true;
+    case 10: permute(op_ctx, op_txn_, jobs); return true;
+    case 11: permute(op_error, op_txn_, jobs); return true;
     default: op_txn_.discard(); return false;
   }
 }

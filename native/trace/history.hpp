@@ -18,6 +18,8 @@
 
 namespace boomslang {
 
+struct Brief;
+
 enum Flag : std::uint8_t { flag_found = 1, flag_nothing = 2, flag_error = 4, flag_end = 8 };
 enum Outcome : std::uint8_t { committed = 0, aborted = 1, unknown = 2 };
 enum Initial : std::uint8_t { initial_empty = 0, initial_given = 1, initial_unknown = 2 };
@@ -32,6 +34,8 @@ class History {
   // one.
   void begin_file(const std::string& name, const std::string* session);
   void apply(const Record& record, std::uint32_t line, bool first);
+  // A line in brief. Its tokens point into `text`; `session` is what session_of() gave for the one it names.
+  void apply(const Brief& line, const char* text, std::int32_t session, std::uint32_t number);
 
   // The short way, for formats of nothing but reads and writes whose reader keeps the rules above itself: it knows
   // which transaction is open, gives each name of a session once, and asks for no transaction by its name.
@@ -49,7 +53,7 @@ class History {
 
   // After the last line. Call finish_step() until it says false: each step is short, so that the caller may
   // look for an interrupt between them.
-  bool finish_step();
+  bool finish_step(int jobs = 1);
 
   // Some formats have a database's time stamps, which a broken database may hand out in any order: then time
   // that runs backwards in a session is a finding, and no mistake of the recorder.
@@ -82,6 +86,8 @@ class History {
   struct Session {
     std::int32_t txn = none;  // the open or last transaction, or `loading`
     std::int32_t load = none;
+    bool numbered = false;     // the name of txn is a whole number,
+    std::uint64_t number = 0;  // this one
     std::int64_t time = no_time;  // the latest time recorded in it, and by which clock
     std::int32_t clock = none;
   };
@@ -101,6 +107,8 @@ class History {
   enum State : std::uint8_t { begun = 1, ended = 2, used = 4 };
 
   void header(const Record& record);
+  void apply_to(const Record& record, std::int32_t session, std::uint32_t line);
+  bool apply_usual(const Brief& line, const char* text, std::int32_t session, std::uint32_t number);
   void check_time(const Record& record, std::int32_t session);
   void begin(const Record& record, std::int32_t session, std::uint32_t line);
   void begin_load(const Record& record, std::int32_t session, std::int32_t name, std::uint32_t line);
@@ -124,6 +132,17 @@ class History {
     interleaved_ |= static_cast<std::uint32_t>(txn) < last_op_txn_;
     last_op_txn_ = static_cast<std::uint32_t>(txn);
   }
+  // Columns that most traces do not need start with the first row that does.
+  void add_times(std::size_t row, std::int64_t invoke, std::int64_t ret) {
+    if (invoke != no_time) {
+      op_invoke.pad(row, no_time);
+      op_invoke.push(invoke);
+    }
+    if (ret != no_time) {
+      op_return.pad(row, no_time);
+      op_return.push(ret);
+    }
+  }
   std::int32_t new_range(const Record& record, bool failed);
   void check_in_range(std::int32_t key, std::int32_t range, const char* what) const;
   void scan_items(const Record& record, std::int32_t range, bool failed);
@@ -136,7 +155,7 @@ class History {
   void check_lists() const;
   void group();
 
-  std::int32_t find_txn(std::int32_t session, std::int32_t name) const;
+  std::int32_t find_txn(std::int32_t session, std::int32_t name);
   std::int32_t find_load(std::int32_t session, std::int32_t name) const;
   void index_txn(std::int32_t txn);
   std::string place(std::int32_t file, std::uint32_t line) const;
@@ -153,7 +172,9 @@ class History {
   Column<std::int32_t>
       txn_slots_;  // (session, name) -> transaction: open addressing, compared in the columns
   std::size_t txn_named_ = 0;
+  std::int32_t txn_indexed_ = 0;  // those before it are in the slots: they go there when somebody looks
   Column<std::uint8_t> txn_state_;
+  Record brief_{};  // what a line in brief would have been
   Column<std::uint32_t> op_txn_;
   std::uint32_t last_op_txn_ = 0;
   bool interleaved_ = false;

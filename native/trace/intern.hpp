@@ -140,13 +140,14 @@ class Interner {
   }
 
   // Done: the entries as the two columns they become in Python.
-  void split(Column<std::uint8_t>& type, Column<std::int64_t>& offset) {
+  // The second is the entries' own memory: there may be millions of them.
+  void split(Column<std::uint8_t>& type, Column<std::uint64_t>& offset) {
     type.resize(size());
-    offset.resize(entries_.size());
     for (std::size_t i = 0; i < entries_.size(); ++i) {
       if (i < size()) type[i] = static_cast<std::uint8_t>(entries_[i] & type_mask);
-      offset[i] = static_cast<std::int64_t>(entries_[i] >> type_bits);
+      entries_[i] >>= type_bits;
     }
+    offset.swap(entries_);
     entries_.discard();
     entries_.push(0);
   }

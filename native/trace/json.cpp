@@ -18,17 +18,6 @@ constexpr auto make_plain() {
 // Characters of a string that need no attention.
 constexpr std::array<bool, 256> plain = make_plain();
 
-// Marks quotes, backslashes, control characters and all that is not ASCII.
-std::uint64_t special(std::uint64_t x) {
-  const std::uint64_t quote = x ^ each_byte * '"', slash = x ^ each_byte * '\\';
-  return ((x - each_byte * 0x20) | (quote - each_byte) | (slash - each_byte) | x) & high_bits;
-}
-
-const char* past_plain(const char* p) {
-  for (;; p += 8)
-    if (const std::uint64_t marks = special(load_eight(p))) return p + first(marks);
-}
-
 const char* past_digits(const char* p) {
   for (;; p += 8)
     if (const std::uint64_t marks = not_digits(load_eight(p))) return p + first(marks);

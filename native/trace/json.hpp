@@ -11,10 +11,23 @@
 #include <string_view>
 #include <vector>
 
+#include "trace/digits.hpp"
 #include "trace/fault.hpp"
 #include "trace/scalar.hpp"
 
 namespace boomslang {
+
+// Goes past the characters of a string that need no attention: stops at quotes, backslashes, control characters and
+// all that is not ASCII.
+inline const char* past_plain(const char* p) {
+  for (;; p += 8) {
+    const std::uint64_t x = load_eight(p);
+    const std::uint64_t quote = x ^ each_byte * '"', slash = x ^ each_byte * '\\';
+    const std::uint64_t marks =
+        ((x - each_byte * 0x20) | (quote - each_byte) | (slash - each_byte) | x) & high_bits;
+    if (marks) return p + first(marks);
+  }
+}
 
 class Json {
  public:

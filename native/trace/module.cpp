@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -23,13 +24,19 @@ namespace boomslang {
 namespace {
 
 // NumPy takes the buffer over; free() is its only cost.
-template <class T>
-nb::object array(Column<T>& column) {
+template <class As, class T>
+nb::object array_as(Column<T>& column) {
+  static_assert(sizeof(As) == sizeof(T));
   const std::size_t size = column.size();
   T* data = column.release();
   if (!data) data = static_cast<T*>(std::malloc(sizeof(T)));
   nb::capsule owner(data, [](void* p) noexcept { std::free(p); });
-  return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(data, {size}, owner));
+  return nb::cast(nb::ndarray<nb::numpy, As, nb::ndim<1>>(data, {size}, owner));
+}
+
+template <class T>
+nb::object array(Column<T>& column) {
+  return array_as<T>(column);
 }
 
 template <class T>
@@ -39,9 +46,9 @@ nb::object array_or_none(Column<T>& column) {
 
 nb::tuple table(Interner& interner) {
   Column<std::uint8_t> type;
-  Column<std::int64_t> offset;
+  Column<std::uint64_t> offset;  // below 2^61, so the same as signed ones
   interner.split(type, offset);
-  return nb::make_tuple(array(type), array(offset), array(interner.data));
+  return nb::make_tuple(array(type), array_as<std::int64_t>(offset), array(interner.data));
 }
 
 nb::list strings(const Interner& interner) {
@@ -210,7 +217,7 @@ NB_MODULE(_reader, m) {
     }
   });
   nb::class_<Reader>(m, "Reader")
-      .def(nb::init<>())
+      .def(nb::init<int, std::size_t, bool>(), "jobs"_a = 1, "block"_a = Reader::usual_block, "shapes"_a = true)
       .def(
           "begin_file",
           [](Reader& r, const std::string& name, std::optional<std::string> session,
@@ -224,11 +231,9 @@ NB_MODULE(_reader, m) {
             r.feed(static_cast<const char*>(data.data()), data.size());
           },
           "data"_a)
-      .def("end_file",
-           [](Reader& r) {
-             r.end_file();
-             return nb::make_tuple(r.whole, r.torn);
-           })
+      .def("end_file", &Reader::end_file, nb::call_guard<nb::gil_scoped_release>())
+      .def("settle", &Reader::settle, nb::call_guard<nb::gil_scoped_release>())
+      .def("files", &Reader::files)
       .def("finish_step", &Reader::finish_step, nb::call_guard<nb::gil_scoped_release>())
       .def("columns", [](Reader& r) { return columns(r.history); });
   nb::class_<FormatReader>(m, "FormatReader")

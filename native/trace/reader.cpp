@@ -9,130 +9,187 @@
 namespace boomslang {
 
 void Reader::begin_file(const std::string& name, const std::string* session, std::uint32_t first_line) {
-  file_ = name;
-  line_ = first_line - 1;
-  first_ = true;
+  files_.push_back({name, session ? *session : std::string(), session != nullptr, first_line, given_});
+  reading_ = name;
+  open_ = true;
   buffer_.clear();
   scanned_ = 0;
-  history.begin_file(name, session);
 }
 
 bool Reader::read(int descriptor) {
   const std::size_t before = buffer_.size();
-  buffer_.resize(before + block + Json::slack);
-  const ssize_t got = ::read(descriptor, buffer_.data() + before, block);
+  buffer_.resize(before + block_ + Json::slack);
+  const ssize_t got = ::read(descriptor, buffer_.data() + before, block_);
   buffer_.resize(before + (got > 0 ? static_cast<std::size_t>(got) : 0));
   if (got < 0) {
     if (errno == EINTR) return true;  // the caller looks for signals before it calls again
-    throw std::system_error(errno, std::generic_category(), "reading " + file_);
+    const int problem = errno;
+    settle();  // a mistake in what came before is told first
+    throw std::system_error(problem, std::generic_category(), "reading " + reading_);
   }
-  parse();
+  cut();
   return got > 0;
 }
 
 void Reader::feed(const char* data, std::size_t size) {
-  buffer_.append(data, size);
-  buffer_.resize(buffer_.size() + Json::slack);
-  buffer_.resize(buffer_.size() - Json::slack);
-  parse();
+  do {
+    const std::size_t part = size < block_ ? size : block_;
+    buffer_.append(data, part);
+    cut();
+    data += part;
+    size -= part;
+  } while (size);
 }
 
-void Reader::parse() {
-  const char* at = buffer_.data();
-  const char* const end = at + buffer_.size();
-  const char* search = at + scanned_;
-  while (const void* newline =
-             search < end ? std::memchr(search, '\n', static_cast<std::size_t>(end - search)) : nullptr) {
-    const char* stop = static_cast<const char*>(newline);
-    parse_line(at, static_cast<std::size_t>(stop - at));
-    search = at = stop + 1;
+// All whole lines of the buffer become a slice.
+void Reader::cut() {
+  std::size_t end = buffer_.size();
+  while (end > scanned_ && buffer_[end - 1] != '\n') --end;
+  if (end > scanned_) {
+    give(end, false);
+    apply(false);
   }
-  drain();
-  const auto rest = static_cast<std::size_t>(end - at);
-  if (rest > longest_line)
-    throw Fault{"a line longer than 64 MB", "one operation a line", "end each line with a newline", file_,
-                line_ + 1};
-  std::memmove(buffer_.data(), at, rest);
-  buffer_.resize(rest);
-  scanned_ = rest;
+  scanned_ = buffer_.size();
+  if (scanned_ > Slice::longest_line) refuse_long_line();
 }
 
-// The byte after the line is '\n'.
-void Reader::parse_line(const char* line, std::size_t size) {
-  ++line_;
-  Pending& now = pending(parsed_);
-  try {
-    if (size > longest_line)
-      fault("a line longer than 64 MB", "one operation a line", "end each line with a newline");
-    now.json.start(line, size);
-    if (now.json.peek() == '\n') return;  // blank
-    now.record.read(now.json);
-  } catch (Fault& f) {
-    drain();  // an earlier line may have a fault of its own, which then is the one to report
-    f.file = file_;
-    f.line = line_;
-    throw;
-  }
-  now.line = line_;
-  now.first = first_;
-  first_ = false;
-
-  History& h = history;
-  const auto each = [&](const Record& r, auto fetch) {
-    if (r.has(Field::key)) fetch(h.keys, r.key_code);
-    if (r.has(Field::value)) fetch(h.values, r.value_code);
-  };
-  each(now.record, [](const Interner& t, Interner::Code code) { t.fetch_slot(code); });
-  if (parsed_ >= applied_ + stage)
-    each(pending(parsed_ - stage).record, [](const Interner& t, Interner::Code code) { t.fetch_entry(code); });
-  if (parsed_ >= applied_ + 2 * stage)
-    each(pending(parsed_ - 2 * stage).record,
-         [](const Interner& t, Interner::Code code) { t.fetch_content(code); });
-  ++parsed_;
-  if (parsed_ - applied_ > waiting) apply(pending(applied_++));
+// The first `size` bytes of the buffer.
+void Reader::give(std::size_t size, bool last) {
+  std::unique_ptr<Slice> slice = crew_.fresh();
+  slice->text.clear();
+  slice->text.append(buffer_.data() + size, buffer_.size() - size);  // the rest, for the next one
+  slice->text.swap(buffer_);
+  slice->text.resize(size);
+  slice->text.pad(size + Json::slack, '\n');
+  slice->size = size;
+  slice->last = last;
+  crew_.give(std::move(slice));
+  ++given_;
 }
 
-void Reader::apply(Pending& p) {
-  try {
-    history.apply(p.record, p.line, p.first);
-  } catch (Fault& f) {
-    applied_ = parsed_;  // the rest is not wanted any more
-    if (!f.line) {
-      f.file = file_;
-      f.line = p.line;
-    }
-    throw;
-  }
-}
-
-// Waiting lines point into the buffer: none may wait when it moves.
-void Reader::drain() {
-  while (applied_ < parsed_) apply(pending(applied_++));
+void Reader::refuse_long_line() {
+  std::unique_ptr<Slice> slice = crew_.fresh();
+  slice->count = 1;
+  slice->fault = Fault{"a line longer than 64 MB", "one operation a line", "end each line with a newline"};
+  crew_.give(std::move(slice));
+  ++given_;
+  settle();
 }
 
 void Reader::end_file() {
-  torn = false;
   if (!buffer_.empty()) {
-    // The last line has no newline. Whole, it counts; torn, it is the mark of a crash and goes with a
-    // warning.
-    const std::size_t size = buffer_.size();
     buffer_.push('\n');
-    buffer_.pad(buffer_.size() + Json::slack, '\n');
-    Json json;
-    json.start(buffer_.data(), size);
-    if (json.peek() == '\n' || well_formed(json, buffer_.data(), size)) {
-      parse_line(buffer_.data(), size);
-      drain();
-    } else {
-      ++line_;
-      torn = true;
-      history.warnings.push_back(
-          file_ + ":" + std::to_string(line_) +
-          ": the last line is torn and was dropped; its transaction is unknown unless it had ended");
-    }
+    give(buffer_.size(), true);
     buffer_.clear();
+    scanned_ = 0;
   }
-  whole = !first_;
+  open_ = false;
+  apply(false);
+}
+
+// --- in order ---
+
+void Reader::apply(bool all) {
+  if (failure_) std::rethrow_exception(failure_);
+  while (std::unique_ptr<Slice> slice = crew_.take(all)) {
+    enter_files();
+    try {
+      apply(*slice);
+    } catch (...) {
+      failure_ = std::current_exception();  // nothing is applied after a mistake
+      throw;
+    }
+    ++applied_;
+    crew_.give_back(std::move(slice));
+  }
+  if (all) {
+    enter_files();
+    if (in_file_ && !open_) leave_file();
+  }
+}
+
+// Those that begin before the next slice.
+void Reader::enter_files() {
+  while (!files_.empty() && files_.front().slices <= applied_) {
+    if (in_file_) leave_file();
+    const File& file = files_.front();
+    file_ = file.name;
+    line_ = file.first_line - 1;
+    in_file_ = first_ = true;
+    torn_ = false;
+    history.begin_file(file.name, file.has_session ? &file.session : nullptr);
+    files_.pop_front();
+  }
+}
+
+void Reader::leave_file() {
+  ended_.emplace_back(!first_, torn_);
+  in_file_ = false;
+}
+
+void Reader::apply(const Slice& slice) {
+  apply_lines(slice);
+  if (slice.failure) std::rethrow_exception(slice.failure);
+  line_ += slice.count;
+  if (slice.fault) {
+    Fault f = *slice.fault;
+    f.file = file_;
+    f.line = line_;
+    throw f;
+  }
+  if (slice.torn) {
+    torn_ = true;
+    history.warnings.push_back(
+        file_ + ":" + std::to_string(line_) +
+        ": the last line is torn and was dropped; its transaction is unknown unless it had ended");
+  }
+}
+
+// The tables of a large trace lie in main memory, and three accesses in a row would cost more than parsing: so the
+// processor is asked for what a line will look up some lines before it does.
+inline void Reader::fetch_ahead(const Slice& slice, std::size_t line) const {
+  constexpr std::size_t stage = 8;
+  const auto each = [&](std::size_t ahead, auto fetch) {
+    if (line + ahead >= slice.lines.size()) return;
+    const Brief& l = slice.lines[line + ahead];
+    if (l.record != Brief::none) return;
+    if (l.has(Field::key)) fetch(history.keys, l.key.code());
+    if (l.has(Field::value)) fetch(history.values, l.value.code());
+  };
+  each(3 * stage, [](const Interner& t, Interner::Code code) { t.fetch_slot(code); });
+  if (!slice.words) return;  // numbers are found at once
+  each(2 * stage, [](const Interner& t, Interner::Code code) { t.fetch_entry(code); });
+  each(stage, [](const Interner& t, Interner::Code code) { t.fetch_content(code); });
+}
+
+void Reader::apply_lines(const Slice& slice) {
+  const char* const text = slice.text.data();
+  sessions_.assign(slice.sessions.size(), none);
+  for (std::size_t i = 0; i < slice.lines.size(); ++i) {
+    const Brief& line = slice.lines[i];
+    const std::uint32_t number = line_ + line.number;
+    fetch_ahead(slice, i);
+    try {
+      if (line.record != Brief::none) {
+        history.apply(slice.full[static_cast<std::size_t>(line.record)]->record, number, first_);
+      } else {
+        std::int32_t session = none;
+        if (line.session != Brief::none) {
+          std::int32_t& known = sessions_[static_cast<std::size_t>(line.session)];
+          if (known == none) known = history.session_of(slice.sessions[static_cast<std::size_t>(line.session)]);
+          session = known;
+        }
+        history.apply(line, text, session, number);
+      }
+    } catch (Fault& f) {
+      if (!f.line) {
+        f.file = file_;
+        f.line = number;
+      }
+      throw;
+    }
+    first_ = false;
+  }
 }
 
 }  // namespace boomslang

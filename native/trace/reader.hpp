@@ -1,60 +1,86 @@
-// Bytes in, lines out: the streaming front of the trace reader.
+// Bytes in, columns out: the streaming front of the trace reader.
 //
-// Input arrives in blocks, from a file descriptor or as bytes (what a decompressor made); whole lines are
-// parsed where they lie, and the rest of a block is carried over to the next. Plain read() rather than a
-// mapped file, so that the memory a trace takes is the memory of its columns. The caller owns the loop: after
+// Input arrives in blocks, from a file descriptor or as bytes (what a decompressor made), and is cut at line ends into
+// slices. A crew parses them (crew.hpp); here they are applied to the history, in their order. Plain read() rather
+// than a mapped file, so that the memory a trace takes is the memory of its columns. The caller owns the loop: after
 // each block it may look at the clock, the memory and the keyboard.
 #pragma once
 
-#include <array>
 #include <cstddef>
+#include <deque>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "trace/crew.hpp"
 #include "trace/history.hpp"
 
 namespace boomslang {
 
 class Reader {
  public:
-  static constexpr std::size_t block = 1u << 18;
-  static constexpr std::size_t longest_line = 64u << 20;
+  static constexpr std::size_t usual_block = 1u << 18;
+
+  // Jobs are threads, the caller's included. How large a block is, and whether shapes of lines are predicted, changes
+  // nothing but the speed.
+  explicit Reader(int jobs = 1, std::size_t block = usual_block, bool shapes = true)
+      : crew_(jobs, shapes), jobs_(jobs < 1 ? 1 : jobs), block_(block ? block : 1) {}
 
   // Lines count from first_line: 0 where a header was put before what the user wrote.
   void begin_file(const std::string& name, const std::string* session, std::uint32_t first_line = 1);
-  // Reads and parses one block. False at the end of the file.
+  // Reads one block. False at the end of the file.
   bool read(int descriptor);
   void feed(const char* data, std::size_t size);
   void end_file();
+  // Applies all that was read. A mistake in the input is told here, or by any call that came before.
+  void settle() { apply(true); }
+  // Of each file that has ended: it held a whole record, and part of one. After settle().
+  const std::vector<std::pair<bool, bool>>& files() const { return ended_; }
   // Call until it says false.
-  bool finish_step() { return history.finish_step(); }
+  bool finish_step() {
+    settle();
+    return history.finish_step(jobs_);
+  }
 
   History history;
-  bool whole = false, torn = false;  // of the file that just ended: it held a whole record, and part of one
 
  private:
-  // A line waits between being parsed and being applied, while the processor fetches what it will look up:
-  // the tables of a large trace lie in main memory, and three accesses in a row would cost more than parsing.
-  struct Pending {
-    Json json;
-    Record record;
-    std::uint32_t line;
-    bool first;
+  struct File {
+    std::string name, session;
+    bool has_session;
+    std::uint32_t first_line;
+    std::size_t slices;  // slices that were given before it began
   };
-  static constexpr std::size_t stage = 8, waiting = 3 * stage;
 
-  void parse();
-  void parse_line(const char* line, std::size_t size);
-  void apply(Pending& pending);
-  void drain();
-  Pending& pending(std::size_t number) { return pending_[number % pending_.size()]; }
+  void cut();
+  void give(std::size_t size, bool last);
+  void refuse_long_line();
+  void apply(bool all);
+  void apply(const Slice& slice);
+  void apply_lines(const Slice& slice);
+  void fetch_ahead(const Slice& slice, std::size_t line) const;
+  void enter_files();
+  void leave_file();
 
-  std::array<Pending, 32> pending_;
-  std::size_t parsed_ = 0, applied_ = 0;
+  Crew crew_;
+  const int jobs_;
+  const std::size_t block_;
   Column<char> buffer_;      // carried-over rest, then the new block
   std::size_t scanned_ = 0;  // no newline before this
+  std::size_t given_ = 0, applied_ = 0;  // slices
+  std::deque<File> files_;               // that began and of which nothing was applied yet
+  std::string reading_;                  // the last one,
+  bool open_ = false;                    // which has not ended
+  std::exception_ptr failure_;
+
+  // Of the file whose slices are being applied.
   std::string file_;
   std::uint32_t line_ = 0;
-  bool first_ = true;  // no record of this file seen yet
+  bool in_file_ = false;
+  bool first_ = true;  // no record of it seen yet
+  bool torn_ = false;
+  std::vector<std::int32_t> sessions_;  // number in the slice -> number in the history
+  std::vector<std::pair<bool, bool>> ended_;
 };
 
 }  // namespace boomslang

@@ -268,7 +268,7 @@ void Record::read_field(Json& json, Field field) {
   }
 }
 
-void Record::read(Json& json) {
+void Record::read(Json& json, Places& places) {
   fields = 0;
   txn_initial = false;
   invoke = ret = no_time;
@@ -289,7 +289,10 @@ void Record::read(Json& json) {
       if (fields & 1u << field) [[unlikely]]
         fault("the field " + show(name) + " twice in one object", "each field once", "remove one of the two");
       fields |= 1u << field;
+      json.space();
+      places[static_cast<std::size_t>(field)].first = json.p;
       read_field(json, static_cast<Field>(field));
+      places[static_cast<std::size_t>(field)].second = json.p;
     } while (json.accept(','));
     json.expect('}', "',' or '}' after the field");
   }

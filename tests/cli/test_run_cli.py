@@ -20,8 +20,8 @@ from support.commands import Ran, command
 
 import boomslang
 from boomslang.databases import ADAPTERS
-from boomslang.run.forked import processes
 from boomslang.run.hunt import _answer
+from boomslang.workers.forked import processes
 from boomslang.workloads import WORKLOADS
 
 SCHEMA = jsonschema.Draft202012Validator(
@@ -333,8 +333,10 @@ def test_a_file_where_a_trace_should_go(tmp_path: Path) -> None:
 def test_the_checker_of_a_hunt_that_was_torn_off_goes_quietly(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    ours, theirs = processes().Pipe()
-    checker = processes().Process(target=_answer, args=(theirs, "ser", (), None, None))
+    ours, theirs = processes(preload="boomslang.run.client").Pipe()
+    checker = processes(preload="boomslang.run.client").Process(
+        target=_answer, args=(theirs, "ser", (), None, None)
+    )
     checker.start()
     theirs.close()
     ours.send(str(tmp_path / "no such trace"))

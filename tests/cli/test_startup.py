@@ -21,7 +21,8 @@ NOT_FOR_A_CHECK = {
     "boomslang.databases", "boomslang.encodings", "boomslang.explain.counterexample", "boomslang.ir.expression",
     "boomslang.levels.names", "boomslang.modules", "boomslang.passes", "boomslang.record", "boomslang.report",
     "boomslang.run", "boomslang.solve.backends", "boomslang.trace.builder", "boomslang.trace.formats.viper",
-    "boomslang.trace.writer", "boomslang.workloads", "difflib", "importlib.metadata", "numpy.ma", "rich", "shutil",
+    "boomslang.storage.object_path", "boomslang.trace.writer", "boomslang.workers", "boomslang.workloads", "difflib",
+    "importlib.metadata", "multiprocessing", "numpy.ma", "obstore", "ray", "rich", "shutil",
 }  # fmt: skip
 
 

@@ -30,7 +30,7 @@ FORMAT = 1
 MOST_TITLES = 4
 """Of levels that cannot be decided; more are counted."""
 _GOOD, _BAD, _OPEN = "bold green", "bold red", "bold yellow"
-_SHOWN = {VALID: ("valid", _GOOD), INVALID: ("INVALID", _BAD), UNKNOWN: ("unknown", _OPEN)}
+SHOWN = {VALID: ("valid", _GOOD), INVALID: ("INVALID", _BAD), UNKNOWN: ("unknown", _OPEN)}
 
 
 @dataclass
@@ -124,7 +124,7 @@ def show(report: Report, screen: Screen, *, stats: bool) -> None:
 
 
 def _verdict(answer: Answer) -> Iterator[Part]:
-    word, style = _SHOWN[answer.status]
+    word, style = SHOWN[answer.status]
     found = answer.counterexample
     reason = found.anomaly.name if found is not None and found.anomaly is not None else answer.reason
     told = () if answer.verdict is None else (*answer.verdict.broken_by, *answer.verdict.perhaps_by)

@@ -14,6 +14,7 @@ from boomslang.cli.output_files import obstacle, write_whole
 from boomslang.cli.screen import Screen
 from boomslang.errors import UsageError
 from boomslang.levels import Level
+from boomslang.storage import located
 from boomslang.verdict import UNKNOWN
 
 if TYPE_CHECKING:
@@ -27,9 +28,11 @@ class Certificates:
     """Where the certificates of one run go; nowhere, if the user did not ask for any."""
 
     def __init__(self, file: str | None, trace: str, *, several: bool) -> None:
-        self.file = None if file is None else Path(file)
-        self.trace = Path(trace)
+        self.file = None if file is None else located(file)
+        self.trace = located(trace)
         self.several = several
+        self.paths: list[Path] = []
+        """All that were prepared."""
         self.problems: list[str] = []
         self.missing: list[str] = []
 
@@ -46,11 +49,12 @@ class Certificates:
         problem = obstacle(path, self.trace)
         if problem:
             raise UsageError(f"{path}: cannot write the certificate: {problem}")
+        self.paths.append(path)
 
     def keep_apart(self, level: Level, report: str | None) -> None:
         """Raises if the level's certificate and the report would be one file."""
         path = self.path(level)
-        if path is not None and report is not None and path.resolve() == Path(report).resolve():
+        if path is not None and report is not None and path.resolve() == located(report).resolve():
             raise UsageError(f"{path}: --certificate and --report name the same file; fix: name two")
 
     def write(self, answer: Answer) -> None:
@@ -58,13 +62,13 @@ class Certificates:
         path = self.path(answer.level)
         if path is None:
             return
-        data = None if answer.verdict is None else answer.verdict.certificate()
-        if data is None:
+        pieces = certificate_of(answer)
+        if pieces is None:
             if answer.status == UNKNOWN:
                 self.missing.append(answer.level.title)
             return
         try:
-            write_whole(path, _pieces(data))
+            write_whole(path, pieces)
             answer.certificate = path
         except OSError as problem:
             self.problems.append(f"{path}: cannot write the certificate: {problem.strerror}")
@@ -75,6 +79,12 @@ class Certificates:
             screen.warning(f"no certificate of {title} was written: there is none for unknown")
         if self.problems:
             raise UsageError("\n".join(self.problems))
+
+
+def certificate_of(answer: Answer) -> Iterator[str] | None:
+    """The text of an answer's certificate; None if it has none."""
+    data = None if answer.verdict is None else answer.verdict.certificate()
+    return None if data is None else _pieces(data)
 
 
 def _pieces(data: dict[str, Any]) -> Iterator[str]:

@@ -104,6 +104,6 @@ def check_command(
         if file is not None:
             words.append(f"--{name}={file}")
     parsed = parse([*words, "--", str(trace)])
-    parsed.about = about
+    parsed.about, parsed.trace = about, str(trace)
     prepare_files(parsed)
     return lambda screen: int(parsed.run(parsed, screen))

@@ -130,33 +130,30 @@ def main(words: Sequence[str] | None = None) -> int:
         code: int = arguments.run(arguments, screen)
         screen.flush()
         return code
-    except UsageError as problem:
-        screen.error(str(problem))
-        return exit_codes.USAGE
-    except Exception as bug:
-        from boomslang.trace.errors import TraceError
-
-        if isinstance(bug, TraceError):
-            screen.error(str(bug))
-            return exit_codes.USAGE
-        if isinstance(bug, OSError) and bug.filename is not None:
-            screen.error(f"{bug.filename}: {bug.strerror}")
-            return exit_codes.USAGE
-        return _internal(bug, screen)
+    except Exception as problem:
+        code, words = failure(problem)
+        screen.error(words)
+        return code
 
 
-def _internal(bug: Exception, screen: Screen) -> int:
-    if os.environ.get("BOOMSLANG_DEBUG"):
-        import traceback
+def failure(problem: Exception) -> tuple[int, str]:
+    """The exit code of an error, and what to say of it."""
+    from boomslang.trace.errors import TraceError
 
-        for line in "".join(traceback.format_exception(bug)).splitlines():
-            screen.error(line)
-    screen.error(
-        f"internal error: {type(bug).__name__}: {bug}\n"
+    if isinstance(problem, UsageError | TraceError):
+        return exit_codes.USAGE, str(problem)
+    if isinstance(problem, OSError) and problem.filename is not None:
+        return exit_codes.USAGE, f"{problem.filename}: {problem.strerror}"
+    words = (
+        f"internal error: {type(problem).__name__}: {problem}\n"
         f"This is a bug in Boomslang {__version__}, not in your trace. Please report it, with the "
         "command, its output under BOOMSLANG_DEBUG=1 and, if you may share it, the trace."
     )
-    return exit_codes.INTERNAL
+    if os.environ.get("BOOMSLANG_DEBUG"):
+        import traceback
+
+        words = "".join(traceback.format_exception(problem)) + words
+    return exit_codes.INTERNAL, words
 
 
 LEAVE_THINGS = ("run", "hunt", "db")

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import Any, cast
 
 import boomslang
 from boomslang.errors import UsageError
@@ -13,6 +14,7 @@ from boomslang.explain.counterexample import Counterexample
 from boomslang.report.contents import contents
 from boomslang.report.page import make_page
 from boomslang.report.values import printable
+from boomslang.storage import is_address, located
 from boomslang.verdict import Verdict
 
 LINES = 60
@@ -65,8 +67,11 @@ def write_report(
     load_seconds: float | None = None,
 ) -> Path:
     """Writes the report of verdicts on one trace to a file, and returns its path."""
-    target = Path(path)
+    target = located(path)
     page = render_report(verdicts, trace_path=trace_path, about=about, load_seconds=load_seconds)
+    if is_address(target):
+        cast(Any, target).write_pieces([page])
+        return target
     if target.exists() and not target.is_file():  # a pipe or a device: nothing to move over
         target.write_text(page, encoding="utf-8")
         return target

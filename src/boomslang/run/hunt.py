@@ -20,10 +20,10 @@ from typing import Any
 from boomslang.checker import check
 from boomslang.errors import UsageError
 from boomslang.levels import Level, find_level
-from boomslang.run.forked import processes
 from boomslang.run.runner import Plan, Ran, Speed, require_empty, run
 from boomslang.trace import read_trace
 from boomslang.verdict import INVALID, UNKNOWN, VALID
+from boomslang.workers.forked import processes
 from boomslang.workloads import Workload
 
 SHRINK = (1, 4, 16, 64)
@@ -122,20 +122,14 @@ def hunt(
     timeout: float | None = None,
     memory: float | None = None,
     status: Status | None = None,
+    first: int = 1,
 ) -> Hunted:
     """Runs plan after plan for so many seconds, and checks each trace, within `timeout` seconds and `memory` megabytes.
 
     Stops at the first that is invalid, or goes on to collect more. `folder` must be new or empty; what is found
-    stays there.
+    stays there, and the first run has the number `first`.
     """
-    place = Path(folder)
-    require_empty(place)
-    try:
-        place.mkdir(parents=True, exist_ok=True)
-    except OSError as failure:
-        raise UsageError(
-            f"{place}: cannot keep anything there ({failure.strerror}); expected a folder that can be written to"
-        ) from None
+    place = made_folder(folder)
     hunted = Hunted()
     tell = status or (lambda *_: None)
     start = time.monotonic()
@@ -147,7 +141,7 @@ def hunt(
     checker = _Checker(find_level(level).name, modules, timeout, memory)
     try:
         for plan in plans:
-            trace = place / f"run-{hunted.runs + 1:04d}"
+            trace = place / f"run-{hunted.runs + first:04d}"
             ran = run(
                 plan,
                 trace,
@@ -187,6 +181,19 @@ def hunt(
     return hunted
 
 
+def made_folder(folder: str | os.PathLike[str]) -> Path:
+    """A new or empty folder for what is found."""
+    place = Path(folder)
+    require_empty(place)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as failure:
+        raise UsageError(
+            f"{place}: cannot keep anything there ({failure.strerror}); expected a folder that can be written to"
+        ) from None
+    return place
+
+
 class _Checker:
     """A process that checks one trace at a time."""
 
@@ -197,7 +204,7 @@ class _Checker:
         self._begin()
 
     def _begin(self) -> None:
-        context = processes()
+        context = processes(preload="boomslang.run.client")
         self.wire, theirs = context.Pipe()
         self.process = context.Process(target=_answer, args=(theirs, *self.question), daemon=True)
         self.process.start()

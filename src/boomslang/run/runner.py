@@ -26,7 +26,7 @@ from boomslang.record import RecordingFailed, Tracer
 from boomslang.run.client import Client, Job, in_process
 from boomslang.run.client_board import CUT, DIE, DONE, KILLED, RUNNING, STARTING, Board
 from boomslang.run.faults import CUT_CONNECTION, KILL_CLIENT, Fault, check_faults, schedule
-from boomslang.run.forked import processes
+from boomslang.workers.forked import processes
 from boomslang.workloads import Workload
 
 ABOUT = "run.json"
@@ -188,7 +188,7 @@ class _Run:
         self.problems: list[str] = []
         self.gave_up = False
         self.left_behind = False
-        self.context: Any = processes()
+        self.context: Any = processes(preload="boomslang.run.client")
         kills = plan.faults.get(KILL_CLIENT, 0)
         self.board = Board(plan.sessions + kills, self.context)
         self.jobs: list[Job] = []

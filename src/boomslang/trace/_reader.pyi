@@ -3,15 +3,23 @@
 from typing import Any
 
 class Reader:
-    def __init__(self) -> None: ...
+    """Our own format. What was read may be understood some calls later: so may a mistake in it be told."""
+
+    def __init__(self, jobs: int = 1, block: int = 1 << 18, shapes: bool = True) -> None:
+        """With so many threads, the caller's included. How large a block is, and whether the shapes of lines are
+        predicted, changes nothing but the speed."""
     def begin_file(self, name: str, session: str | None, first_line: int = 1) -> None:
         """All that follows stands in this file; operations that name no session belong to `session`."""
     def read(self, descriptor: int) -> bool:
-        """Read and parse one block. False at the end of the file."""
+        """Read one block. False at the end of the file."""
     def feed(self, data: bytes) -> None:
-        """Parse these bytes."""
-    def end_file(self) -> tuple[bool, bool]:
-        """Was there a whole record in the file, and part of one at its end?"""
+        """Take these bytes."""
+    def end_file(self) -> None:
+        """There is no more in this file."""
+    def settle(self) -> None:
+        """Understand all that was read so far."""
+    def files(self) -> list[tuple[bool, bool]]:
+        """Of each file that has ended: was there a whole record in it, and part of one at its end? After `settle`."""
     def finish_step(self) -> bool:
         """After the last file: call until it says False."""
     def columns(self) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+from boomslang.storage import located
 from boomslang.trace.errors import LimitReached, TraceError
 from boomslang.trace.files import head_of, opened, read_start, shown
 from boomslang.trace.model import Initial, Trace
@@ -64,6 +65,13 @@ def resident_mb() -> float:
         return peak / 2**20 if sys.platform == "darwin" else peak / 2**10
 
 
+def all_cores() -> int:
+    """How many threads can run at a time."""
+    if hasattr(os, "sched_getaffinity"):
+        return max(1, len(os.sched_getaffinity(0)))
+    return os.cpu_count() or 1
+
+
 def read_trace(
     path: str | os.PathLike[str],
     *,
@@ -71,24 +79,26 @@ def read_trace(
     deadline: float | None = None,
     memory: int | None = None,
     progress: Progress | None = None,
+    jobs: int | None = None,
 ) -> Trace:
     """Read a trace: a file, plain or packed, or a folder, in any of the formats that `boomslang.trace.formats` lists;
-    "-" is standard input.
+    "-" is standard input, and an address such as s3://bucket/key an object (see boomslang.storage).
 
     The content tells the format, unless `format` names it. Raises `TraceError` if the input is no trace, and
     `LimitReached` if the `deadline` (on `time.monotonic()`'s clock) or the limit of `memory` (MB of this
-    process) is met first.
+    process) is met first. Our own format is read by `jobs` threads, by default as many as there are cores; the trace
+    is the same with any number.
     """
     from boomslang.trace.formats import find, jsonl, recognise
 
     limits = Limits(deadline, memory)
-    root = Path(path)
+    root = located(path)
     if os.fspath(path) == STANDARD_INPUT or (root.exists() and not (root.is_file() or root.is_dir())):
         with _pipe(root) as (file, name):
-            return _read_pipe(file, name, format, limits, progress)
+            return _read_pipe(file, name, format, limits, progress, jobs)
     chosen = recognise(root) if format is None else find(format)
     if chosen is jsonl.FORMAT:
-        return jsonl.read(root, limits.check, progress)
+        return jsonl.read(root, limits.check, progress, jobs)
     if root.exists() and root.is_dir() != chosen.folder:
         found, expected = ("file", "folder") if chosen.folder else ("folder", "file")
         raise TraceError(
@@ -117,7 +127,12 @@ def _pipe(path: Path) -> Iterator[tuple[BinaryIO, str]]:
 
 
 def _read_pipe(
-    file: BinaryIO, name: str, format: str | None, limits: Limits, progress: Progress | None
+    file: BinaryIO,
+    name: str,
+    format: str | None,
+    limits: Limits,
+    progress: Progress | None,
+    jobs: int | None,
 ) -> Trace:
     from boomslang.trace.formats import SAMPLE, Sample, find, jsonl, recognise_sample
     from boomslang.trace.packed import START
@@ -136,7 +151,7 @@ def _read_pipe(
     else:
         chosen = find(format)
     if chosen is jsonl.FORMAT:
-        return jsonl.read_open(file, start, name, limits.check, progress)
+        return jsonl.read_open(file, start, name, limits.check, progress, jobs)
     if chosen.folder:
         raise TraceError(
             f"found a pipe; expected {chosen.title}: a folder; fix: give the folder, or correct --format",

@@ -1,4 +1,7 @@
-"""`boomslang check`: the main job. Reads the trace, asks each level, and hands the answers to cli/answer.py."""
+"""`boomslang check`: the main job. Reads the trace, asks each level, and hands the answers to cli/answer.py.
+
+Several traces are several such jobs, for cli/many_traces.py to hand out.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from boomslang.cli.options.output import add_output
 from boomslang.cli.options.question import add_module, add_within, asked_levels, look_at_modules
 from boomslang.cli.options.report import prepare_report, report_option, write_report
 from boomslang.cli.options.trace_input import TRACE, add_format, free_ctrl_c, load
+from boomslang.cli.options.workers import add_workers, several
 from boomslang.cli.progress import Watch, watched
 from boomslang.cli.screen import Screen
 from boomslang.cli.watched_checker import WatchedChecker
@@ -30,11 +34,17 @@ OUT_OF_MEMORY = "the memory of the machine ran out"
 def add(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Does a trace satisfy an isolation level? Exit code 0: yes; 1: no; 2: unknown. With "
-        "several levels: 1 if any is invalid, else 2 if any is unknown, else 0. With --level strongest: 0 "
-        "once all are decided."
+        "several levels or traces: 1 if any is invalid, else 2 if any is unknown, else 0. With --level strongest: 0 "
+        "once all are decided. A trace that cannot be read is told, the others are checked all the same, and the "
+        "exit code is 254."
     )
     add_argument = parser.add_argument
-    add_argument("trace", metavar="TRACE", help=TRACE)
+    add_argument(
+        "traces",
+        nargs="+",
+        metavar="TRACE",
+        help=f"{TRACE}. Several: an answer for each, and a table at the end",
+    )
     add_argument(
         "--level",
         required=True,
@@ -49,11 +59,13 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--certificate",
         metavar="FILE",
         help="write what proves the answer, for `boomslang verify`; with several levels one file each, "
-        "with the level's short name before the suffix: proof.json becomes proof.ser.json",
+        "with the level's short name before the suffix: proof.json becomes proof.ser.json; with several traces "
+        "each one's name before that: proof.run-1.ser.json; so does --report",
     )
     report_option(parser)
     add_format(parser)
-    add_limits(parser, included=", reading included")
+    add_limits(parser, included=", reading included; of several traces, each")
+    add_workers(parser)
     solver_options.add(parser)
     solver_options.add_window(parser)
     add_argument("--stats", action="store_true", help="show where the time went, and the solver's counters")
@@ -62,7 +74,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def prepare_files(arguments: argparse.Namespace) -> Certificates:
-    """Where the certificates go. Raises if they, or the report, could not be written there."""
+    """Where the certificates of `arguments.trace` go. Raises if they, or the report, could not be written there."""
     asked = asked_levels(arguments.level, arguments.within)
     certificates = Certificates(
         arguments.certificate, arguments.trace, several=asked is None or len(asked) > 1
@@ -77,10 +89,13 @@ def prepare_files(arguments: argparse.Namespace) -> Certificates:
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
     asked = asked_levels(arguments.level, arguments.within)
     look_at_modules(arguments.module)
+    if several(arguments):
+        from boomslang.cli.many_traces import check_all
+
+        return check_all(arguments, screen)
+    arguments.trace = arguments.traces[0]
     certificates = prepare_files(arguments)
-    if arguments.solver == "z3" or arguments.encoding is not None:
-        free_ctrl_c()
-    report = _watched_answers(arguments, asked)
+    report = watched_answers(arguments, asked)
     for warning in report.trace.warnings if report.trace is not None else ():
         screen.warning(warning)
     for answer in report.answers:
@@ -97,7 +112,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         raise KeyboardInterrupt
     write_report(
         arguments.report,
-        _verdicts(report),
+        verdicts_of(report),
         screen,
         trace_path=report.path,
         about=getattr(arguments, "about", None),  # `run` and `hunt` know the database
@@ -108,8 +123,10 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     return report.exit_code
 
 
-def _watched_answers(arguments: argparse.Namespace, asked: list[Level] | None) -> Report:
-    """The answers; after Ctrl-C those that there are, if there are any."""
+def watched_answers(arguments: argparse.Namespace, asked: list[Level] | None) -> Report:
+    """The answers about `arguments.trace`; after Ctrl-C those that there are, if there are any."""
+    if arguments.solver == "z3" or arguments.encoding is not None:
+        free_ctrl_c()
     start = time.monotonic()
     report = Report(arguments.trace, strongest=asked is None)
     try:
@@ -128,11 +145,11 @@ def _watched_answers(arguments: argparse.Namespace, asked: list[Level] | None) -
     # The worker may still be at it, with the report in its hands: this is another one.
     seconds = time.monotonic() - start
     so_far = replace(report, settled=dict(report.settled), interrupted=interrupted, seconds=seconds)
-    _conclude(so_far, arguments, asked, reason)
+    conclude(so_far, arguments, asked, reason)
     return so_far
 
 
-def _verdicts(report: Report) -> list[Verdict]:
+def verdicts_of(report: Report) -> list[Verdict]:
     """What there is to show. Where a limit came first, that is; where it came before the trace was read, nothing."""
     if report.trace is None:
         return []
@@ -149,7 +166,12 @@ def answers(arguments: argparse.Namespace, asked: list[Level] | None, watch: Wat
     reason = ""
     try:
         report.trace = load(
-            arguments.trace, watch, format=arguments.format, deadline=deadline, memory=arguments.memory
+            arguments.trace,
+            watch,
+            format=arguments.format,
+            deadline=deadline,
+            memory=arguments.memory,
+            jobs=getattr(arguments, "jobs", None),  # `run` and `hunt` have no such option
         )
         report.load_seconds = time.monotonic() - start
         watch.begin("analysing")
@@ -166,11 +188,11 @@ def answers(arguments: argparse.Namespace, asked: list[Level] | None, watch: Wat
             report.lists = list_all(checker, report.settled.values(), few, deadline, watch)
     except (LimitReached, MemoryError) as limit:
         reason = limit.reason if isinstance(limit, LimitReached) else OUT_OF_MEMORY
-    _conclude(report, arguments, asked, reason)
+    conclude(report, arguments, asked, reason)
     report.seconds = time.monotonic() - start
 
 
-def _conclude(report: Report, arguments: argparse.Namespace, asked: list[Level] | None, reason: str) -> None:
+def conclude(report: Report, arguments: argparse.Namespace, asked: list[Level] | None, reason: str) -> None:
     """An answer for each level: its verdict, or else `reason`, which is why there is none."""
     levels = asked
     if levels is None:

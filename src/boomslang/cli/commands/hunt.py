@@ -13,6 +13,7 @@ from boomslang.cli import exit_codes, load_plan
 from boomslang.cli.options import load as load_options
 from boomslang.cli.options.question import add_within
 from boomslang.cli.options.report import prepare_report
+from boomslang.cli.options.workers import add_on
 from boomslang.cli.progress import Watch, watched
 from boomslang.cli.screen import Screen
 from boomslang.databases import Database, find_database
@@ -31,7 +32,8 @@ def add(parser: argparse.ArgumentParser) -> None:
         "Runs a workload again and again, with other seeds and other contention each time, and checks "
         "each run while the next one goes. Stops at the first trace that breaks the level, keeps it with its "
         "certificate, and tells the story. Exit code 1: found; 0: nothing found; 2: nothing found, and no check "
-        "came to an end; 254: nothing found, and every client of a run gave up before its time."
+        "came to an end; 254: nothing found, and every client of a run gave up before its time. With --on the runs are "
+        "spread over the machines of a cluster, each with a database of its own."
     )
     load_options.add(parser, txns=1000, txns_are="in each run", sessions=None)
     add_argument = parser.add_argument
@@ -52,6 +54,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="what is found is kept here; must be new or empty; else hunt",
     )
+    add_on(parser, "hunt on the machines of a cluster")
     load_options.add_answer(parser)
     parser.set_defaults(run=run)
 
@@ -81,19 +84,10 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         level = _level(asked, arguments.within)
         about = {name: plan.to_json()[name] for name in ("database", "level", "promises", "workload")}
         about["version"] = load_plan.version_of(database)  # before: at the end it may be gone
-        hunted = watched(
-            lambda watch: hunt_plans(
-                _plans(arguments, database, workload),
-                arguments.out,
-                level,
-                modules=modules,
-                seconds=arguments.seconds,
-                collect=arguments.collect,
-                timeout=arguments.timeout,
-                memory=arguments.memory,
-                status=_status(watch, arguments.seconds),
-            ),
-            quiet=arguments.quiet,
+        hunted = (
+            _hunted(arguments, database, workload, level, modules)
+            if arguments.on is None
+            else _hunted_on_cluster(arguments, database, level, modules)
         )
         if not arguments.json:
             load_plan.headline(plan, about["version"], screen)
@@ -123,6 +117,38 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         told = load_plan.what(plan, about["version"], load)
         load_plan.check_command(arguments, first_broken.trace, level.name, modules, certificate, told)(screen)
     return code
+
+
+def _hunted(
+    arguments: argparse.Namespace,
+    database: Database,
+    workload: type[Workload],
+    level: Level,
+    modules: tuple[str, ...],
+) -> Hunted:
+    return watched(
+        lambda watch: hunt_plans(
+            _plans(arguments, database, workload),
+            arguments.out,
+            level,
+            modules=modules,
+            seconds=arguments.seconds,
+            collect=arguments.collect,
+            timeout=arguments.timeout,
+            memory=arguments.memory,
+            status=_status(watch, arguments.seconds),
+        ),
+        quiet=arguments.quiet,
+    )
+
+
+def _hunted_on_cluster(
+    arguments: argparse.Namespace, database: Database, level: Level, modules: tuple[str, ...]
+) -> Hunted:
+    from boomslang.cli.hunt_blocks import hunt_on_cluster, refuse_shared
+
+    refuse_shared(arguments.db, database)
+    return hunt_on_cluster(arguments, level, modules)
 
 
 def _show(hunted: Hunted, plan: Plan, level: Level, screen: Screen) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import boomslang
 from boomslang.asg import build_asg
 from boomslang.cli import exit_codes
+from boomslang.cli.options.jobs import add_jobs
 from boomslang.cli.options.trace_input import TRACE, add_format, load
 from boomslang.cli.progress import Watch, watched
 from boomslang.cli.screen import Screen
@@ -31,6 +32,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("trace", metavar="TRACE", help=TRACE)
     add_format(parser)
+    add_jobs(parser)
     parser.add_argument("--json", action="store_true", help="print JSON (see docs/how-it-works.md)")
     parser.set_defaults(run=run)
 
@@ -39,7 +41,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     start = time.monotonic()
 
     def work(watch: Watch) -> tuple[Statistics, float, dict[str, Any]]:
-        trace = load(arguments.trace, watch, format=arguments.format)
+        trace = load(arguments.trace, watch, format=arguments.format, jobs=arguments.jobs)
         loaded = time.monotonic() - start
         watch.begin("counting")
         made = Statistics(build_asg(trace))

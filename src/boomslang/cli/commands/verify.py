@@ -21,6 +21,7 @@ from boomslang.certify.replay import ReplayError, replay
 from boomslang.certify.with_hints import refute_with_hints
 from boomslang.certify.with_modules import minimal_with_modules, refute_with_modules, replay_with_modules
 from boomslang.cli import exit_codes
+from boomslang.cli.options.jobs import add_jobs
 from boomslang.cli.options.trace_input import add_format, free_ctrl_c, load
 from boomslang.cli.progress import Watch, watched
 from boomslang.cli.screen import Screen
@@ -29,6 +30,7 @@ from boomslang.errors import UsageError
 from boomslang.levels import LEVELS, Level, find_level, fitted
 from boomslang.modules import Module, find_modules
 from boomslang.modules.registry import find_recorded
+from boomslang.storage import located
 from boomslang.trace import Trace
 from boomslang.verdict import vacuous
 
@@ -42,6 +44,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("trace", metavar="TRACE", help="the trace that was checked; - is standard input")
     parser.add_argument("certificate", metavar="CERTIFICATE", help="what `check --certificate` wrote")
     add_format(parser)
+    add_jobs(parser)
     parser.add_argument(
         "--module",
         action="append",
@@ -67,11 +70,11 @@ class Finding:
 
 
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
-    path = Path(arguments.certificate)
+    path = located(arguments.certificate)
     given = find_modules(arguments.module)
 
     def work(watch: Watch) -> tuple[Witness | Core, Level, Finding, Trace]:
-        trace = load(arguments.trace, watch, format=arguments.format)
+        trace = load(arguments.trace, watch, format=arguments.format, jobs=arguments.jobs)
         watch.begin("reading the certificate")
         certificate = read_certificate(path, trace)
         level = _level(certificate.level, trace, path)

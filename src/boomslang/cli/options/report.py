@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from boomslang.cli.output_files import obstacle
 from boomslang.cli.progress import Watch, watched
 from boomslang.cli.screen import Screen
 from boomslang.errors import UsageError
+from boomslang.storage import located
 from boomslang.verdict import Verdict
 
 
@@ -26,9 +26,9 @@ def prepare_report(file: str | None, trace: str | None = None) -> None:
     """Raises if the report could not be written; to be called before the work begins."""
     if file is None:
         return
-    problem = obstacle(Path(file), None if trace is None else Path(trace))
+    problem = obstacle(located(file), None if trace is None else located(trace))
     if problem:
-        raise UsageError(f"{Path(file)}: cannot write the report: {problem}")
+        raise UsageError(f"{located(file)}: cannot write the report: {problem}")
 
 
 def write_report(

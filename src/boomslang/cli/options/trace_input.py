@@ -10,7 +10,7 @@ from boomslang.errors import UsageError
 from boomslang.trace import Trace, read_trace
 from boomslang.trace.formats import NAMES, find
 
-TRACE = "a trace: a file, or a folder with one file a session; - is standard input"
+TRACE = "a trace: a file, or a folder with one file a session, here or at s3://, gs:// or az://; - is standard input"
 """What commands say of that argument."""
 
 
@@ -38,13 +38,16 @@ def load(
     format: str | None = None,
     deadline: float | None = None,
     memory: float | None = None,
+    jobs: int | None = None,
 ) -> Trace:
-    """Reads the trace; `format`, `deadline` and `memory` are `read_trace`'s."""
+    """Reads the trace; `format`, `deadline`, `memory` and `jobs` are `read_trace`'s."""
     if not path:  # which would be the current folder
         raise UsageError("found an empty path; expected a trace: a file or a folder; fix: name it")
     watch.begin("reading the trace")
     limit = None if memory is None else math.ceil(memory)
-    return read_trace(path, format=format, deadline=deadline, memory=limit, progress=watch.bytes_read)
+    return read_trace(
+        path, format=format, deadline=deadline, memory=limit, progress=watch.bytes_read, jobs=jobs
+    )
 
 
 def free_ctrl_c() -> None:

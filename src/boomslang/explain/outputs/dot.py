@@ -32,9 +32,16 @@ WIDTH = 100
 
 def dot(path: str, documents: Sequence[Json]) -> str:
     """All explanations as graphs."""
-    return (
-        "\n".join(line for n, document in enumerate(documents) for line in _graph(path, n, document)) + "\n"
-    )
+    return dot_of_several([(path, documents, "")])
+
+
+def dot_of_several(traces: Sequence[tuple[str, Sequence[Json], str]]) -> str:
+    """The same of several traces; what could not be read is a comment."""
+    lines: list[str] = []
+    for path, documents, error in traces:
+        lines += [f"// {printable(line)}" for line in error.splitlines()]
+        lines += [line for n, document in enumerate(documents) for line in _graph(path, n, document)]
+    return "\n".join(lines) + "\n"
 
 
 def _graph(path: str, number: int, document: Json) -> Iterator[str]:

@@ -16,15 +16,37 @@ Json = dict[str, Any]
 
 def junit(path: str, documents: Sequence[Json]) -> str:
     """A test suite for the trace."""
-    name = printable(relative(path))
-    verdicts = [document["verdict"] for document in documents]
-    counts = {
+    return junit_of_several([(path, documents, "")])
+
+
+def junit_of_several(traces: Sequence[tuple[str, Sequence[Json], str]]) -> str:
+    """A test suite for each trace. One that could not be read has a single test, which is an error."""
+    verdicts = [
+        [document["verdict"] for document in documents] + ["unread"] * bool(error)
+        for _, documents, error in traces
+    ]
+    root = Element("testsuites", {"name": "boomslang", **_counts([v for some in verdicts for v in some])})
+    for (path, documents, error), some in zip(traces, verdicts, strict=True):
+        name = printable(relative(path))
+        suite = SubElement(root, "testsuite", {"name": name, "skipped": "0", **_counts(some)})
+        if error:
+            case = SubElement(suite, "testcase", {"classname": name, "name": "reading the trace"})
+            told = SubElement(case, "error", {"message": printable(error), "type": "bad input"})
+            told.text = printable(error)
+        _add_cases(suite, name, documents)
+    indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n"
+
+
+def _counts(verdicts: Sequence[str]) -> dict[str, str]:
+    return {
         "tests": str(len(verdicts)),
         "failures": str(verdicts.count("invalid")),
-        "errors": str(verdicts.count("unknown")),
+        "errors": str(verdicts.count("unknown") + verdicts.count("unread")),
     }
-    root = Element("testsuites", {"name": "boomslang", **counts})
-    suite = SubElement(root, "testsuite", {"name": name, "skipped": "0", **counts})
+
+
+def _add_cases(suite: Element, name: str, documents: Sequence[Json]) -> None:
     for document in documents:
         names = {"classname": name, "name": document["level"]["title"]}
         case = SubElement(suite, "testcase", names)
@@ -35,5 +57,3 @@ def junit(path: str, documents: Sequence[Json]) -> str:
         kind = "unknown" if what == "error" else "violation" if anomaly is None else anomaly["code"]
         told = SubElement(case, what, {"message": printable(headline(document)), "type": kind})
         told.text = "\n".join(printable(line) for line in story(document)) or printable(headline(document))
-    indent(root)
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n"

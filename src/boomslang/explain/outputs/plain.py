@@ -8,6 +8,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from boomslang.explain.likely_part import beside, shown
+from boomslang.storage import is_address
 
 Json = dict[str, Any]
 
@@ -86,7 +87,7 @@ def printable(text: str) -> str:
 def relative(path: str) -> str:
     """A path (perhaps with a line) as code hosts want it: from the root of the checkout, or else from here, if it is in
     there. They know nothing of this machine."""
-    if not path:  # a trace that is in memory only
+    if not path or is_address(path):  # a trace that is in memory only, or in a cloud
         return path
     if not PurePath(path).is_absolute():
         path = os.path.normpath(Path.cwd() / path)

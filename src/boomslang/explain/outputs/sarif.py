@@ -18,6 +18,7 @@ from urllib.parse import quote
 import boomslang
 from boomslang.explain.likely_part import shown
 from boomslang.explain.outputs.plain import headline, numbered, place, printable, relative, story
+from boomslang.storage import is_address
 
 Json = dict[str, Any]
 
@@ -28,15 +29,31 @@ _OTHER = {"valid": "holds", "unknown": "undecided", "invalid": "violation"}
 
 def sarif(path: str, documents: Sequence[Json]) -> str:
     """One run, with a result for each level."""
+    return sarif_of_several([(path, documents, "")])
+
+
+def sarif_of_several(traces: Sequence[tuple[str, Sequence[Json], str]]) -> str:
+    """One run for all of them, as code hosts take no more of one tool. What could not be read is told as they expect a
+    tool's own troubles."""
     rules: dict[str, Json] = {}
-    results = [_result(path, document, rules) for document in documents]
-    run = {
+    results = [_result(path, document, rules) for path, documents, _ in traces for document in documents]
+    run: Json = {
         "tool": {
             "driver": {"name": "Boomslang", "version": boomslang.__version__, "rules": list(rules.values())}
         },
         "columnKind": "unicodeCodePoints",
         "results": results,
     }
+    if unread := [(path, error) for path, _, error in traces if error]:
+        notes = [
+            {
+                "level": "error",
+                "message": {"text": printable(error)},
+                "locations": [{"physicalLocation": _file(path)}],
+            }
+            for path, error in unread
+        ]
+        run["invocations"] = [{"executionSuccessful": False, "toolExecutionNotifications": notes}]
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
 
 
@@ -109,6 +126,8 @@ def _location(where: str) -> Json:
 def _file(path: str) -> Json:
     """A file as a URI: one that is in the checkout, from its root."""
     name = relative(path)
+    if is_address(name):
+        return {"artifactLocation": {"uri": quote(name, safe="/:")}}
     if PurePath(name).is_absolute():
         return {"artifactLocation": {"uri": Path(name).as_uri()}}
     return {"artifactLocation": {"uri": quote(name), "uriBaseId": "%SRCROOT%"}}

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boomslang.errors import UsageError, did_you_mean
+from boomslang.storage import located
 from boomslang.trace.errors import TraceError
 from boomslang.trace.files import refuse_strange, shown
 from boomslang.trace.formats.format import SAMPLE, Format, Loss, Sample
@@ -75,7 +76,7 @@ def find(name: str) -> Format:
 
 def recognise(path: str | os.PathLike[str]) -> Format:
     """The format of a file or folder, by its content."""
-    return recognise_sample(Sample.of(Path(path)))
+    return recognise_sample(Sample.of(located(path)))
 
 
 def recognise_sample(sample: Sample) -> Format:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from boomslang.storage import is_address
 from boomslang.trace.files import opened, read_bytes, shown
 from boomslang.trace.formats.columnar import arrow, damaged, from_columns, to_table
 from boomslang.trace.formats.format import Format, Loss, Sample
@@ -26,7 +27,7 @@ def recognise(sample: Sample) -> bool:
 def read(path: Path, check: Callable[[], None]) -> Trace:
     pa = arrow()
     with damaged(shown(path), "Arrow"):
-        if path.is_file() and not _packed(path):
+        if not is_address(path) and path.is_file() and not _packed(path):
             source = pa.memory_map(str(path))
         else:
             source = pa.py_buffer(read_bytes(path, check))

@@ -29,7 +29,7 @@ from boomslang.trace.formats.format import Format, Loss, Sample
 from boomslang.trace.model import NO_TIME, Trace
 from boomslang.trace.packed import START
 from boomslang.trace.packed import SUFFIXES as PACKED
-from boomslang.trace.reader import Progress, trace_of
+from boomslang.trace.reader import Progress, all_cores, trace_of
 
 SUFFIXES = (".jsonl", *(f".jsonl{packed}" for packed in PACKED))
 FIELD = re.compile(r'"(op|boomslang)"\s*:')
@@ -46,9 +46,13 @@ def recognise(sample: Sample) -> bool:
     return sample.first_line.startswith("{") and bool(FIELD.search(sample.first_line))
 
 
-def read(path: Path, check: Callable[[], None], progress: Progress | None = None) -> Trace:
+def read(
+    path: Path, check: Callable[[], None], progress: Progress | None = None, jobs: int | None = 1
+) -> Trace:
+    """`jobs`: threads that may read; None: as many as there are cores."""
+    reading = _Reading(check, progress, jobs)
     if not path.is_dir():
-        return _read([(path, None)], path, check, progress)
+        return _read([(path, None)], path, reading)
     files = sorted((f for f in path.iterdir() if is_called_so(f)), key=natural_order)
     if not files:
         raise TraceError(
@@ -56,7 +60,7 @@ def read(path: Path, check: Callable[[], None], progress: Progress | None = None
             "fix: give the folder that holds the files",
             shown(path),
         )
-    return _read([(f, _session(f)) for f in files], path, check, progress)
+    return _read([(f, _session(f)) for f in files], path, reading)
 
 
 def _session(path: Path) -> str:
@@ -65,42 +69,44 @@ def _session(path: Path) -> str:
 
 
 def read_open(
-    file: BinaryIO, start: bytes, name: str, check: Callable[[], None], progress: Progress | None
+    file: BinaryIO,
+    start: bytes,
+    name: str,
+    check: Callable[[], None],
+    progress: Progress | None,
+    jobs: int | None = 1,
 ) -> Trace:
     """What a pipe brings; `start` was read from it."""
-    reading = _Reading(check, progress, 0)
+    reading = _Reading(check, progress, jobs)
     reading.file(file, start, name, None)
     return reading.trace(name)
 
 
-def _read(
-    files: list[tuple[Path, str | None]], root: Path, check: Callable[[], None], progress: Progress | None
-) -> Trace:
-    total = sum(f.stat().st_size for f, _ in files if f.is_file()) if progress else 0
-    reading = _Reading(check, progress, total)
+def _read(files: list[tuple[Path, str | None]], root: Path, reading: _Reading) -> Trace:
+    if reading.progress:
+        reading.total = sum(f.stat().st_size for f, _ in files if f.is_file())
     for path, session in files:
-        with opened(path) as file:
-            empty = reading.file(file, read_start(file, START), shown(path), session)
-        if empty and len(files) > 1:
-            reading.warnings.append(f"{shown(path)}: the file is empty; its session did nothing")
+        try:
+            with opened(path) as file:
+                reading.file(file, read_start(file, START), shown(path), session)
+        except TraceError:
+            reading.reader.settle()  # a mistake in what was read before is told first
+            raise
     return reading.trace(shown(root if len(files) > 1 else files[0][0]))
 
 
 class _Reading:
     """The files of one trace, one after the other."""
 
-    def __init__(self, check: Callable[[], None], progress: Progress | None, total: int) -> None:
-        self.reader = Reader()
-        self.check, self.progress, self.total = check, progress, total
-        self.warnings: list[str] = []
+    def __init__(self, check: Callable[[], None], progress: Progress | None, jobs: int | None) -> None:
+        self.reader = Reader(all_cores() if jobs is None else jobs)
+        self.check, self.progress, self.total = check, progress, 0
         self.done = 0
-        self.some = False
-        """A whole record was seen."""
-        self.torn = ""
-        """How a line begins that was not whole."""
+        self.files: list[tuple[str, bytes]] = []
+        """Their names, and how they begin."""
 
-    def file(self, file: BinaryIO, start: bytes, name: str, session: str | None) -> bool:
-        """Reads one, of which `start` is read already. True: there was nothing in it."""
+    def file(self, file: BinaryIO, start: bytes, name: str, session: str | None) -> None:
+        """Reads one, of which `start` is read already."""
         refuse_strange(start, name)
         self.reader.begin_file(name, session)
         seekable = file.seekable()
@@ -132,15 +138,20 @@ class _Reading:
             while self.reader.read(file.fileno()):
                 advance()
         self.done += file.tell() if seekable else 0
-        whole, torn = self.reader.end_file()
-        self.some |= whole
-        if torn and not whole:
-            self.torn = first.decode(errors="replace")
-        return not (whole or torn)
+        self.reader.end_file()
+        self.files.append((name, first))
 
     def trace(self, name: str) -> Trace:
-        if not self.some:
-            found = f"no whole line in it (it begins with {self.torn!r})" if self.torn else "nothing in it"
+        self.reader.settle()
+        some, begins, warnings = False, "", []
+        for (file, first), (whole, torn) in zip(self.files, self.reader.files(), strict=True):
+            some |= whole
+            if torn and not whole:
+                begins = first.decode(errors="replace")
+            if not (whole or torn) and len(self.files) > 1:
+                warnings.append(f"{file}: the file is empty; its session did nothing")
+        if not some:
+            found = f"no whole line in it (it begins with {begins!r})" if begins else "nothing in it"
             raise TraceError(
                 f"found {found}; expected at least one operation, or a header, on a line of its own; "
                 "fix: check the path, and that the recorder ran",
@@ -149,7 +160,7 @@ class _Reading:
         while self.reader.finish_step():
             self.check()
         trace = trace_of(self.reader.columns())
-        trace.warnings.extend(self.warnings)
+        trace.warnings.extend(warnings)
         return trace
 
 

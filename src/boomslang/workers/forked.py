@@ -1,4 +1,4 @@
-"""The small server that clients and checkers are forked off, and that Ctrl-C leaves no mess on the terminal.
+"""The small server that clients, checkers and workers are forked off, and that Ctrl-C leaves no mess on the terminal.
 
 Ctrl-C reaches every process of a terminal, and the command ends at once, perhaps in the middle of asking for another
 process. The server, which is Python's, would then write a traceback below the user's prompt. So it is started with
@@ -13,12 +13,13 @@ from multiprocessing import forkserver, resource_tracker
 from typing import Any
 
 
-def processes() -> Any:
-    """How processes are made: forked off a small server, so that no thread or file of ours is theirs."""
+def processes(preload: str) -> Any:
+    """How processes are made: forked off a small server, so that no thread or file of ours is theirs. It loads that
+    module first, so that they need not."""
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["boomslang.run.preload", "boomslang.run.client"])
+    context.set_forkserver_preload(["boomslang.workers.preload", preload])
     resource_tracker.ensure_running()  # first: it unblocks SIGINT once it has started
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
