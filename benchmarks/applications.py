@@ -3,13 +3,21 @@
 Every family of `application_families.py` is run on a simulated database at read committed, snapshot isolation and
 serializable, each with the anomalies it lets happen; and one transaction after the other with one violation planted.
 Each trace is asked about with times, as one log, and with neither, at the levels from read committed to strict
-serializable. A question is one `boomslang check` in a process of its own, with a limit of time.
+serializable. All questions about a trace are one process (application_questions.py), each with a limit of time.
 
     python benchmarks/applications.py --sizes 100                              a few minutes
     python benchmarks/applications.py --families on-call --levels ser,sser     a part of it
-    python benchmarks/applications.py --sizes 100,1000,10000,100000 --write    all, into docs/benchmarks-applications.md
     python benchmarks/applications.py generate on-call --at si --size 1000 --order times FOLDER
     python benchmarks/applications.py generate carts --at lost-update --order log --set users=9 FILE
+
+The page has large sizes, too, of which not every question is asked. It is made of all runs since the last --fresh,
+which may go side by side:
+
+    python benchmarks/applications.py --sizes 100 --timeout 5 --fresh
+    python benchmarks/applications.py --sizes 1000 --timeout 5 --no-shared
+    python benchmarks/applications.py --sizes 10000 --orders times --no-shared
+    python benchmarks/applications.py --sizes 100000 --orders times --at si,ser --levels si,ser,sser --no-shared
+    python benchmarks/applications.py --sizes none --write
 
 What a database promised must hold, and what was planted must not at the strict level: another answer is reported as
 WRONG, with exit code 1. *Unknown* is reported, never judged.
@@ -19,25 +27,25 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
-import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from application_families import FAMILIES, with_settings
+from application_questions import Question, ask
 from phases import page, shown, table
 from simulate import DATA, HERE
 from simulated_database import LEVELS as DATABASES
 from simulated_database import ORDERS, PLANTS, Application, CannotPlant, Recording, concurrent, planted
 
+from boomslang import read_trace
+
 PAGE = "benchmarks-applications"
-RESULTS = DATA / "applications.json"
+RESULTS = DATA / "applications"
 SHARED = HERE.parent.parent / "shared" / "apps"
 
 ASKED = ("rc", "ra", "causal", "pl-2+", "si", "ser", "strong-session-ser", "sser")
@@ -46,6 +54,8 @@ BOUNDED = ("pl-2+", "si", "ser", "strong-session-ser")
 """Levels that can also be asked for up to a slack of real time."""
 AT = (*DATABASES, *PLANTS)
 SLACK = "1s"
+MOMENT = 0.3
+"""Seconds: an explanation looks at its clock between steps."""
 
 _HOLDS = {
     "rc": ("rc",),
@@ -140,6 +150,20 @@ class Answer:
     name: str
     lines: int
     reason: str
+    solving: float = 0.0
+    explaining: float = 0.0
+    """CPU seconds."""
+    refuted_within: str | None = None
+    """Of an unknown one: the bound of real time within which it is known to be broken."""
+
+    @property
+    def key(self) -> tuple[str, str, int, str, str]:
+        return self.family, self.at, self.size, self.order, self.level
+
+    @property
+    def explained_in_time(self) -> bool:
+        """Five times as long as it took to find, or two seconds."""
+        return self.explaining <= max(2.0, 5 * self.solving) + MOMENT
 
     @property
     def decided(self) -> bool:
@@ -150,79 +174,28 @@ class Answer:
         return self.status != "unknown" and (not self.decided or self.expect not in (None, self.status))
 
 
-@cache
-def takes_within() -> bool:
-    """Whether this `boomslang check` can be asked for a slack."""
-    done = subprocess.run(_command("--help"), capture_output=True, text=True, check=False)
-    return "--within" in done.stdout
-
-
-def _command(*words: str) -> list[str]:
-    return [sys.executable, "-m", "boomslang", "check", *words]
-
-
 def levels_of(order: str, levels: Iterable[str], within: str | None) -> Iterator[tuple[str, str | None]]:
     """Levels to ask, each with a slack or without."""
     for level in levels:
         if level in STRICT and order != "times":
             continue
         yield level, None
-        if within and order == "times" and level in BOUNDED and takes_within():
+        if within and order == "times" and level in BOUNDED:
             yield level, within
 
 
-def run_measured(command: list[str], seconds: float) -> tuple[str, str, float, float]:
-    """What it printed, CPU seconds and megabytes; a process that does not end is ended."""
-    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
-        process = subprocess.Popen(["timeout", "-k", "1", str(seconds), *command], stdout=out, stderr=err)
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        out.seek(0)
-        err.seek(0)
-        return out.read(), err.read(), usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
-
-
-def ask(path: Path, level: str, within: str | None, timeout: float, memory: float) -> dict[str, Any]:
-    """One question; its figures."""
-    words = [str(path), "--level", level, "--timeout", str(timeout), "--memory", str(memory)]
-    words += ["--within", within] if within else []
-    found = {"status": "unknown", "core": 0, "decided_by": "", "name": "", "lines": 0, "reason": ""}
-    out, err, cpu, megabytes = run_measured(_command(*words, "--json"), 2 * timeout + 30)
-    found |= {"cpu": cpu, "megabytes": megabytes}
-    try:
-        told = json.loads(out)["levels"][0]
-    except (ValueError, KeyError, IndexError):
-        return found | {"status": "error", "reason": (err.strip().splitlines() or ["did not end"])[-1]}
-    found |= {"status": told["status"], "reason": told["reason"] or ""}
-    found["decided_by"] = str((told.get("stats") or {}).get("decided by", ""))
-    if example := told.get("counterexample"):
-        found["core"] = len(example["transactions"])
-        found["name"] = (example.get("anomaly") or {}).get("name", "no name")
-        found["lines"] = story_lines(run_measured(_command(*words), 2 * timeout + 30)[0])
-    return found
-
-
-def story_lines(text: str) -> int:
-    """Of what people are told: the lines from "Why" to the next empty one."""
-    lines = iter(text.splitlines())
-    for line in lines:
-        if line.startswith("Why "):
-            return sum(1 for _ in iter(lambda: next(lines, ""), ""))
-    return 0
-
-
-def answer(
+def answers_about(
     path: Path,
     about: tuple[str, str, int, str],
-    level: str,
-    slack: str | None,
-    expect: str | None,
+    questions: list[Question],
+    expect: Callable[[str, str | None], str | None],
     given: argparse.Namespace,
-) -> Answer:
+) -> Iterator[Answer]:
     family, at, size, order = about
-    figures = ask(path, level, slack, given.timeout, given.memory)
-    name = f"{level} within {slack}" if slack else level
-    return Answer(family, at, size, order, name, expect=expect, **figures)
+    asked = zip(questions, ask(path, questions, given.timeout, given.memory), strict=True)
+    for (level, slack), figures in asked:
+        name = f"{level} within {slack}" if slack else level
+        yield Answer(family, at, size, order, name, expect=expect(level, slack), **figures)
 
 
 def bounded_expectation(at: str, level: str) -> str | None:
@@ -324,11 +297,12 @@ def how(answers: list[Answer]) -> list[str]:
 
 
 def unknowns(answers: list[Answer]) -> list[str]:
-    """What is not decided: for each trace and order, its levels."""
+    """What is not decided: for each trace and order, its levels, and up to which bound they are known to be broken."""
     open_: dict[tuple[str, str, int, str], list[str]] = {}
     for a in answers:
         if a.status == "unknown":
-            open_.setdefault((a.family, a.at, a.size, a.order), []).append(a.level)
+            bound = f" (broken within {a.refuted_within})" if a.refuted_within else ""
+            open_.setdefault((a.family, a.at, a.size, a.order), []).append(a.level + bound)
     rows = [
         [family, at, f"{size:,}" if size else "", order, ", ".join(levels)]
         for (family, at, size, order), levels in open_.items()
@@ -340,26 +314,43 @@ def unknowns(answers: list[Answer]) -> list[str]:
 
 
 def bounded(answers: list[Answer]) -> list[str]:
-    """Of plain levels that stayed unknown: how many have an answer within the slack?"""
-    asked = {(a.family, a.at, a.size, a.order, *a.level.split(" within ")): a.decided for a in answers}
+    """Of plain levels that stayed unknown: how many have an answer within a bound?"""
+    known = {a.key for a in answers if a.decided}
+    plain = [a for a in answers if a.status == "unknown" and a.order == "times" and a.level in BOUNDED]
     slacks = {a.level.split(" within ")[1] for a in answers if " within " in a.level}
-    text = []
-    for slack in sorted(slacks):
-        plain = [
-            (a.family, a.at, a.size, a.order, a.level)
-            for a in answers
-            if a.status == "unknown" and a.order == "times" and a.level in BOUNDED
-        ]
-        known = sum(asked.get((*key, slack), False) for key in plain)
-        text += [
-            f"Of {len(plain)} plain questions with times that stayed unknown, {known} are decided within {slack}.",
-            "",
-        ]
-    return text
+    within = [
+        a
+        for a in plain
+        if a.refuted_within or any((*a.key[:4], f"{a.level} within {slack}") in known for slack in slacks)
+    ]
+    asked = sum(a.order == "times" and a.level in BOUNDED for a in answers)
+    return [
+        f"Of {asked:,} plain questions with times, {len(plain)} stayed unknown; {len(within)} of these have an "
+        "answer within a bound of real time.",
+        "",
+    ]
+
+
+def explaining(answers: list[Answer]) -> list[str]:
+    told = [a for a in answers if a.core]
+    if not told:
+        return []
+    late = [a for a in told if not a.explained_in_time]
+    long = [a for a in told if a.core > 12]
+    return [
+        "## What is told",
+        "",
+        f"Of {len(told):,} answers that are invalid, {sum(a.name == 'no name' for a in told)} have no name. "
+        f"Explaining took {max(a.explaining for a in told):.1f} s of the processor at most, and in {len(late)} of them "
+        f"longer than two seconds and than five times the solving. {len(long)} have a core of more than a dozen "
+        f"transactions; the longest story of these has {max((a.lines for a in long), default=0)} lines, and the "
+        f"longest of all {max(a.lines for a in told)}.",
+        "",
+    ]
 
 
 def report(answers: list[Answer], shared: list[Answer]) -> list[str]:
-    text = [*shares(answers), *costs(answers), *how(answers)]
+    text = [*shares(answers), *costs(answers), *explaining([*answers, *shared]), *how(answers)]
     if shared:
         rows = [[c[0], *c[4:]] for c in map(cells, shared)]
         text += ["## Recorded elsewhere", "", *table([NAMES[0], *NAMES[4:]], rows, words=3), ""]
@@ -371,17 +362,27 @@ PARAGRAPHS = (
     "round amounts, a queue of jobs, feature flags, carts. Each was recorded from a simulated database at read "
     "committed, snapshot isolation and serializable, and one transaction after the other with a lost update, a write "
     "skew or a stale read planted. A cell is *decided of asked*: valid or invalid within the limit, of up to six "
-    "traces. *CPU* and *MB* are those of the whole process, Python's start included; *core* counts transactions, "
-    "*lines* those of the story.",
+    "traces. *CPU* are seconds of the processor, reading the trace included and Python's start not, for other work may "
+    "have gone on beside it; limits are meant so, too. *MB* are those of the process that asked all of a trace's "
+    "questions; *core* counts transactions, *lines* those of the story.",
 )
+
+
+def what_was_run(runs: list[str]) -> str:
+    return f"Not every question is asked of large traces. What was: {', then '.join(runs)}."
 
 
 def shared_answers(folder: Path, given: argparse.Namespace) -> Iterator[Answer]:
     """Traces of applications that were recorded elsewhere, if there are any."""
     for path in sorted([*folder.glob("*.jsonl"), *(p for p in folder.glob("*") if p.is_dir())]):
-        for level, slack in levels_of("times", given.levels, given.within):
-            expect = None if slack else expected_elsewhere(path.stem, level)
-            yield answer(path, (path.stem, "", 0, "times"), level, slack, expect, given)
+
+        def expect(level: str, slack: str | None, name: str = path.stem) -> str | None:
+            return None if slack else expected_elsewhere(name, level)
+
+        # What the recorder of some leaves out is the unit of their times: no bound in seconds for those.
+        slack = given.within if read_trace(path).unit else None
+        questions = list(levels_of("times", given.levels, slack))
+        yield from answers_about(path, (path.stem, "", 0, "times"), questions, expect, given)
 
 
 # --- the command
@@ -401,7 +402,7 @@ def words_of(known: Iterable[str]) -> Any:
 
 
 def sizes(text: str) -> list[int]:
-    return [int(word) for word in text.split(",")]
+    return [] if text == "none" else [int(word) for word in text.split(",")]
 
 
 def generate(arguments: list[str]) -> int:
@@ -443,17 +444,20 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="applications.py", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--families", type=words_of(FAMILIES), default=list(FAMILIES))
     parser.add_argument("--at", type=words_of(AT), default=list(AT))
-    parser.add_argument("--sizes", type=sizes, default=[100], help="transactions")
+    parser.add_argument("--sizes", type=sizes, default=[100], help="transactions; none: ask nothing")
     parser.add_argument("--orders", type=words_of(ORDERS), default=list(ORDERS))
     parser.add_argument("--levels", type=words_of((*ASKED, *STRICT)), default=list(ASKED))
     parser.add_argument("--within", default=SLACK, help="also ask for this slack of real time; none: do not")
-    parser.add_argument("--timeout", type=float, default=10.0, help="seconds of one question")
+    parser.add_argument(
+        "--timeout", type=float, default=10.0, help="seconds of the processor, of one question"
+    )
     parser.add_argument("--memory", type=float, default=4000.0, help="megabytes of one question")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument(
         "--shared", type=Path, default=SHARED, help="traces of applications recorded elsewhere"
     )
     parser.add_argument("--no-shared", action="store_true", help="leave them out")
+    parser.add_argument("--fresh", action="store_true", help="forget the results of earlier runs")
     parser.add_argument("--table", type=Path, help="also write the tables here")
     parser.add_argument("--write", action="store_true", help=f"write docs/{PAGE}.md")
     given = parser.parse_args(arguments)
@@ -465,41 +469,86 @@ def main(arguments: list[str]) -> int:
     if arguments[:1] == ["generate"]:
         return generate(arguments[1:])
     given = parse(arguments)
-    answers: list[Answer] = []
-    shared: list[Answer] = []
+    if given.fresh:
+        for path in RESULTS.glob("*.json"):
+            path.unlink()
+    results = Results(arguments)
 
-    def keep(made: Answer, into: list[Answer]) -> None:
-        into.append(made)
+    def keep(made: Answer) -> None:
+        results.keep(made)
         print(shown(cells(made), WIDTHS), flush=True)
-        DATA.mkdir(exist_ok=True)
-        RESULTS.write_text(json.dumps([asdict(a) for a in [*answers, *shared]], indent=1) + "\n")
         if given.table:
-            given.table.write_text("\n".join(report(answers, shared)) + "\n")
+            mine = [a for a in results.answers if a.size], [a for a in results.answers if not a.size]
+            given.table.write_text("\n".join(report(*mine)) + "\n")
 
     print(shown(NAMES, WIDTHS))
-    if not given.no_shared and given.shared.is_dir():
+    if given.sizes and not given.no_shared and given.shared.is_dir():
         for made in shared_answers(given.shared, given):
-            keep(made, shared)
+            keep(made)
     for size in given.sizes:
         for family in given.families:
             for at in given.at:
                 if at in PLANTS and at not in FAMILIES[family].plants:
                     continue
+
+                def expect(level: str, slack: str | None, at: str = at) -> str | None:
+                    return bounded_expectation(at, level) if slack else expected(at, level)
+
                 with tempfile.TemporaryDirectory() as folder:
-                    for order, path in orders_of(
-                        Run(family, at, size, given.seed), given.orders, Path(folder)
-                    ):
-                        for level, slack in levels_of(order, given.levels, given.within):
-                            expect = bounded_expectation(at, level) if slack else expected(at, level)
-                            about = family, at, size, order
-                            keep(answer(path, about, level, slack, expect, given), answers)
+                    run = Run(family, at, size, given.seed)
+                    for order, path in orders_of(run, given.orders, Path(folder)):
+                        questions = list(levels_of(order, given.levels, given.within))
+                        for made in answers_about(path, (family, at, size, order), questions, expect, given):
+                            keep(made)
+    results.end()
     if given.write:
-        page(PAGE, "Applications", PARAGRAPHS, report(answers, shared), arguments, script="applications")
-    everything = [*answers, *shared]
-    wrong = sum(a.wrong for a in everything)
-    decided = sum(a.decided for a in everything)
-    print(f"{len(everything)} questions, {decided} decided, {wrong} wrong")
+        *parts, runs = Results.of_all_runs()
+        paragraphs = [*PARAGRAPHS, what_was_run(runs)]
+        page(PAGE, "Applications", paragraphs, report(*parts), arguments, script="applications")
+    asked = results.answers
+    wrong, decided = sum(a.wrong for a in asked), sum(a.decided for a in asked)
+    print(f"{len(asked)} questions, {decided} decided, {wrong} wrong")
     return 1 if wrong else 0
+
+
+class Results:
+    """The answers of this run, in a file of its own among those of other runs: runs may go side by side."""
+
+    def __init__(self, arguments: list[str]) -> None:
+        self.run = [word for word in arguments if word != "--write"]
+        name = "-".join(word.strip("-").replace(",", "+") for word in self.run) or "everything"
+        self.path = RESULTS / f"{name.replace('/', '')[:200]}.json"
+        self.answers: list[Answer] = []
+
+    def keep(self, made: Answer) -> None:
+        self.answers.append(made)
+        self._write(ended=False)
+
+    def end(self) -> None:
+        if self.answers:
+            self._write(ended=True)
+
+    def _write(self, *, ended: bool) -> None:
+        RESULTS.mkdir(parents=True, exist_ok=True)
+        data = {"run": self.run, "ended": ended, "answers": [asdict(a) for a in self.answers]}
+        self.path.write_text(json.dumps(data, indent=1) + "\n")
+
+    @staticmethod
+    def of_all_runs() -> tuple[list[Answer], list[Answer], list[str]]:
+        """Of the families, of traces recorded elsewhere, and what was run. What was asked twice, the later answer."""
+        found: dict[tuple[str, str, int, str, str], Answer] = {}
+        runs = []
+        for path in sorted(RESULTS.glob("*.json"), key=lambda path: path.stat().st_mtime):
+            data = json.loads(path.read_text())
+            stopped = "" if data["ended"] else f" (stopped after {len(data['answers'])} questions)"
+            runs.append(f"`{' '.join(['python benchmarks/applications.py', *data['run']])}`{stopped}")
+            found |= {(a := Answer(**one)).key: a for one in data["answers"]}
+        families, orders = list(FAMILIES), list(ORDERS)
+        every = sorted(
+            found.values(),
+            key=lambda a: (a.size, families.index(a.family) if a.size else 0, orders.index(a.order)),
+        )
+        return [a for a in every if a.size], [a for a in every if not a.size], runs
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ from boomslang.levels.level import Level
 from boomslang.levels.within import takes_bound, words, written
 from boomslang.solve.solution import Limits, Solution
 from boomslang.trace.errors import LimitReached
+from boomslang.trace.lengths import rounded, usual_length
 from boomslang.trace.model import NO_TIME, Outcome, Trace
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ class _Bounds(Iterator[int]):
     """The slacks to ask, each chosen by the answers so far."""
 
     def __init__(self, trace: Trace, asked: int | None) -> None:
-        self.typical, self.span = _typical_and_span(trace)
+        self.typical, self.span = usual_length(trace), _longest(trace)
         if asked is not None:
             self.span = min(self.span, asked)
         self.refuted: int | None = None
@@ -125,22 +126,18 @@ class _Bounds(Iterator[int]):
         top = self.span if self.open is None else self.open
         if self.refuted == 0:
             # If the typical length is too long already, what is shorter.
-            slack = self.typical if self.open is None else _round(self.open // GROWTH)
+            slack = self.typical if self.open is None else rounded(self.open // GROWTH)
         elif self.refuted * GROWTH < top and self.open is None:
             slack = self.refuted * GROWTH
         else:
-            slack = _round(isqrt(self.refuted * top))
+            slack = rounded(isqrt(self.refuted * top))
         if not self.refuted < slack < top:
             raise StopIteration
         return slack
 
 
-def _typical_and_span(trace: Trace) -> tuple[int, int]:
-    """How long a transaction usually takes, and the longest time between an end and a later begin: a slack of that
-    orders nothing."""
-    both = (trace.txn_begin != NO_TIME) & (trace.txn_end != NO_TIME)
-    lengths = trace.txn_end[both].astype(np.float64) - trace.txn_begin[both]
-    typical = _round(int(np.median(lengths))) if len(lengths) else 1
+def _longest(trace: Trace) -> int:
+    """The longest time between an end and a later begin: a slack of that orders nothing."""
     span = 0
     for clock in np.unique(trace.txn_clock).tolist():
         here = trace.txn_clock == clock
@@ -148,15 +145,7 @@ def _typical_and_span(trace: Trace) -> tuple[int, int]:
         begins = trace.txn_begin[here & (trace.txn_begin != NO_TIME)]
         if len(ends) and len(begins):
             span = max(span, int(begins.max()) - int(ends.min()))
-    return max(1, typical), min(span, 2**63 - 1)
-
-
-def _round(ticks: int) -> int:
-    """The largest of 1, 2, 5, 10, 20, ... that is no larger."""
-    if ticks < 1:
-        return 0
-    power = int(10 ** (len(str(ticks)) - 1))
-    return power * max(n for n in (1, 2, 5) if n * power <= ticks)
+    return min(span, 2**63 - 1)
 
 
 def _plain(level: Level) -> Level:

@@ -42,6 +42,8 @@ A_MOMENT = 0.2
 FEW = 6
 """Transactions of a refutation by counting or states that is made a minimal core, and argued step by step. With
 more, the one sentence that it is says more."""
+SHORT = 12
+"""Lines of such an argument."""
 _REASONS = {
     "time": "the time limit was reached",
     "memory": "the memory limit was reached",
@@ -164,7 +166,7 @@ class Checker:
         """The pipeline."""
         asg = self.asg
         stats: dict[str, Any] = {"analyse": self.analyse_seconds}
-        parts, ir, proof = first_broken(asg), None, None
+        parts, ir = first_broken(asg), None
         if parts is None:
             with _timed(stats, "lower"):
                 ir = lower(asg, level)
@@ -200,8 +202,6 @@ class Checker:
             return blame(self, level, ir, parts, stats, begin)
         with _timed(stats, "explain"):
             counterexample = self.explained(asg, level, parts, begin, explaining_seconds(stats))
-            if proof is not None and counterexample.argument is None:  # too many cases: then the one sentence
-                counterexample = self.explained_by_proof(asg, level, proof, parts, stats)
         return Verdict(self.trace, level, INVALID, counterexample=counterexample, stats=stats)
 
     def solve(self, ir: IR, limits: Limits, stats: dict[str, Any] | None = None) -> Solution:
@@ -220,21 +220,29 @@ class Checker:
         return solution
 
     def explained(
-        self, asg: ASG, level: Level, parts: Parts, begin: float, most: float | None = None
+        self,
+        asg: ASG,
+        level: Level,
+        parts: Parts,
+        begin: float,
+        most: float | None = None,
+        *,
+        briefly: bool = False,
     ) -> Counterexample:
-        """Why these parts are refuted. The answer is there: this may use the time that is left, and a moment more."""
+        """Why these parts are refuted. The answer is there: this may use the time that is left, and a moment more.
+        `briefly`: see explain/counterexample.py."""
         from boomslang.explain.counterexample import explain
         from boomslang.explain.patience import of_this_process
 
         seconds = self.left(begin).seconds
         if seconds is None and most is None:
-            return explain(asg, level, parts)
+            return explain(asg, level, parts, smaller=not briefly, briefly=briefly)
         if seconds is None:
             with of_this_process():
-                return explain(asg, level, parts, most)
+                return explain(asg, level, parts, most, smaller=not briefly, briefly=briefly)
         seconds = max(A_MOMENT, seconds if most is None else min(seconds, most))
         with until(time.monotonic() + seconds):
-            return explain(asg, level, parts, seconds)
+            return explain(asg, level, parts, seconds, smaller=not briefly, briefly=briefly)
 
     def explained_by_proof(
         self, asg: ASG, level: Level, proof: Proof, parts: Parts, begin: float, stats: dict[str, Any]
@@ -247,8 +255,8 @@ class Checker:
         if rest is not None:
             seconds = max(A_MOMENT, min(seconds, rest))
         if len(parts.transactions) <= FEW:
-            told = self.explained(asg, level, parts, begin, seconds)
-            if told.argument is not None and told.minimal:
+            told = self.explained(asg, level, parts, begin, seconds / 2, briefly=True)
+            if told.minimal and told.argument is not None and told.argument.length <= SHORT:
                 return told
         return explain_by_proof(asg, level, proof, parts, seconds)
 

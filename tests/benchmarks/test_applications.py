@@ -7,6 +7,8 @@ dictionaries. Then the checker has to agree.
 from __future__ import annotations
 
 import json
+import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -186,10 +188,12 @@ def test_generate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_question_is_measured(tmp_path: Path) -> None:
     Run("seats", "write-skew", SIZE).record().write(tmp_path / "t", "times")
-    found = applications.ask(tmp_path / "t", "sser", None, 30, 4000)
+    found, within = applications.ask(tmp_path / "t", [("sser", None), ("ser", "1s")], 30, 4000)
     assert found["status"] == "invalid" and found["core"] >= 2 and found["lines"] > 3
     assert found["cpu"] > 0 and found["megabytes"] > 10 and found["name"] and found["decided_by"]
-    assert applications.ask(tmp_path / "nowhere", "sser", None, 30, 4000)["status"] == "error"
+    assert found["solving"] > 0 and found["explaining"] > 0 and within["status"] in ("valid", "invalid")
+    (missing,) = applications.ask(tmp_path / "nowhere", [("sser", None)], 30, 4000)
+    assert missing["status"] == "error" and "no such file" in missing["reason"]
 
 
 def example(status: str, expect: str | None, level: str = "ser") -> Answer:
@@ -213,8 +217,28 @@ def test_unknown_beside_its_bounded_answer() -> None:
         example("invalid", None, "ser within 1s"),
         example("unknown", None, "si"),
     ]
-    told = "Of 2 plain questions with times that stayed unknown, 1 are decided within 1s."
-    assert told in applications.report([*asked, example("unknown", None, "si within 1s")], [])
+    told = "Of 2 plain questions with times, 2 stayed unknown; {} of these have an answer within a bound of real time."
+    asked.append(example("unknown", None, "si within 1s"))
+    assert told.format(1) in applications.report(asked, [])
+    asked[2] = replace(asked[2], refuted_within="500ms")
+    assert told.format(2) in applications.report(asked, [])
+
+
+def test_runs_add_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(applications, "RESULTS", tmp_path / "runs")
+    applications.Results(["--sizes", "100"]).keep(example("unknown", None))
+    second = applications.Results(["--sizes", "100", "--levels", "ser", "--write"])
+    second.keep(example("valid", "valid"))
+    second.keep(replace(example("valid", "valid"), size=0, family="elsewhere"))
+    second.end()
+    os.utime(second.path, (2**32, 2**32))
+    families, elsewhere, runs = applications.Results.of_all_runs()
+    assert [a.status for a in (*families, *elsewhere)] == ["valid", "valid"] and not elsewhere[0].size
+    told = applications.what_was_run(runs)
+    assert (
+        "applications.py --sizes 100`, then `python benchmarks/applications.py --sizes 100 --levels ser`"
+        in told
+    )
 
 
 @pytest.mark.parametrize(

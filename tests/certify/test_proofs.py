@@ -16,9 +16,16 @@ from typing import Any
 import numpy as np
 import pytest
 from support.histories import Absent, Unbounded, append, delete, get, history, list_, put, scan, txn
-from support.repeated import LAWFUL, random_repeated, refutations, weakest
+from support.repeated import LAWFUL, random_repeated, random_together, refutations, weakest
 
-from boomslang.certify.proof import UNNAMED, Proof, TooFewVersions, UnreachableState, proof_of
+from boomslang.certify.proof import (
+    UNNAMED,
+    Proof,
+    TooFewArrivals,
+    TooFewVersions,
+    UnreachableState,
+    proof_of,
+)
 from boomslang.certify.proved import fault_of_proof
 from boomslang.levels import LEVELS
 from boomslang.solve.brute import brute
@@ -295,6 +302,66 @@ def test_levels_of_which_neither_law_holds(proof: Proof) -> None:
         assert fault(trace, proof, name), name
 
 
+# --- departures
+
+
+def both_off() -> tuple[Trace, TooFewArrivals]:
+    """Two saw both on call and went off; it was so at first only. Somebody who had seen one on call came on."""
+
+    def off(who: str, **more: Any) -> Any:
+        return txn(None, get("a", 1), get("b", 1), put(who, 0), **more)
+
+    rows = [off("a"), off("b"), txn(None, get("a", 0), get("b", 0), put("a", 1)), txn(None, put("c", 1))]
+    trace = history(*rows, off("a", outcome="aborted"), initial={"a": 1, "b": 1})
+    on = trace.op_value[0]
+    return trace, TooFewArrivals((0, 1), (int(on), int(on)), (0, 1))
+
+
+def test_departures() -> None:
+    trace, proof = both_off()
+    assert fault(trace, proof) == fault(trace, proof, "repeatable-read") == ""
+    assert proof_of(proof.to_json()) == proof
+    assert "nothing follows" in fault(trace, proof, "consistent-view")
+    assert "did not see all of the state" in fault(trace, proof, "snapshot-isolation")  # nobody wrote both
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"departures": (0,)}, "it came about often enough"),
+        ({"departures": (0, 1, 1)}, "counts a transaction twice"),
+        ({"departures": (0, 1, 9)}, "or one that there is not"),
+        ({"departures": (0, 1, 2)}, "transaction 2 did not commit, or did not see"),
+        ({"departures": (0, 1, 4)}, "transaction 4 did not commit"),
+        ({"state": (-2, 0)}, "no value"),
+        ({"state": (0,)}, "a value for each"),
+        ({"keys": (0, 0)}, "expected different keys"),
+        ({"keys": (0, 7)}, "not in the trace"),
+        ({"later": (2,)}, "transaction 2 did not begin after"),
+    ],
+)
+def test_departures_that_are_forged(changes: dict[str, Any], why: str) -> None:
+    trace, proof = both_off()
+    assert why in fault(trace, replace(proof, **changes))
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        txn(None, put("a", 1)),
+        txn(None, put("a", 1), outcome="unknown"),
+        txn(None, get("a", 0), put("a", 1)),
+        txn(None, get("b", 1), put("a", 1)),
+        txn(None, put("a", 1), put("b", 1)),
+    ],
+)
+def test_one_more_who_may_have_come_is_enough(more: Any) -> None:
+    _, proof = both_off()
+    off = [txn(None, get("a", 1), get("b", 1), put(who, 0)) for who in "ab"]
+    assert "often enough" in fault(history(*off, more, initial={"a": 1, "b": 1}), proof)
+    assert "often enough" in fault(history(*off, initial="unknown"), replace(proof, departures=(0,)))
+
+
 # --- from a file
 
 
@@ -320,6 +387,9 @@ def test_levels_of_which_neither_law_holds(proof: Proof) -> None:
         {"kind": "counting", "key": 0, "readers": [], "later": {"1": 2}},
         {"kind": "counting", "key": 0, "readers": [], "later": [1.5]},
         {"kind": "states", "keys": 0, "states": [], "transaction": 0},
+        {"kind": "departures", "keys": [0], "state": 0, "departures": [], "later": []},
+        {"kind": "departures", "keys": [0], "state": [0], "departures": [[0]], "later": []},
+        {"kind": "departures", "keys": [0], "state": [0], "departures": [0]},
         {"kind": "states", "keys": [0], "states": ["0"], "transaction": 0},
         {"kind": "states", "keys": [0], "states": [[float("nan")]], "transaction": 0},
         {"kind": "states", "keys": [0], "states": [[None]], "transaction": 0},
@@ -346,6 +416,20 @@ def forged(rng: random.Random, trace: Trace, proof: Proof) -> Iterator[Proof]:
         yield replace(proof, key=rng.randrange(-1, len(trace.keys) + 1))
         yield replace(proof, later=(*proof.later, rng.randrange(-1, txns + 1)))
         yield replace(proof, later=proof.later[1:])
+        return
+    if isinstance(proof, TooFewArrivals):
+        for i in range(len(proof.departures)):
+            yield replace(proof, departures=proof.departures[:i] + proof.departures[i + 1 :])
+        yield replace(proof, departures=(*proof.departures, proof.departures[0]))
+        yield replace(proof, departures=(*proof.departures, rng.randrange(-1, txns + 1)))
+        yield replace(proof, later=(*proof.later, rng.randrange(-1, txns + 1)))
+        yield replace(proof, later=proof.later[1:])
+        yield replace(proof, keys=proof.keys[::-1])
+        yield replace(proof, keys=proof.keys[:1], state=proof.state[:1])
+        yield replace(proof, state=proof.state[:1])
+        changed = [*proof.state]
+        changed[rng.randrange(len(changed))] = rng.choice((UNNAMED, -2, -1, *range(len(trace.values))))
+        yield replace(proof, state=tuple(changed))
         return
     for i in range(len(proof.states)):
         yield replace(proof, states=proof.states[:i] + proof.states[i + 1 :])
@@ -386,9 +470,8 @@ def other_traces(rng: random.Random, trace: Trace) -> Iterator[Trace]:
     yield replace(trace, op_ctx=None)
 
 
-def examined(seed: int) -> Counter[str]:
+def examined(seed: int, trace: Trace) -> Counter[str]:
     rng, found = random.Random(seed), Counter[str]()
-    _, trace = random_repeated(seed)
     made = list(refutations(trace))
     few = {level.name for level in weakest(list({level.name: level for level, _, _ in made}.values()))}
     broken: dict[tuple[int, str], bool] = {}
@@ -423,8 +506,15 @@ def examined(seed: int) -> Counter[str]:
 def test_what_is_believed_is_true() -> None:
     found: Counter[str] = Counter()
     for seed in range(2_000, 2_060):
-        found += examined(seed)
+        found += examined(seed, random_repeated(seed)[1])
     assert found["refused"] > 150 and found["believed"] > 150, found
+
+
+def test_what_is_believed_of_departures_is_true() -> None:
+    found: Counter[str] = Counter()
+    for seed in range(12):
+        found += examined(seed, random_together(seed))
+    assert found["refused"] > 50 and found["believed"] > 50, found
 
 
 @pytest.mark.full
@@ -432,7 +522,7 @@ def test_what_is_believed_is_true() -> None:
 def test_what_is_believed_is_true_of_many(part: int) -> None:
     found: Counter[str] = Counter()
     for seed in range(50_000 + 1_000 * part, 51_000 + 1_000 * part):
-        found += examined(seed)
+        found += examined(seed, random_repeated(seed)[1]) + examined(seed, random_together(seed))
     assert found["refused"] > 1_000 and found["believed"] > 1_000, found
 
 

@@ -20,7 +20,7 @@ import pytest
 from fuzz.traces import random_trace
 from support.explanations import examine
 from support.histories import get, history, put, txn
-from support.repeated_values import inventory, late_snapshots, on_call
+from support.repeated_values import DOCTORS, inventory, late_snapshots, on_call, two_go_off
 
 import boomslang
 from boomslang import Checker, Trace, TraceBuilder
@@ -46,6 +46,8 @@ ASKED: dict[str, tuple[Callable[[], Trace], str]] = {
     "on-call": (on_call, "ser"),
     "on-call-strict": (on_call, "sser"),
     "on-call-without-times": (lambda: on_call(times=False), "ser"),
+    "two-go-off": (two_go_off, "ser"),
+    "two-go-off-without-times": (lambda: two_go_off(times=False), "rr"),
     "inventory-lost": (inventory, "ser"),
     "inventory-lost-snapshots": (inventory, "si"),
     "inventory-lost-without-times": (lambda: inventory(times=False), "ser"),
@@ -60,7 +62,7 @@ every_story = pytest.mark.parametrize("name", ASKED)
 def verdict_of(name: str) -> Verdict:
     made, level = ASKED[name]
     # Of a large core the argument is looked for as long as there is time: whether it is found is not asked here.
-    with patch.object(counterexample, "argue", lambda *_: None):
+    with patch.object(counterexample, "argue", lambda *_, **__: None):
         return Checker(made()).check(level)
 
 
@@ -137,6 +139,15 @@ def test_the_numbers_of_states() -> None:
     assert f"{went_off}" in proof["text"] or "seven" in proof["text"]
 
 
+def test_the_numbers_of_departures() -> None:
+    proof = document(verdict_of("two-go-off"))["proof"]
+    assert proof["kind"] == "departures" and proof["departures"] == proof["arrivals"] + 1
+    saw = [one["value"] == "True" for one in proof["saw"]]
+    gets = [[value for kind, value in t if kind == "get"] for t in trace_of("two-go-off")]
+    assert [one["key"] for one in proof["saw"]] == [f"'{who}'" for who in DOCTORS]
+    assert proof["departures"] == gets.count(saw) and not proof["initial"] and proof["later"] == 0
+
+
 def trace_of(name: str) -> list[list[tuple[str, Any]]]:
     trace = verdict_of(name).trace
     views = (trace.transaction(t) for t in range(len(trace)))
@@ -177,8 +188,8 @@ def test_a_proof_alone_is_told_with_a_few_examples(name: str) -> None:
     lines = list(verdict.counterexample.lines())
     assert len(lines) < LONGEST
     assert sum(line.startswith("  T") for line in lines) == len(data["proof"]["examples"])
-    code = "unreachable-state" if data["proof"]["kind"] == "states" else "lost-update"
-    assert data["anomaly"]["code"] == code
+    codes = {"counting": "lost-update", "states": "unreachable-state", "departures": "changed-twice"}
+    assert data["anomaly"]["code"] == codes[data["proof"]["kind"]]
     for output in OUTPUTS:
         assert data["proof"]["text"][:30] in write(output, "t.jsonl", [data])
 
@@ -275,14 +286,14 @@ def test_the_bound_is_handed_to_explain() -> None:
     asked: list[float | None] = []
     explain = counterexample.explain
 
-    def noting(asg: Any, level: Any, parts: Any, seconds: float | None = None) -> Counterexample:
+    def noting(asg: Any, level: Any, parts: Any, seconds: float | None = None, **more: Any) -> Counterexample:
         asked.append(seconds)
-        return explain(asg, level, parts, seconds)
+        return explain(asg, level, parts, seconds, **more)
 
     with (
         patch("boomslang.checker.explaining_seconds", lambda _: 7.25),
         patch.object(counterexample, "explain", noting),
-        patch.object(counterexample, "argue", lambda *_: None),
+        patch.object(counterexample, "argue", lambda *_, **__: None),
     ):
         Checker(late_snapshots()).check("strong-session-ser")
     assert asked == [7.25]

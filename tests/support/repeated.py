@@ -18,8 +18,9 @@ from boomslang.certify.certificate import Core
 from boomslang.certify.proof import Proof
 from boomslang.explain.parts import first_broken
 from boomslang.levels import LEVELS, Level, implies
-from boomslang.levels.laws import forbids_lost_updates
+from boomslang.levels.laws import State, forbids_lost_updates, state_law
 from boomslang.solve.counting import too_few_versions
+from boomslang.solve.departures import too_few_arrivals
 from boomslang.solve.repeated import parts_of
 from boomslang.solve.solution import Limits
 from boomslang.solve.states import unreachable_state
@@ -46,6 +47,10 @@ from support.histories import (
 
 LAWFUL: tuple[Level, ...] = tuple(level for level in LEVELS if forbids_lost_updates(level))
 """The levels at which counting and states say anything."""
+JOINT: tuple[Level, ...] = tuple(
+    level for level in LAWFUL if state_law(level) in (State.SERIAL, State.SNAPSHOT)
+)
+"""Those at which a count of departures says anything."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +89,32 @@ MIXES: dict[str, Mix] = {
     "cursors": Mix(cursor=0.5, deeds=("modify", "modify", "twice", "put", "delete", "scan")),
     "lists": Mix(initial=("given", "empty"), deeds=("modify", "skew", "put", "look", "append", "append")),
 }
+
+
+def random_together(seed: int) -> Trace:
+    """Most see both keys at 0 and change one or both, some bring them back; a few only write, or delete."""
+    rng = random.Random(seed)
+    txns, free = [], [0, 0, 0]
+    for _ in range(rng.randint(4, 6)):
+        seen = [0, 0] if rng.random() < 0.6 else [rng.randint(0, 1), rng.randint(0, 1)]
+        look = [get(k, v) for k, v in zip("xy", seen, strict=True)]
+        if rng.random() < 0.15:
+            look = [scan(Unbounded, Unbounded, dict(zip("xy", seen, strict=True)))]
+        wrote = rng.choice(("x", "y", "xy", "xy"))
+        ops = [*look, *(put(k, 0 if any(seen) else 1) for k in wrote)]
+        if (luck := rng.random()) < 0.1:
+            ops = [put(rng.choice("xy"), rng.randint(0, 1))]
+        elif luck < 0.15:
+            ops = [*look, delete(rng.choice("xy"), True)]
+        elif luck < 0.2:
+            ops = look[:1] + ops[len(look) :]
+        session = rng.randrange(3)
+        begin = free[session] + rng.randint(0, 3)
+        free[session] = begin + rng.randint(0, 3)
+        outcome = rng.choice(("committed",) * 8 + ("unknown", "aborted"))
+        txns.append(txn(f"s{session}", *ops, outcome=outcome, time=(begin, free[session])))
+    txns.sort(key=lambda t: t.begin or 0)
+    return history(*txns, initial={"x": 0, "y": 0} if rng.random() < 0.8 else "unknown")
 
 
 def random_repeated(seed: int) -> tuple[str, Trace]:
@@ -189,14 +220,15 @@ def _get(rng: random.Random, mix: Mix, key: Any, value: Any) -> Op:
 
 
 def refutations(trace: Trace, levels: Sequence[Level] = LAWFUL) -> Iterator[tuple[Level, ASG, Proof]]:
-    """What counting and states find, each for itself, at each of these levels."""
+    """What counting, states and departures find, each for itself, at each of these levels."""
     asg = build_asg(trace)
     if first_broken(asg) is not None:
         return  # a check would not come that far
     for level in levels:
         count = too_few_versions(asg, level)
         states, _ = unreachable_state(asg, level, Limits())
-        yield from ((level, asg, proof) for proof in (count, states) if proof is not None)
+        left = too_few_arrivals(asg, level)
+        yield from ((level, asg, proof) for proof in (count, states, left) if proof is not None)
 
 
 def weakest(levels: Sequence[Level]) -> list[Level]:

@@ -31,6 +31,21 @@ def on_call(rounds: int = 8, *, times: bool = True) -> Trace:
     return store.trace()
 
 
+def two_go_off(rounds: int = 40, *, times: bool = True) -> Trace:
+    """The same, and everybody is on call when two go off together, so that somebody is left: each state that was seen
+    could be, and each doctor went off and came on in turn."""
+    store = _Store(dict.fromkeys(DOCTORS, True), times=times)
+    chance = random.Random(7)
+    for n in range(rounds):
+        who = chance.choice(DOCTORS)
+        store.run(who, _changes(who))
+        if n == rounds // 2:
+            for doctor in DOCTORS:
+                store.run(doctor, _goes(doctor, on=True))
+            store.together(("alice", _goes("alice", on=False)), ("bob", _goes("bob", on=False)))
+    return store.trace()
+
+
 def inventory(orders: int = 42, *, lost: int = 20, even: bool = False, times: bool = True) -> Trace:
     """Orders that take one of a stock, which is filled up to 3 when it is at 0. The order number `lost` overwrites what
     another has just overwritten; with `even`, a later one makes good for it, so that the counts come out even."""

@@ -1,7 +1,7 @@
 """Refutations that need no solver, as data; in numbers of the trace, as all certificates are.
 
-They come from the two laws of levels/laws.py, and too_few_versions.py and unreachable_state.py beside this page check
-them against the trace.
+They come from the two laws of levels/laws.py, and too_few_versions.py, unreachable_state.py and too_few_arrivals.py
+beside this page check them against the trace.
 """
 
 from __future__ import annotations
@@ -42,7 +42,29 @@ class UnreachableState:
         return {"kind": "states", "keys": list(self.keys), "states": states, "transaction": self.transaction}
 
 
-Proof = TooFewVersions | UnreachableState
+@dataclass(frozen=True)
+class TooFewArrivals:
+    """More transactions saw some keys in a state and changed it than can have brought it about."""
+
+    keys: tuple[int, ...]
+    state: tuple[int, ...]
+    """What each of the keys held."""
+    departures: tuple[int, ...]
+    """Those who saw all of it and changed some."""
+    later: tuple[int, ...] = ()
+    """Arrivals that do not count, as all who left had returned before these began."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "kind": "departures",
+            "keys": list(self.keys),
+            "state": list(self.state),
+            "departures": list(self.departures),
+            "later": list(self.later),
+        }
+
+
+Proof = TooFewVersions | UnreachableState | TooFewArrivals
 
 
 def proof_of(data: Any) -> Proof:
@@ -60,7 +82,14 @@ def proof_of(data: Any) -> Proof:
             tuple(_numbers(state) for state in data["states"]),
             _number(data["transaction"]),
         )
-    raise ValueError(f"found the proof {kind!r}; expected 'counting' or 'states'")
+    if kind == "departures":
+        return TooFewArrivals(
+            _numbers(data["keys"]),
+            _numbers(data["state"]),
+            _numbers(data["departures"]),
+            _numbers(data["later"]),
+        )
+    raise ValueError(f"found the proof {kind!r}; expected 'counting', 'states' or 'departures'")
 
 
 def _number(data: Any) -> int:

@@ -12,30 +12,11 @@ from __future__ import annotations
 
 from itertools import product
 
-import numpy as np
-
 from boomslang.certify.proof import UNNAMED, UnreachableState
-from boomslang.certify.seen import SOME_VALUE, Seen, fits, holds_list, look, of_others, rows_of, written
+from boomslang.certify.saw_and_left import LEVELS, ONE_KEY, Leaves, Wants, did, rows_with
+from boomslang.certify.seen import SOME_VALUE, fits, holds_list
 from boomslang.certify.slack import slack_of
-from boomslang.trace import ABSENT, Initial, Kind, Outcome, Trace
-
-SERIAL, SNAPSHOT, ONE_KEY = range(3)
-LEVELS = {
-    "serializable": SERIAL,
-    "strict-serializable": SERIAL,
-    "repeatable-read": SERIAL,
-    "snapshot-isolation": SNAPSHOT,
-    "strong-snapshot-isolation": SNAPSHOT,
-    "consistent-view": ONE_KEY,
-    "forward-consistent-view": ONE_KEY,
-    "cursor-stability": ONE_KEY,
-}
-ITEMS_ONLY = {"repeatable-read", "cursor-stability"}
-
-Wants = tuple[frozenset[int], ...]
-"""Of each key: the values that were read there."""
-Leaves = tuple[int | None, ...]
-"""Of each key: what is written there, if anything is."""
+from boomslang.trace import ABSENT, Initial, Outcome, Trace
 
 
 def fault_of_states(trace: Trace, level: str, proof: UnreachableState) -> str:
@@ -58,11 +39,11 @@ def fault_of_states(trace: Trace, level: str, proof: UnreachableState) -> str:
         return f"transaction {named} is none that committed"
     deeds: dict[tuple[Wants, Leaves], int] = {}
     read: list[set[int]] = [set() for _ in keys]
-    rows = _rows_with(trace, keys)
+    rows = rows_with(trace, keys)
     for t in {*rows, named}:
         if trace.txn_outcome[t] == Outcome.ABORTED:
             continue
-        wants, guards, leaves = _did(trace, base, keys, t, rows.get(t, []))
+        wants, guards, leaves = did(trace, base, keys, t, rows.get(t, []))
         # Where each key is a state of its own, so is each read.
         saw = [(frozenset({v}),) for v in wants[0]] if LEVELS[base] == ONE_KEY else [wants]
         if t == named and all(any(_fit(one, state) for state in states) for one in saw):
@@ -81,44 +62,6 @@ def fault_of_states(trace: Trace, level: str, proof: UnreachableState) -> str:
             if after not in states and _fit(guards, state):
                 return f"transaction {t} leads from {list(state)} to {list(after)}, which is not among the states"
     return ""
-
-
-def _rows_with(trace: Trace, keys: tuple[int, ...]) -> dict[int, list[int]]:
-    """Of each transaction, the operations that may have to do with the keys."""
-    ranges = np.isin(trace.op_kind, (Kind.SCAN, Kind.NEXT))
-    rows = np.flatnonzero(ranges | np.isin(trace.op_key, np.array(keys)))
-    txns = np.searchsorted(trace.txn_ops, rows, side="right") - 1
-    found: dict[int, list[int]] = {}
-    for row, t in zip(rows.tolist(), txns.tolist(), strict=True):
-        found.setdefault(t, []).append(row)
-    return found
-
-
-def _did(
-    trace: Trace, base: str, keys: tuple[int, ...], t: int, rows: list[int]
-) -> tuple[Wants, Wants, Leaves]:
-    """What a transaction saw of the keys, what of that must be so when it writes, and what it left there."""
-    law, marked = LEVELS[base], trace.marked("cursor") if base == "cursor-stability" else None
-    leaves = {key: value for _, key, value in written(trace, rows_of(trace, t)) if key in keys}
-    wants: list[set[int]] = [set() for _ in keys]
-    guards: list[set[int]] = [set() for _ in keys]
-    for row in rows:
-        ranged = trace.op_kind[row] in (Kind.SCAN, Kind.NEXT)
-        for i, key in enumerate(keys):
-            seen = look(trace, row, key) if ranged or trace.op_key[row] == key else None
-            outside = None if seen is None else of_others(trace, t, key, seen)
-            if not isinstance(outside, Seen):
-                continue
-            counts = outside.item or base not in ITEMS_ONLY
-            if counts or law == ONE_KEY:
-                wants[i].add(outside.value)
-            if counts and (law == SERIAL or key in leaves) and (marked is None or marked[row]):
-                guards[i].add(outside.value)
-    return (
-        tuple(frozenset(values) for values in wants),
-        tuple(frozenset(values) for values in guards),
-        tuple(leaves.get(key) for key in keys),
-    )
 
 
 def _fit(wants: Wants, state: tuple[int, ...]) -> bool:

@@ -92,6 +92,11 @@ class Argument:
         for _, case in self.cases:
             yield from case.operations()
 
+    @property
+    def length(self) -> int:
+        """Lines that it takes."""
+        return sum(1 for _ in self.lines())
+
     def lines(self) -> Iterator[str]:
         """The argument as text: steps are numbered, and say from which others they follow."""
         yield from self._lines("", {})

@@ -1,5 +1,5 @@
-"""A refutation by counting or by states as a counterexample: one sentence (count_words.py, state_words.py), and beside
-it what probably happened (likely.py).
+"""A refutation by counting or by states as a counterexample: one sentence (count_words.py, state_words.py,
+departure_words.py), and beside it what probably happened (likely.py).
 
 Its core is all whose reads the proof needs. They may be hundreds, alike but for their names, so they are told as a
 number and never one by one.
@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from boomslang.asg.graph import ASG
 from boomslang.certify.certificate import Core
-from boomslang.certify.proof import Proof, TooFewVersions
+from boomslang.certify.proof import Proof, TooFewArrivals, TooFewVersions
 from boomslang.explain.anomalies import Anomaly
 from boomslang.explain.argument import Argument, Contradiction
 from boomslang.explain.count_words import count_in_words
 from boomslang.explain.counterexample import Counterexample
+from boomslang.explain.departure_words import departures_in_words
 from boomslang.explain.likely import Likely, what_probably_happened
 from boomslang.explain.parts import Parts
 from boomslang.explain.state_words import state_in_words
@@ -26,6 +27,11 @@ LOST_UPDATE = Anomaly(
 )
 NEVER_WAS = Anomaly(
     "unreachable-state", "a state that never was", "a transaction saw keys together as no order can have them"
+)
+CHANGED_TWICE = Anomaly(
+    "changed-twice",
+    "a state that was changed twice",
+    "more transactions saw keys in one state and changed it than can have brought it about",
 )
 
 
@@ -40,6 +46,10 @@ def explain_by_proof(asg: ASG, level: Level, proof: Proof, parts: Parts, seconds
             likely is not None and len(proof.readers) == 1
         ):  # it saw what was not there yet, and nothing is lost
             anomaly = likely.anomaly
+    elif isinstance(proof, TooFewArrivals):
+        proved = departures_in_words(asg, level, proof)
+        likely = what_probably_happened(asg, level, core.transactions, seconds)
+        anomaly = CHANGED_TWICE if likely is None else likely.anomaly
     else:
         proved = state_in_words(asg, level, proof)
         likely = what_probably_happened(asg, level, core.transactions, seconds, near=proof.transaction)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from boomslang.asg.graph import ASG, IMPOSSIBLE, OUT
+from boomslang.asg.graph import ASG, IMPOSSIBLE, OUT, SEVERAL
 from boomslang.certify.certificate import Core
 from boomslang.explain.anomalies import FUTURE, G1A, G1B, INTERNAL, THIN_AIR, Anomaly, name_anomaly
 from boomslang.explain.argument import Argument, Contradiction, Step
@@ -24,7 +24,7 @@ from boomslang.explain.names import Names, listed, short
 from boomslang.explain.parts import Parts
 from boomslang.explain.patience import now
 from boomslang.explain.proved import Proved
-from boomslang.explain.prover import argue
+from boomslang.explain.prover import PATIENCE, argue
 from boomslang.explain.smallest import smallest
 from boomslang.levels import Level, minimal
 from boomslang.solve.solution import Limits
@@ -38,6 +38,10 @@ FEW_TRANSACTIONS = 8
 """More are summed up before they are listed."""
 MANY_TRANSACTIONS = 12
 """With more, what probably happened says more than the core."""
+MANY_LINES = 12
+"""Of an argument where values repeat: the same."""
+BRIEFLY = 60
+"""Patience (see prover.py) with which a short argument is found, if there is one."""
 MOMENT = 2.0
 """Seconds in which that is looked for."""
 SHRINKING, GUESSING = 0.5, 0.8
@@ -149,8 +153,7 @@ class Counterexample:
         """Where the argument is that takes too many lines, if there is one."""
         if self.argument is None:
             return "Every order of these was refuted, in too many cases to be told."
-        many = sum(1 for _ in self.argument.lines())
-        return f"Every order of these was refuted, in {many:,} lines; --json and --report have them."
+        return f"Every order of these was refuted, in {self.argument.length:,} lines; --json and --report have them."
 
     def _summary(self) -> str:
         """One line for a core that takes many."""
@@ -233,10 +236,16 @@ def _describe(trace: Trace, o: Operation, core: Core, keys: set[int], spoken_of:
 
 
 def explain(
-    asg: ASG, level: Level, found: Parts, seconds: float | None = None, *, smaller: bool = True
+    asg: ASG,
+    level: Level,
+    found: Parts,
+    seconds: float | None = None,
+    *,
+    smaller: bool = True,
+    briefly: bool = False,
 ) -> Counterexample:
     """Shrinks a refuted part of a trace and says why it breaks the level. With `smaller`, looks whether another part
-    needs less."""
+    needs less. With `briefly`, only for an argument of a few cases, as something else explains it as well."""
     begin = now()
 
     def left(share: float) -> float | None:
@@ -264,16 +273,27 @@ def explain(
             argument, anomaly = _with_cycle(made.asg, level, said)
         else:
             rest = left(1.0)
-            argument = argue(made.asg, level, None if rest is None else max(0.1, rest))
+            patience = BRIEFLY if briefly else PATIENCE
+            argument = argue(made.asg, level, None if rest is None else max(0.1, rest), patience=patience)
             anomaly = name_anomaly(level, argument)
     except LimitReached:  # a module that was asked again had no time to say it again
         argument, anomaly = None, None
     argument = argument and argument.hoisted()
+    if likely is None and not briefly and _takes_long(made, argument):
+        rest = left(1.0)
+        seconds = MOMENT if rest is None else max(0.2, rest)
+        likely = what_probably_happened(asg, level, made.core.transactions, seconds)
     candidates = _candidates(made, argument)
     if likely is not None:
         candidates = tuple(sorted({*candidates, *likely.transactions} - {*made.core.transactions}))
         anomaly = anomaly or likely.anomaly
     return Counterexample(asg.trace, made.core, argument, anomaly, made.minimal, candidates, made.asg, likely)
+
+
+def _takes_long(made: MinimalCore, argument: Argument | None) -> bool:
+    """Are the values to blame for an argument that nobody reads to its end?"""
+    ambiguous = bool((made.asg.read_writer == SEVERAL).any())
+    return ambiguous and (argument is None or argument.length > MANY_LINES)
 
 
 def _with_cycle(part: ASG, level: Level, said: Argument) -> tuple[Argument, Anomaly | None]:

@@ -1,4 +1,4 @@
-"""What a proof by counting or by states comes to: a sentence for people, and its numbers for programs."""
+"""What a proof that needs no solver comes to: a sentence for people, and its numbers for programs."""
 
 from __future__ import annotations
 
@@ -49,3 +49,11 @@ def transactions(n: int) -> str:
 def joined(words: list[str], last: str = "and") -> str:
     """a, b and c."""
     return f"{', '.join(words[:-1])} {last} {words[-1]}" if len(words) > 1 else "".join(words)
+
+
+def in_a_state(saw: list[tuple[str, str]]) -> str:
+    """'a', 'b' and 'c' all False; or 'a' = 1 and 'b' = 2. Of keys and values in words."""
+    values = {value for _, value in saw}
+    if len(saw) > 1 and len(values) == 1:
+        return f"{joined([key for key, _ in saw])} {'both' if len(saw) == 2 else 'all'} {values.pop()}"
+    return joined([f"{key} = {value}" for key, value in saw])

@@ -43,11 +43,13 @@ LARGE = 300
 """Transactions of a core that nobody wants to be told about step by step."""
 
 
-def argue(asg: ASG, level: Level, seconds: float | None = None) -> Argument | None:
+def argue(
+    asg: ASG, level: Level, seconds: float | None = None, *, patience: int = PATIENCE
+) -> Argument | None:
     """An argument that this small ASG breaks the level; None if none was found with reasonable patience."""
     if asg.transactions > LARGE:
         return None
-    prover = _Prover(lower(asg, level), seconds)
+    prover = _Prover(lower(asg, level), seconds, patience)
     try:
         return prover.refute(prover.start())
     except _OutOfPatience:
@@ -97,7 +99,7 @@ _Option = tuple[str, Edge | tuple[int, int]]
 
 
 class _Prover:
-    def __init__(self, ir: IR, seconds: float | None) -> None:
+    def __init__(self, ir: IR, seconds: float | None, patience: int) -> None:
         self.ir = ir
         self.asg = ir.asg
         self.stop = now() + min(SECONDS, SECONDS if seconds is None else seconds)
@@ -109,7 +111,7 @@ class _Prover:
         self.reads = list(ir.read_froms())
         self.by_read = {r.read: r for r in self.reads}
         self.writers = {k: [w for w in ir.writers(k) if ir.asg.state[w] != OUT] for k in range(ir.asg.keys)}
-        self.patience = PATIENCE
+        self.patience = patience
         self.number = 0
 
     # --- the beginning

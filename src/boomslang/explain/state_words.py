@@ -12,7 +12,7 @@ import numpy as np
 from boomslang.asg.graph import ASG, PRESENT
 from boomslang.certify.proof import UNNAMED, UnreachableState
 from boomslang.explain.names import Names
-from boomslang.explain.proved import Proved, joined, number, transactions
+from boomslang.explain.proved import Proved, in_a_state, joined, number, transactions
 from boomslang.levels.laws import State, state_law
 from boomslang.levels.level import Level
 from boomslang.solve.states import Guarded, guarded, named_reads
@@ -68,12 +68,7 @@ def state_in_words(asg: ASG, level: Level, proof: UnreachableState) -> Proved:
 
 
 def _together(names: Names, saw: dict[int, int]) -> str:
-    """'a', 'b' and 'c' all False; or 'a' = 1 and 'b' = 2."""
-    keys = [names.key(key) for key in saw]
-    if len(keys) > 1 and len(set(saw.values())) == 1:
-        every = "both" if len(keys) == 2 else "all"
-        return f"{joined(keys)} {every} {_value(names, next(iter(saw.values())))}"
-    return joined([f"{names.key(key)} = {_value(names, value)}" for key, value in saw.items()])
+    return in_a_state([(names.key(key), _value(names, value)) for key, value in saw.items()])
 
 
 def _value(names: Names, value: int) -> str:

@@ -1,6 +1,7 @@
-"""Where values repeat: what refutes a trace with no search (counting.py, states.py), tried before one is begun.
+"""Where values repeat: what refutes a trace with no search (counting.py, states.py, departures.py), tried before one
+is begun.
 
-Neither is for modules that change what a transaction saw or did, and both are the native engine's alone: the other
+None is for modules that change what a transaction saw or did, and all are the native engine's alone: the other
 solvers do without, so that they can disagree.
 """
 
@@ -10,15 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boomslang.asg.graph import ASG
-from boomslang.certify.proof import Proof, TooFewVersions
+from boomslang.certify.proof import Proof, TooFewArrivals, TooFewVersions, UnreachableState
 from boomslang.ir.model import IR
 from boomslang.levels.level import Level
 from boomslang.solve.counting import parts_of_count, too_few_versions
+from boomslang.solve.departures import parts_of_departures, too_few_arrivals
 from boomslang.solve.solution import Limits, Solution
 from boomslang.solve.states import guarded, named_reads, unreachable_state
 from boomslang.trace.model import Outcome
 
 Int64 = NDArray[np.int64]
+
+_BY = {
+    TooFewVersions: "counting",
+    UnreachableState: "reachable states",
+    TooFewArrivals: "counting departures",
+}
 
 
 def refute_repeated(ir: IR, limits: Limits, looked_at: dict[str, int]) -> Solution | None:
@@ -30,14 +38,15 @@ def refute_repeated(ir: IR, limits: Limits, looked_at: dict[str, int]) -> Soluti
         proof, seen = unreachable_state(asg, level, limits)
         looked_at.update(seen)
     if proof is None:
+        proof = too_few_arrivals(asg, level)
+    if proof is None:
         return None
     transactions, reads = parts_of(asg, level, proof)
-    by = "counting" if isinstance(proof, TooFewVersions) else "reachable states"
     return Solution(
         "invalid",
         core_transactions=transactions,
         core_reads=reads,
-        decided_by=by,
+        decided_by=_BY[type(proof)],
         proof=proof,
     )
 
@@ -46,6 +55,8 @@ def parts_of(asg: ASG, level: Level, proof: Proof) -> tuple[Int64, Int64]:
     """The transactions and reads that a proof rests on."""
     if isinstance(proof, TooFewVersions):
         transactions, reads = parts_of_count(asg, proof)
+    elif isinstance(proof, TooFewArrivals):
+        transactions, reads = parts_of_departures(asg, level, proof)
     else:
         txn, mine = named_reads(asg, level, proof)
         needed = guarded(asg, level, proof)

@@ -3,14 +3,16 @@
 0. Weak levels need no search where each read has one possible writer: what they ask follows from the reads (forced.py).
    Where values repeat, ask without a search whether the reads with one writer break the level, and whether the likely
    writers of the others keep it (likely.py); then whether a count or the states that can be reached refute the
-   trace (repeated.py).
+   trace (repeated.py), and, where all who write have seen everything, whether there is a tour of the states (tours.py).
 1. A long trace is asked in windows that fit together (windows/), at the levels at which an order settles everything.
    They give both answers; where they do not fit, the trace is asked in one piece, as follows.
 2. If the trace has times that the level does not demand, and reads with several candidates, first ask for more than
    the level does: real-time order. An order that keeps it is an order; and where values say little, times say much.
    Without times, the order of the lines of one log says nearly as much. Likewise, where the level forbids only some
    cycles, first ask for a snapshot or a serial order: most databases do better than they promise. (Not for a serial
-   order once there is no snapshot's: it would be one.)
+   order once there is no snapshot's: it would be one.) A snapshot's in real time is asked for before all else. If it is
+   refuted that there is an order in real time, there may be one close to it. Where the engine does not find it soon, a
+   sweep along the clock may (sweep.py).
    Where values repeat, also walk from value to value, in whatever order that gives: one far from real time (trails.py).
 3. The problem itself, for a while; at plain levels first with transactions that nothing tells apart in one order
    (interchangeable.py), and so again in step 6.
@@ -28,6 +30,7 @@ told in the statistics.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -44,7 +47,10 @@ from boomslang.solve.native import priorities, solve_native
 from boomslang.solve.parts import reads_of, refuted_part
 from boomslang.solve.repeated import refute_repeated
 from boomslang.solve.solution import Limits, Solution
+from boomslang.solve.sweep import sweep
+from boomslang.solve.tours import solve_tour
 from boomslang.solve.trails import solve_trails
+from boomslang.trace.lengths import usual_length
 from boomslang.windows.worth import worth_windows
 
 EAGER_CONFLICTS = 2_000
@@ -54,6 +60,9 @@ BLIND_CONFLICTS = 300
 LONG_CONFLICTS = 20_000
 SATURATED_NODES = 45_000
 """Reachability is a bit for each pair of nodes: 250 MB at this size."""
+SOON_CONFLICTS = 300
+NEARBY = (1, 10)
+"""Lengths of a usual transaction that an order may be away from real time, if it must."""
 NEIGHBOURS = (64, 256, 1024)
 NEIGHBOURS_CONFLICTS = 2_000
 NEIGHBOURS_SECONDS = 5.0
@@ -82,6 +91,8 @@ def _solve(ir: IR, clock: _Clock, looked_at: dict[str, int]) -> Solution:
         sure = refute_repeated(ir, clock.left(None), looked_at)
         if sure is not None:
             return sure
+        if (toured := solve_tour(ir, clock.left(None))) is not None:
+            return _by(toured, "a tour of states")
     if worth_windows(ir, clock.limits):
         from boomslang.windows.solve import solve_in_windows
 
@@ -90,17 +101,29 @@ def _solve(ir: IR, clock: _Clock, looked_at: dict[str, int]) -> Solution:
         if pieced is not None:
             return _by(pieced, "windows")
     beyond = timed or logged if not ir.level.needs_times else timed and ir.level.slack > 0
+    in_time = "in real time" if timed else "in the order of the log"
     if beyond and ambiguous:
-        stricter = lower(asg, replace(ir.level, slack=0))
-        if not ir.level.needs_times:
-            stricter.graph.add_time_line(asg, by_log=not timed)
-        found = solve_native(stricter, clock.left(EAGER_CONFLICTS + asg.transactions // 50))
-        if found.status == "valid":
-            return _by(found, "real-time order" if timed else "the order of the log")
+        if ir.level.once is not None and not asg.modules:
+            # Searching for paths takes far longer than for an order.
+            found = _more(ir, SNAPSHOT_ISOLATION, clock, in_time=True)
+            if found.status == "valid":
+                return _by(found, f"snapshot isolation, {in_time}")
+        for slack in _slacks(ir):
+            patience = EAGER_CONFLICTS + asg.transactions // 50
+            found = _in_time(_closer(ir, slack), clock, patience, strict=slack == 0)
+            if found.status == "valid":
+                by = "real-time order" if timed else "the order of the log"
+                return _by(found, "an order close to real time" if slack else by)
+            if found.status == "unknown":  # with more slack it will not be easier
+                break
     if asg.modules:
         # What a module says at another level, or of a part of the trace, need not be what it says here.
         return _by(solve_native(ir, clock.left(None)), "direct")
     free = not ir.level.needs_times or ir.level.slack > 0
+    if ambiguous and not free and ir.level.once is None:
+        found = _in_time(ir, clock, FIRST_CONFLICTS, strict=True)
+        if found.reason != "conflicts":
+            return _by(found, "direct")
     if ambiguous and free and (walked := solve_trails(ir, clock.left(None))) is not None:
         return _by(walked, "trails of values")
     alike = ranked(ir) if ambiguous else None
@@ -110,8 +133,6 @@ def _solve(ir: IR, clock: _Clock, looked_at: dict[str, int]) -> Solution:
             return _by(with_all_reads(asg, alike[1], found), "interchangeable transactions")
     if ir.level.once is not None:
         for level, what in ((SNAPSHOT_ISOLATION, "snapshot isolation"), (SERIALIZABLE, "a serial order")):
-            if ambiguous and beyond and (found := _more(ir, level, clock, in_time=True)).status == "valid":
-                return _by(found, f"{what}, in real time" if timed else f"{what}, in the order of the log")
             if (found := _more(ir, level, clock)).status == "valid":
                 return _by(found, what)
             if found.status == "invalid":
@@ -153,6 +174,37 @@ class _Clock:
         return replace(self.limits.since(self.start), conflicts=conflicts)
 
 
+def _in_time(ir: IR, clock: _Clock, conflicts: int, *, strict: bool) -> Solution:
+    """What the engine makes of it. If that is asked for real-time order and does not come to an end soon, a sweep along
+    the clock comes in between."""
+    if strict and ir.asg.trace.has_times and not ir.asg.modules and ambiguous_reads(ir.asg):
+        found = solve_native(ir, clock.left(SOON_CONFLICTS))
+        if found.reason != "conflicts":
+            return found
+        limits = clock.left(None)
+        limits = replace(limits, seconds=None if limits.seconds is None else limits.seconds / 2)
+        if (swept := sweep(ir, limits)) is not None:
+            return swept
+    return solve_native(ir, clock.left(conflicts))
+
+
+def _slacks(ir: IR) -> Iterator[int]:
+    """Real-time order to ask for beyond the level's own: all of it, then only of what is some transactions apart."""
+    yield 0
+    if ir.asg.trace.has_times and not ir.asg.modules:
+        for slack in (usual_length(ir.asg.trace) * many for many in NEARBY):
+            if not ir.level.needs_times or slack < ir.level.slack:
+                yield slack
+
+
+def _closer(ir: IR, slack: int) -> IR:
+    """The same question, for orders that are that close to real time, or to the log."""
+    closer = lower(ir.asg, replace(ir.level, slack=slack))
+    if not ir.level.needs_times:
+        closer.graph.add_time_line(ir.asg, by_log=not ir.asg.trace.has_times, slack=slack)
+    return closer
+
+
 def _more(ir: IR, stronger: Level, clock: _Clock, *, in_time: bool = False) -> Solution:
     """Does the trace even satisfy this level, with the session or real-time order of the one asked for? `in_time`: with
     real-time order (or that of the log) in any case."""
@@ -166,7 +218,8 @@ def _more(ir: IR, stronger: Level, clock: _Clock, *, in_time: bool = False) -> S
     more = lower(ir.asg, stronger)
     if in_time and not stronger.needs_times:
         more.graph.add_time_line(ir.asg, by_log=not ir.asg.trace.has_times)
-    found = solve_native(more, clock.left(FIRST_CONFLICTS))
+    strict = in_time or (stronger.needs_times and stronger.slack == 0)
+    found = _in_time(more, clock, FIRST_CONFLICTS, strict=strict and ir.asg.trace.has_times)
     if found.order is None or stronger.points == 1:
         return found
     return replace(found, order=found.order[found.order % 2 == 1] // 2)

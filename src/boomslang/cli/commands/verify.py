@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from boomslang.certify.certificate import Core, Witness, read_certificate
-from boomslang.certify.proof import TooFewVersions
+from boomslang.certify.proof import TooFewArrivals, TooFewVersions
 from boomslang.certify.proved import fault_of_proof
 from boomslang.certify.refute import CoreError, MissingSolver, Part, minimal, refute
 from boomslang.certify.replay import ReplayError, replay
@@ -202,6 +202,10 @@ def _proved(trace: Trace, core: Core) -> Finding:
     if isinstance(proof, TooFewVersions):
         who = f"{len(proof.readers):,} transactions read {trace.keys[proof.key]!r} and overwrote it"
         return Finding(how=f"{who}, and there were fewer versions of it to overwrite")
+    if isinstance(proof, TooFewArrivals):
+        keys = f"{len(proof.keys)} keys" if len(proof.keys) > 1 else "a key"
+        who = f"{len(proof.departures):,} transactions saw {keys} in one state and changed it"
+        return Finding(how=f"{who}, and fewer can have brought that state about")
     states = f"nothing that happened leads out of its {len(proof.states):,} states"
     return Finding(how=f"{states}, and what T{proof.transaction} saw fits none of them")
 
