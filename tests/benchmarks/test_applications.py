@@ -235,10 +235,8 @@ def test_runs_add_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     families, elsewhere, runs = applications.Results.of_all_runs()
     assert [a.status for a in (*families, *elsewhere)] == ["valid", "valid"] and not elsewhere[0].size
     told = applications.what_was_run(runs)
-    assert (
-        "applications.py --sizes 100`, then `python benchmarks/applications.py --sizes 100 --levels ser`"
-        in told
-    )
+    first = "`python benchmarks/applications.py --sizes 100` (stopped after 1 questions)"
+    assert f"{first}, then `python benchmarks/applications.py --sizes 100 --levels ser`." in told
 
 
 @pytest.mark.parametrize(

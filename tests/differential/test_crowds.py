@@ -30,7 +30,7 @@ def test_the_strategy_of_the_engine_changes_no_verdict(
         checker = Unexplained(random_trace(seed, mix))
         for level in a_third(seed):
             expected[seed, level.name] = checker.check(level).status
-    for patience in ("EAGER", "FIRST", "BLIND", "LONG"):
+    for patience in ("SOON", "EAGER", "FIRST", "BLIND", "LONG"):
         monkeypatch.setattr(strategy, f"{patience}_CONFLICTS", 1)
     monkeypatch.setattr(strategy, "NEIGHBOURS", (3, 5))
     ways = Counter()

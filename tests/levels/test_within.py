@@ -274,9 +274,9 @@ def test_all_opinions_agree_on_parts() -> None:
 def test_the_strategy_changes_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = [(seed, bounded(level, 3)) for seed in range(4) for level in a_third(seed)]
     expected = [status(random_trace(seed, "crowd-of-twins"), level) for seed, level in asked]
-    for patience in ("EAGER", "FIRST", "BLIND", "LONG"):
+    for patience in ("SOON", "EAGER", "FIRST", "BLIND", "LONG"):
         monkeypatch.setattr(strategy, f"{patience}_CONFLICTS", 1)
-    monkeypatch.setattr(strategy, "WINDOWS", (3, 5))
+    monkeypatch.setattr(strategy, "NEIGHBOURS", (3, 5))
     assert [status(random_trace(seed, "crowd-of-twins"), level) for seed, level in asked] == expected
 
 

@@ -10,10 +10,11 @@
    the level does: real-time order. An order that keeps it is an order; and where values say little, times say much.
    Without times, the order of the lines of one log says nearly as much. Likewise, where the level forbids only some
    cycles, first ask for a snapshot or a serial order: most databases do better than they promise. (Not for a serial
-   order once there is no snapshot's: it would be one.) A snapshot's in real time is asked for before all else. If it is
-   refuted that there is an order in real time, there may be one close to it. Where the engine does not find it soon, a
-   sweep along the clock may (sweep.py).
+   order once there is no snapshot's: it would be one.) A snapshot's in real time is asked for before all else. Where
+   the engine does not find an order in real time soon, a sweep along the clock may (sweep.py); where values say next
+   to nothing it is tried before windows.
    Where values repeat, also walk from value to value, in whatever order that gives: one far from real time (trails.py).
+   And if it was refuted that there is an order in real time, ask for one that is some transactions' length away.
 3. The problem itself, for a while; at plain levels first with transactions that nothing tells apart in one order
    (interchangeable.py), and so again in step 6.
 4. If that takes long and the trace is small enough, write down what follows from the known edges before guessing
@@ -35,7 +36,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from boomslang.asg.graph import OUT
+from boomslang.asg.graph import ASG, OUT
 from boomslang.ir.lower import lower
 from boomslang.ir.model import IR, ambiguous_reads
 from boomslang.levels.catalog import SERIALIZABLE, SNAPSHOT_ISOLATION
@@ -61,6 +62,7 @@ LONG_CONFLICTS = 20_000
 SATURATED_NODES = 45_000
 """Reachability is a bit for each pair of nodes: 250 MB at this size."""
 SOON_CONFLICTS = 300
+MANY_VERSIONS = 100
 NEARBY = (1, 10)
 """Lengths of a usual transaction that an order may be away from real time, if it must."""
 NEIGHBOURS = (64, 256, 1024)
@@ -93,6 +95,10 @@ def _solve(ir: IR, clock: _Clock, looked_at: dict[str, int]) -> Solution:
             return sure
         if (toured := solve_tour(ir, clock.left(None))) is not None:
             return _by(toured, "a tour of states")
+    if ambiguous and timed and not asg.modules and ir.level.once is None and _values_say_little(asg):
+        swept = sweep(_closer(ir, 0), clock.half())
+        if swept is not None:
+            return _by(swept, "a sweep along the clock")
     if worth_windows(ir, clock.limits):
         from boomslang.windows.solve import solve_in_windows
 
@@ -102,20 +108,18 @@ def _solve(ir: IR, clock: _Clock, looked_at: dict[str, int]) -> Solution:
             return _by(pieced, "windows")
     beyond = timed or logged if not ir.level.needs_times else timed and ir.level.slack > 0
     in_time = "in real time" if timed else "in the order of the log"
+    refuted = False
     if beyond and ambiguous:
         if ir.level.once is not None and not asg.modules:
             # Searching for paths takes far longer than for an order.
             found = _more(ir, SNAPSHOT_ISOLATION, clock, in_time=True)
             if found.status == "valid":
                 return _by(found, f"snapshot isolation, {in_time}")
-        for slack in _slacks(ir):
-            patience = EAGER_CONFLICTS + asg.transactions // 50
-            found = _in_time(_closer(ir, slack), clock, patience, strict=slack == 0)
-            if found.status == "valid":
-                by = "real-time order" if timed else "the order of the log"
-                return _by(found, "an order close to real time" if slack else by)
-            if found.status == "unknown":  # with more slack it will not be easier
-                break
+        patience = EAGER_CONFLICTS + asg.transactions // 50
+        strictly = _in_time(_closer(ir, 0), clock, patience, strict=True)
+        if strictly.status == "valid":
+            return _by(strictly, "real-time order" if timed else "the order of the log")
+        refuted = strictly.status == "invalid"
     if asg.modules:
         # What a module says at another level, or of a part of the trace, need not be what it says here.
         return _by(solve_native(ir, clock.left(None)), "direct")
@@ -126,6 +130,12 @@ def _solve(ir: IR, clock: _Clock, looked_at: dict[str, int]) -> Solution:
             return _by(found, "direct")
     if ambiguous and free and (walked := solve_trails(ir, clock.left(None))) is not None:
         return _by(walked, "trails of values")
+    for slack in _slacks(ir) if refuted else ():  # with more slack it will not be easier for the engine
+        found = solve_native(_closer(ir, slack), clock.left(EAGER_CONFLICTS + asg.transactions // 50))
+        if found.status == "valid":
+            return _by(found, "an order close to real time")
+        if found.status == "unknown":
+            break
     alike = ranked(ir) if ambiguous else None
     if alike is not None:
         found = solve_native(alike[0], clock.left(FIRST_CONFLICTS), hints=False)
@@ -173,6 +183,11 @@ class _Clock:
     def left(self, conflicts: int | None) -> Limits:
         return replace(self.limits.since(self.start), conflicts=conflicts)
 
+    def half(self) -> Limits:
+        """Half of the time that is left."""
+        limits = self.left(None)
+        return limits if limits.seconds is None else replace(limits, seconds=limits.seconds / 2)
+
 
 def _in_time(ir: IR, clock: _Clock, conflicts: int, *, strict: bool) -> Solution:
     """What the engine makes of it. If that is asked for real-time order and does not come to an end soon, a sweep along
@@ -181,16 +196,20 @@ def _in_time(ir: IR, clock: _Clock, conflicts: int, *, strict: bool) -> Solution
         found = solve_native(ir, clock.left(SOON_CONFLICTS))
         if found.reason != "conflicts":
             return found
-        limits = clock.left(None)
-        limits = replace(limits, seconds=None if limits.seconds is None else limits.seconds / 2)
-        if (swept := sweep(ir, limits)) is not None:
+        if (swept := sweep(ir, clock.half())) is not None:
             return swept
     return solve_native(ir, clock.left(conflicts))
 
 
+def _values_say_little(asg: ASG) -> bool:
+    """Was each value of a key written so often that it hardly matters who read which?"""
+    key, value = asg.write_key, asg.write_value  # sorted
+    different = np.count_nonzero((key[1:] != key[:-1]) | (value[1:] != value[:-1])) + 1
+    return len(key) >= MANY_VERSIONS * different
+
+
 def _slacks(ir: IR) -> Iterator[int]:
-    """Real-time order to ask for beyond the level's own: all of it, then only of what is some transactions apart."""
-    yield 0
+    """How far from real time an order may be that is asked for next: some transactions' length."""
     if ir.asg.trace.has_times and not ir.asg.modules:
         for slack in (usual_length(ir.asg.trace) * many for many in NEARBY):
             if not ir.level.needs_times or slack < ir.level.slack:
