@@ -205,7 +205,7 @@ def _values_say_little(asg: ASG) -> bool:
     """Was each value of a key written so often that it hardly matters who read which?"""
     key, value = asg.write_key, asg.write_value  # sorted
     different = np.count_nonzero((key[1:] != key[:-1]) | (value[1:] != value[:-1])) + 1
-    return len(key) >= MANY_VERSIONS * different
+    return bool(len(key) >= MANY_VERSIONS * different)
 
 
 def _slacks(ir: IR) -> Iterator[int]:
