@@ -63,6 +63,7 @@ struct Held {
             guarded(limits, [&] { refuted = windows->cut(size, margin, stop, jobs, options(conflicts), limits); }, [] {});
         nb::dict d;
         d["stopped"] = stopped;
+        d["hard"] = windows->hard();
         d["refuted"] = refuted ? nb::object(told(std::move(*refuted))) : nb::none();
         return d;
     }
@@ -76,6 +77,7 @@ struct Held {
         d["stopped"] = stopped;
         d["valid"] = step.status == Answer::VALID;
         d["misfit"] = step.misfit;
+        d["hard"] = windows->hard();
         d["order"] = out(std::move(step.order));
         std::vector<int32_t> keys, values;
         for (auto [key, value] : step.initial) keys.push_back(key), values.push_back(value);

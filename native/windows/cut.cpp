@@ -128,7 +128,7 @@ std::optional<Solved> Windows::cut(int32_t size, int32_t margin, bool stop, int 
     std::vector<Found> found(cuts.size());
     std::atomic<bool> refuted = false;
     parallel(jobs, side > 0 ? cuts.size() : 0, limits, [&](size_t c, Scratch& scratch, Limits& own) {
-        if (refuted) return;
+        if (refuted || hard_) return;
         auto [low, high] = hoods[c];
         std::span<const int32_t> here(sequence_.data() + low, size_t(high - low));
         Part part(whole_, here, {}, place_, scratch);
@@ -159,9 +159,11 @@ std::optional<Solved> Windows::cut(int32_t size, int32_t margin, bool stop, int 
         for (const Demand& d : wanted)
             if (d.key >= 0) final.push_back(d);
         Solved solved = part.solve(whole_, start, final, place_, true, options, own, scratch);
+        if (hopeless(solved.status == Answer::UNKNOWN)) return;
         if (solved.status == Answer::VALID) found[c].order = std::move(solved.order);
         if (stop && solved.status == Answer::INVALID && !refuted.exchange(true)) found[c].refuted = std::move(solved);
     });
+    if (hard_) return std::nullopt;
     for (Found& f : found)
         if (f.refuted) return std::move(f.refuted);
 

@@ -44,10 +44,11 @@ Windows::Step Windows::solve(bool stop, int jobs, Options options, Limits& limit
     std::vector<Stats> counted(todo.size());
     std::atomic<bool> enough = false;
     parallel(jobs, todo.size(), limits, [&](size_t i, Scratch& scratch, Limits& own) {
-        if (enough) return;
+        if (enough || hard_) return;
         Window& window = windows_[todo[i]];
         Solved solved = window.part.solve(whole_, window.start, window.final, place_, false, options, own, scratch);
         counted[i] = solved.stats;
+        if (hopeless(solved.status == Answer::UNKNOWN)) return;
         if (solved.status == Answer::VALID) {
             window.order = std::move(solved.order), window.initial = std::move(solved.initial);
             window.given = window.hash();
@@ -61,7 +62,7 @@ Windows::Step Windows::solve(bool stop, int jobs, Options options, Limits& limit
     stats.solved += int64_t(todo.size());
     for (size_t i = 0; i < todo.size(); ++i)
         if (failed[i]) step.failed.push_back(int32_t(todo[i])), step.why.push_back(std::move(*failed[i]));
-    if (!step.failed.empty()) return step;
+    if (!step.failed.empty() || hard_) return step;
 
     step.order.reserve(sequence_.size());
     step.initial = chosen_;
@@ -72,6 +73,12 @@ Windows::Step Windows::solve(bool stop, int jobs, Options options, Limits& limit
     step.misfit = !explains(step.order, step.initial);
     step.status = step.misfit ? Answer::UNKNOWN : Answer::VALID;
     return step;
+}
+
+bool Windows::hopeless(bool unknown) {
+    int32_t answers = ++answers_, none = unknown_ += unknown;
+    if (none >= 3 && none * 5 > answers) hard_ = true;
+    return hard_;
 }
 
 bool Windows::join(const std::vector<int32_t>& failed) {

@@ -40,6 +40,7 @@ public:
 
     // Cuts the sequence after every `size` transactions, each cut moved to where an order of its neighbourhood (`margin`
     // transactions either side) has its middle. `stop`: at the first neighbourhood that is refuted, and return it.
+    // `hard()`, afterwards: so many came to no end that windows will not help.
     std::optional<Solved> cut(int32_t size, int32_t margin, bool stop, int jobs, Options options, Limits& limits);
 
     struct Step {
@@ -54,6 +55,8 @@ public:
     Step solve(bool stop, int jobs, Options options, Limits& limits);
     // Joins each of these windows with as much again on either side. False: there is nothing left to join.
     bool join(const std::vector<int32_t>& failed);
+
+    bool hard() const { return hard_; }
 
     WindowStats stats;
     int32_t windows() const { return int32_t(bounds_.size()) - 1; }
@@ -94,6 +97,10 @@ private:
     std::vector<uint8_t> uncertain_, dropped_;
     std::vector<int32_t> bounds_;  // where in the sequence each window starts; then its end
     std::vector<Window> windows_;
+    // Counts answers, and says whether too many of the first ones were none.
+    bool hopeless(bool unknown);
+    std::atomic<int32_t> answers_ = 0, unknown_ = 0;
+    std::atomic<bool> hard_ = false;
     std::vector<uint8_t> joins_;  // of each inner bound: must it go?
     std::vector<std::atomic<int32_t>> last_read_;  // of each write near a cut: the place of its last known reader
 

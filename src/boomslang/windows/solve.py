@@ -29,7 +29,7 @@ SIZE = 2_000
 """Transactions of a window."""
 MARGIN = 400
 """Transactions either side of a cut that are ordered to find where it should be."""
-CONFLICTS = 2_000
+CONFLICTS = 1_000
 """In one window. What takes more than this is not made easier by its neighbours."""
 ASKED_CORES = 4
 """Cores of windows that are asked as a part of the whole, before windows are just joined."""
@@ -84,6 +84,8 @@ class _Asked:
         windows, jobs = self.windows, self.jobs
         found = windows.cut(size, margin, True, jobs, CONFLICTS, *self.left())
         self.stopped(found)
+        if found["hard"]:
+            return None
         if found["refuted"] is not None:
             if (refuted := self.ask(found["refuted"])) is not None:
                 return refuted
@@ -93,6 +95,8 @@ class _Asked:
             self.stopped(found)
             if found["valid"]:
                 return self.valid(found)
+            if found["hard"]:
+                return None
             if found["misfit"]:
                 self.counted["windows: misfits"] = 1
                 return None
