@@ -4,8 +4,8 @@ Each line is one history and one level, checked in fresh processes: in one piece
 one core (`--jobs 1`), and in windows on all (`--jobs N`). Reading and analysing are in every figure, for they are what
 a person waits for; *solve* is the solver's own part.
 
-    python benchmarks/windows.py                                  100K transactions, a few minutes
-    python benchmarks/windows.py --sizes 100000,1000000 --write   all, into docs/benchmarks-windows.md
+    python benchmarks/windows.py                             100K transactions, a few minutes
+    python benchmarks/windows.py --large 1000000 --write     a few of them larger, too; into docs/benchmarks-windows.md
 """
 
 from __future__ import annotations
@@ -39,6 +39,9 @@ SHAPES: dict[str, tuple[History, tuple[str, ...]]] = {
     "one log, no times": (BLINDW, ("ser", "si")),
     "a file a session, no times": (replace(BLINDW, folder=True), ("ser",)),
 }
+
+
+LARGE = ("24 sessions", "100 sessions, from an SI database")
 
 
 @dataclass(frozen=True)
@@ -94,14 +97,16 @@ NAMES = (
 
 def main(arguments: list[str]) -> int:
     made = parser(__doc__, "benchmarks-windows")
-    made.add_argument("--sizes", default="100000")
+    made.add_argument("--size", type=int, default=100_000)
+    made.add_argument("--large", type=int, help=f"also so many transactions of: {'; '.join(LARGE)}")
     given = made.parse_args(arguments)
     rows, wrong = [], 0
     jobs = os.cpu_count() or 1
     widths = (38, 12, 5, 8, *(11 for _ in NAMES[4:]))
     print(shown(NAMES, widths))
-    for size in (int(word) for word in given.sizes.split(",")):
-        for name, (shape, levels) in SHAPES.items():
+    for size, names in ((given.size, tuple(SHAPES)), (given.large, LARGE)):
+        for name in names if size else ():
+            shape, levels = SHAPES[name]
             path = stored(replace(shape, transactions=size))
             for level in levels:
                 whole = ask(path, level, "--window", "0", "--jobs", "1")
