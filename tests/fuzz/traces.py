@@ -50,10 +50,12 @@ from boomslang.passes import expand
 from boomslang.solve.backends import solve_eagerly
 from boomslang.solve.brute import brute, brute_core
 from boomslang.solve.native import solve_native
-from boomslang.solve.solution import Solution, witness
+from boomslang.solve.solution import Limits, Solution, witness
 from boomslang.solve.z3_solver import solve_z3
 from boomslang.trace import Initial, Kind, TraceError, write_trace
 from boomslang.verdict import vacuous
+from boomslang.windows.solve import solve_in_windows
+from boomslang.windows.worth import fits_windows
 
 ONE_CLOCK, TWO_CLOCKS = ("one clock",), ("two clocks",)
 
@@ -269,6 +271,12 @@ def _examine(
             ways["z3"] = solve_z3(ir)
         if by_clingo:
             ways["clingo"] = solve_eagerly(expand(ir), "clingo")
+        if fits_windows(level):
+            pieced, did = solve_in_windows(ir, Limits(window=2 + len(trace) % 4, jobs=1))
+            if did.get("windows: misfits"):
+                raise Wrong("windows that hold each on its own do not hold together")
+            if pieced is not None:
+                ways["windows"] = pieced
         for name, solution in ways.items():
             if (solution.status == "valid") != holds or solution.status == "unknown":
                 raise Wrong(f"check says {verdict.status}, {name} says {solution.status}")
