@@ -8,6 +8,7 @@ windows. What must not happen at all is a *misfit*: windows that hold each on it
 from __future__ import annotations
 
 import random
+import sys
 from collections import Counter
 from collections.abc import Iterable
 
@@ -28,6 +29,7 @@ from boomslang.levels.needs import lacks
 from boomslang.solve.brute import brute
 from boomslang.solve.solution import Limits, witness
 from boomslang.solve.strategy import solve
+from boomslang.trace import LimitReached
 from boomslang.windows.solve import solve_in_windows
 from boomslang.windows.worth import fits_windows
 
@@ -183,6 +185,17 @@ def test_found_deletes_demand_any_value_across_windows() -> None:
             found, did = solve_in_windows(lower(build_asg(trace), level), Limits(window=size, jobs=1))
             assert found is not None and found.status == "valid", (level.name, size)
             assert not did.get("windows: misfits")
+
+
+def test_a_limit_is_an_unknown_answer_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not an exception: what was kept of the time is for saying what is known all the same."""
+
+    def too_long(*_: object) -> None:
+        raise LimitReached("time")
+
+    monkeypatch.setattr(sys.modules["boomslang.windows.solve"], "ranked_points", too_long)
+    verdict = check(among_others(20), "ser", window=5)
+    assert (verdict.status, verdict.reason) == ("unknown", "the time limit was reached")
 
 
 def test_the_number_of_jobs_changes_no_witness() -> None:

@@ -56,15 +56,16 @@ def solve_in_windows(
         settled = IR(suppose(ir.asg, ir.asg.doubtful.tolist(), committed=False), ir.level, ir.graph)
         if len(settled.asg.orphans):
             return None, {}
-    sequence = ranked_points(settled, limits)
-    if sequence is None:
-        return None, {}
-    windows = _made(settled, sequence, in_time)
-    size = limits.window or SIZE
-    # Forced sizes are for tests: there a neighbourhood is a good part of a window, too.
-    margin = MARGIN if limits.window is None else max(1, size // 2)
-    asked = _Asked(ir, limits, start, windows, sequence)
-    found = asked.answer(size, margin)
+    try:
+        sequence = ranked_points(settled, limits)
+        if sequence is None:
+            return None, {}
+        windows = _made(settled, sequence, in_time)
+        size = limits.window or SIZE
+        asked = _Asked(ir, limits, start, windows, sequence)
+        found = asked.answer(size, max(1, min(MARGIN, size // 2)))
+    except LimitReached as limit:
+        return Solution("unknown", reason=limit.reason), {}
     return found, {f"windows: {name}": n for name, n in windows.stats().items()} | asked.counted
 
 
