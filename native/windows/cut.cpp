@@ -7,7 +7,6 @@
 // Transactions of unknown outcome never cross a cut: half of one could be left out. They stand right before their first
 // reader; without any reader they are left out of the order altogether, which breaks nothing.
 #include <algorithm>
-#include <thread>
 
 #include "parallel.hpp"
 #include "windows.hpp"
@@ -28,9 +27,7 @@ void Windows::number() {
 }
 
 void Windows::place_uncertain(std::span<const uint8_t> uncertain) {
-    dropped_.assign(size_t(whole_.txns), 0);
     number();
-    // A transaction that writes nothing commits where it begins; nobody begins behind its own commit.
     std::vector<int32_t> before(size_t(whole_.txns), INT32_MAX);
     bool some = false;
     for (int32_t t = 0; t < whole_.txns; ++t) some |= uncertain[t] && whole_.state[t] != OUT;
@@ -59,8 +56,8 @@ void Windows::place_uncertain(std::span<const uint8_t> uncertain) {
     std::vector<std::pair<int32_t, int32_t>> moved;  // before which place, transaction
     for (int32_t t = 0; t < whole_.txns; ++t) {
         if (whole_.state[t] == OUT || !uncertain[t]) continue;
-        if (before[size_t(t)] == INT32_MAX && whole_.state[t] == MAY) dropped_[size_t(t)] = 1;
-        else moved.push_back({before[size_t(t)] == INT32_MAX ? place_[size_t(whole_.commit_of(t))] : before[size_t(t)], t});
+        if (before[size_t(t)] == INT32_MAX && whole_.state[t] == MAY) continue;  // nobody reads it: left out
+        moved.push_back({before[size_t(t)] == INT32_MAX ? place_[size_t(whole_.commit_of(t))] : before[size_t(t)], t});
     }
     std::sort(moved.begin(), moved.end());
     std::vector<int32_t> sequence;
@@ -74,6 +71,7 @@ void Windows::place_uncertain(std::span<const uint8_t> uncertain) {
         for (; next < moved.size() && moved[next].first <= int32_t(i); ++next) put(moved[next].second);
         int32_t point = sequence_[i], t = point / whole_.points;
         if (uncertain[t]) continue;
+        // A transaction that writes nothing commits where it begins; nobody begins behind its own commit.
         bool writes = whole_.txn_write_start[size_t(t)] < whole_.txn_write_start[size_t(t) + 1];
         bool turned = place_[size_t(whole_.begin_of(t))] > place_[size_t(whole_.commit_of(t))];
         if (whole_.points == 1 || (writes && !turned)) sequence.push_back(point);

@@ -146,7 +146,6 @@ namespace {
 // Real-time order among the transactions of a part, with a helper node for each moment at which something has returned
 // and something begins (see ASG.time_edges).
 struct TimeLine {
-    const Whole& whole;
     std::vector<std::pair<int64_t, int32_t>> ends, begins;  // time, node
     template <class Edge, class Helper>
     void add(Edge&& edge, Helper&& helper) {
@@ -286,7 +285,7 @@ Solved Part::solve(const Whole& whole, std::span<const int32_t> start, std::span
         for (int32_t t : txn_)
             if (std::find(clocks.begin(), clocks.end(), whole.clock[t]) == clocks.end()) clocks.push_back(whole.clock[t]);
         for (int32_t clock : clocks) {
-            TimeLine line{whole, {}, {}};
+            TimeLine line;
             for (int32_t i = 0; i < own; ++i) {
                 int32_t t = txn_[size_t(i)];
                 if (whole.clock[t] != clock) continue;

@@ -94,7 +94,7 @@ private:
 
     Whole whole_;
     std::vector<int32_t> sequence_, place_;
-    std::vector<uint8_t> uncertain_, dropped_;
+    std::vector<uint8_t> uncertain_;
     std::vector<int32_t> bounds_;  // where in the sequence each window starts; then its end
     std::vector<Window> windows_;
     // Counts answers, and says whether too many of the first ones were none.

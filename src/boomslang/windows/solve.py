@@ -162,7 +162,6 @@ def _made(ir: IR, sequence: NDArray[np.int32], in_time: bool) -> _windows.Window
     sources, targets = ir.list_order()
     # Real time is not among them: each window has a time line of its own.
     kept = [(a, b) for a, b, kind in ir.graph.chunks if kind is not Dependency.RT]
-    outcome = trace.txn_outcome[asg.txn_of] if asg.outcome is trace.txn_outcome else asg.outcome
     return _windows.Windows(
         asg.transactions,
         ir.graph.points,
@@ -185,9 +184,9 @@ def _made(ir: IR, sequence: NDArray[np.int32], in_time: bool) -> _windows.Window
         trace.txn_begin[asg.txn_of],
         trace.txn_end[asg.txn_of],
         trace.txn_clock[asg.txn_of],
-        ((outcome == Outcome.COMMITTED) & asg.ordered).astype(np.uint8),
+        ((asg.outcome == Outcome.COMMITTED) & asg.ordered).astype(np.uint8),
         level.has(Dependency.RT),
         in_time and trace.has_times and ambiguous_reads(asg) > 0,
         sequence,
-        (outcome == Outcome.UNKNOWN).astype(np.uint8),
+        (asg.outcome == Outcome.UNKNOWN).astype(np.uint8),
     )
