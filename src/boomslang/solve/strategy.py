@@ -13,8 +13,9 @@
    order once there is no snapshot's: it would be one.) A snapshot's in real time is asked for before all else. Where
    the engine does not find an order in real time soon, a sweep along the clock may (sweep.py); where values say next
    to nothing it is tried before windows.
-   Where values repeat, also walk from value to value, in whatever order that gives: one far from real time (trails.py).
-   And if it was refuted that there is an order in real time, ask for one that is some transactions' length away.
+   Where values repeat, also walk from value to value, in whatever order that gives: one far from real time (trails.py);
+   or along the clock, with others like them in the place of those that find none (stand_ins.py). And if it was refuted that there is an order in real time, ask for one that is some transactions' length away.
+   Where session order counts, how far each session can come may decide it either way (frontiers.py).
 3. The problem itself, for a while; at plain levels first with transactions that nothing tells apart in one order
    (interchangeable.py), and so again in step 6.
 4. If that takes long and the trace is small enough, write down what follows from the known edges before guessing
@@ -42,12 +43,14 @@ from boomslang.ir.model import IR, ambiguous_reads
 from boomslang.levels.catalog import SERIALIZABLE, SNAPSHOT_ISOLATION
 from boomslang.levels.level import Dependency, Level, Point
 from boomslang.solve.forced import solve_forced
+from boomslang.solve.frontiers import solve_frontiers
 from boomslang.solve.interchangeable import ranked, with_all_reads
 from boomslang.solve.likely import refute_known, solve_likely
 from boomslang.solve.native import priorities, solve_native
 from boomslang.solve.parts import reads_of, refuted_part
 from boomslang.solve.repeated import refute_repeated
 from boomslang.solve.solution import Limits, Solution
+from boomslang.solve.stand_ins import solve_stand_ins
 from boomslang.solve.sweep import sweep
 from boomslang.solve.tours import solve_tour
 from boomslang.solve.trails import solve_trails
@@ -130,12 +133,16 @@ def _solve(ir: IR, clock: _Clock, looked_at: dict[str, int]) -> Solution:
             return _by(found, "direct")
     if ambiguous and free and (walked := solve_trails(ir, clock.left(None))) is not None:
         return _by(walked, "trails of values")
+    if ambiguous and free and (walked := solve_stand_ins(ir, clock.left(None))) is not None:
+        return _by(walked, "stand-ins")
     for slack in _slacks(ir) if refuted else ():  # with more slack it will not be easier for the engine
         found = solve_native(_closer(ir, slack), clock.left(EAGER_CONFLICTS + asg.transactions // 50))
         if found.status == "valid":
             return _by(found, "an order close to real time")
         if found.status == "unknown":
             break
+    if ambiguous and (visited := solve_frontiers(ir, clock.half())) is not None:
+        return _by(visited, "how far sessions come")
     alike = ranked(ir) if ambiguous else None
     if alike is not None:
         found = solve_native(alike[0], clock.left(FIRST_CONFLICTS), hints=False)
