@@ -4,16 +4,20 @@ where they see what they saw".
 
 from __future__ import annotations
 
+import numpy as np
+
 from boomslang.asg.graph import ASG
 from boomslang.certify.proof import StuckSessions
 from boomslang.explain.parts import Parts
 from boomslang.explain.proved import Proved, joined, number, transactions
+from boomslang.trace.model import Outcome
 
 EXAMPLES = 3
 
 
 def sessions_in_words(asg: ASG, proof: StuckSessions, parts: Parts) -> Proved:
-    whole, waiting = len(parts.transactions), proof.waiting
+    whole = int(np.count_nonzero(asg.outcome[parts.transactions] == Outcome.COMMITTED))
+    waiting = proof.waiting
     some = [f"T{t}" for t in waiting[:EXAMPLES]]
     if len(waiting) > EXAMPLES:
         some.append(f"{number(len(waiting) - EXAMPLES)} more")
@@ -32,5 +36,9 @@ def sessions_in_words(asg: ASG, proof: StuckSessions, parts: Parts) -> Proved:
         "waiting": [f"T{t}" for t in waiting],
     }
     mine = set(waiting)
-    rows = [row for t, row in zip(asg.txn_of[asg.read_txn].tolist(), asg.read_op.tolist(), strict=True) if t in mine]
+    rows = [
+        row
+        for t, row in zip(asg.txn_of[asg.read_txn].tolist(), asg.read_op.tolist(), strict=True)
+        if t in mine
+    ]
     return Proved(text, tuple(dict.fromkeys(rows)), numbers, waiting[:EXAMPLES])

@@ -1,13 +1,13 @@
 """Frontiers: how far each session can have come. Where session order counts and values repeat, all ways are few.
 
 With session order a serial order takes, one after the other, the next transaction of some session. So where it stands
-is told by how far each session has come and by what the keys hold: a *frontier*. From a frontier only those sessions can
-go on whose next transaction sees what it saw; counters, flags and states leave few of them. So visit all frontiers that
+is told by how far each session has come and by what the keys hold: a *frontier*. From there only those sessions can go
+on whose next transaction sees what it saw; counters, flags and states leave few of them. So visit all frontiers that
 can be reached, each once. If one is the end of all sessions, the way there is the order. If none is, there is no serial
 order, and the sentence is "at most 526 of the 1,000 transactions find a place, then every session waits". A search that
-learns from its conflicts sees each value's many candidates and finds neither. (Checking an order of concurrent
-histories so is as old as Wing and Gong, "Testing and verifying concurrent objects", 1993; that few sessions make it
-feasible is the point of Biswas and Enea, "On the complexity of checking transactional consistency", OOPSLA 2019.)
+learns from its conflicts sees each value's many candidates and finds neither. (Orders of concurrent histories are
+checked so since Wing and Gong, "Testing and verifying concurrent objects", 1993; that few sessions make it feasible is
+the point of Biswas and Enea, "On the complexity of checking transactional consistency", OOPSLA 2019.)
 
 Whoever only looks, and sees what it saw, goes at once: it changes nothing and lets its session go on. Within a bound of
 real time nobody goes who was invoked more than that after another one had returned that has no place yet.
@@ -20,11 +20,12 @@ from time import monotonic
 
 import numpy as np
 
-from boomslang.asg.graph import ASG, IN, OUT, PRESENT, UNKNOWN_INITIAL
+from boomslang.asg.graph import ASG, IN, OUT, PRESENT, UNKNOWN_INITIAL, unsettled
 from boomslang.certify.proof import StuckSessions
 from boomslang.ir.model import IR
 from boomslang.levels.laws import State, ranges_count, state_law
 from boomslang.levels.level import Dependency
+from boomslang.solve.repeated import aborted_writers
 from boomslang.solve.solution import Limits, Solution
 from boomslang.trace.model import ABSENT, NO_TIME, Outcome
 
@@ -58,7 +59,7 @@ def _sessions(ir: IR) -> list[list[int]] | None:
         return None
     if asg.modules or ir.superpositions or ir.expressions or len(asg.lists.of) or asg.keys > MOST_KEYS:
         return None
-    if (asg.initial[asg.read_key] == UNKNOWN_INITIAL).any() or not asg.ordered.all():
+    if (unsettled(asg) == UNKNOWN_INITIAL).any() or not asg.ordered.all():
         return None
     inside = np.flatnonzero(asg.state != OUT)
     if (asg.state[inside] != IN).any() or (asg.outcome[inside] != Outcome.COMMITTED).any():
@@ -71,7 +72,7 @@ def _sessions(ir: IR) -> list[list[int]] | None:
             found.append([t])
             while found[-1][-1] in after:
                 found[-1].append(after[found[-1][-1]])
-    if len(found) > MOST_SESSIONS:
+    if not 0 < len(found) <= MOST_SESSIONS:
         return None
     return found if not level.needs_times or _by_one_clock(asg, found) else None
 
@@ -172,15 +173,14 @@ class _Frontiers:
     def refutation(self) -> Solution:
         asg, (places, _) = self.asg, self.furthest
         waiting = [session[i] for session, i in zip(self.sessions, places, strict=True) if i < len(session)]
-        proof = StuckSessions(
-            len(self.came_from), sum(places), tuple(sorted(asg.txn_of[waiting].tolist()))
-        )
+        proof = StuckSessions(len(self.came_from), sum(places), tuple(sorted(asg.txn_of[waiting].tolist())))
         reached = [max(column) for column in zip(*(places for places, _ in self.came_from), strict=True)]
         had_turn = np.zeros(asg.transactions, bool)
         for session, last in zip(self.sessions, reached, strict=True):
             had_turn[session[: last + 1]] = True
-        transactions = np.array(sorted(t for session in self.sessions for t in session), np.int64)
         reads = np.flatnonzero(had_turn[asg.read_txn]).astype(np.int64)
+        everybody = np.array([t for session in self.sessions for t in session], np.int64)
+        transactions = np.union1d(everybody, aborted_writers(asg, reads))
         return Solution("invalid", core_transactions=transactions, core_reads=reads, proof=proof)
 
     # --- from a frontier to the next

@@ -1,12 +1,12 @@
 """Stand-ins: an order along the clock in which transactions take the places of others like them.
 
-Two clients took the stock from 5 to 4 at the same time, so one of them is one too many. If it was 5 again a moment later,
-the second may go there, in the place of whoever took it from 5 then; who in turn goes where it was 5 next, and so on
-to the end. What the keys held is at all times just what the clock says; only who did it is another. So: go along the
-clock, and whenever the turn of a transaction has come and its reads match, its place goes to the one that has waited
-longest of those that read and wrote the same (all with the same deadlines but for their times: earliest deadline first
-is best if anything is; Jackson, "Scheduling a production line to minimize maximum tardiness", 1955). Within a bound
-of real time nobody waits longer than that, which walks from value to value (trails.py) know nothing of.
+Two clients took the stock from 5 to 4 at the same time, so one of them is one too many. If it was 5 again a moment
+later, the second may go there, in the place of whoever took it from 5 then; who in turn goes where it was 5 next, and
+so on to the end. What the keys held is at all times just what the clock says; only who did it is another. So: go along
+the clock, and whenever the turn of a transaction has come and its reads match, its place goes to the one that has
+waited longest of those that read and wrote the same (earliest deadline first; Jackson, "Scheduling a production line to
+minimize maximum tardiness", 1955). Within a bound of real time nobody waits longer than that, which walks from value
+to value (trails.py) know nothing of.
 
 It is a guess that the engine replays, so it can only say *valid*; finding nothing says nothing. The order is serial,
 and snapshots and weaker levels are content with that.

@@ -14,8 +14,9 @@
    the engine does not find an order in real time soon, a sweep along the clock may (sweep.py); where values say next
    to nothing it is tried before windows.
    Where values repeat, also walk from value to value, in whatever order that gives: one far from real time (trails.py);
-   or along the clock, with others like them in the place of those that find none (stand_ins.py). And if it was refuted that there is an order in real time, ask for one that is some transactions' length away.
-   Where session order counts, how far each session can come may decide it either way (frontiers.py).
+   or along the clock, with others like them in the place of those that find none there (stand_ins.py). And if it was
+   refuted that there is an order in real time, ask for one that is some transactions' length away. Where session order
+   counts, how far each session can come may decide it either way (frontiers.py).
 3. The problem itself, for a while; at plain levels first with transactions that nothing tells apart in one order
    (interchangeable.py), and so again in step 6.
 4. If that takes long and the trace is small enough, write down what follows from the known edges before guessing

@@ -87,7 +87,9 @@ def _walk(ir: IR, patience: int, stall: int, limits: Limits) -> tuple[Int32, Int
     return None if found["stopped"] else (found["order"], found["left"])
 
 
-def replayed(ir: IR, order: Int32, left: Int32, limits: Limits, after: Int64 | None = None) -> Solution | None:
+def replayed(
+    ir: IR, order: Int32, left: Int32, limits: Limits, after: Int64 | None = None
+) -> Solution | None:
     """What the engine makes of the order; those that are missing in it stand where the trace suggests, or after so
     many of the order."""
     asg = ir.asg
