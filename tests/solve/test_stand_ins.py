@@ -15,12 +15,18 @@ from boomslang.certify.replay import replay
 from boomslang.explain.parts import first_broken
 from boomslang.ir.lower import lower
 from boomslang.levels import find_level
+from boomslang.solve import stand_ins
 from boomslang.solve.brute import brute
 from boomslang.solve.solution import Limits, Solution, witness
 from boomslang.solve.stand_ins import solve_stand_ins
 from boomslang.solve.strategy import solve
 
 STEP, LONG = 10, 8
+
+
+@pytest.fixture(autouse=True)
+def however_few_are_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stand_ins, "MOST_KINDS", 1.0)
 
 
 def stand_in(trace: Trace, level: str) -> Solution | None:

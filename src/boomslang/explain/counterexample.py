@@ -218,6 +218,8 @@ def _describe(trace: Trace, o: Operation, core: Core, keys: set[int], spoken_of:
         return f"delete {short(o.key)}{found}"
     if o.kind == Kind.APPEND and touches:
         return f"append {value} to {short(o.key)}"
+    if o.kind == Kind.GET and spoken_of:
+        return f"get {short(o.key)} -> {value}"
     if not mine:
         return ""
     if o.kind == Kind.LIST:
@@ -273,7 +275,7 @@ def explain(
             argument, anomaly = _with_cycle(made.asg, level, said)
         else:
             rest = left(1.0)
-            patience = BRIEFLY if briefly else PATIENCE
+            patience = BRIEFLY if briefly or likely is not None else PATIENCE
             argument = argue(made.asg, level, None if rest is None else max(0.1, rest), patience=patience)
             anomaly = name_anomaly(level, argument)
     except LimitReached:  # a module that was asked again had no time to say it again

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from boomslang.asg.graph import ASG, IN, PRESENT, UNKNOWN_INITIAL
 from boomslang.ir.model import IR
 from boomslang.levels.level import Dependency
-from boomslang.solve.interchangeable import classes_of
+from boomslang.solve.departures import spread
 from boomslang.solve.native import begin_priorities, priorities
 from boomslang.solve.solution import Limits, Solution
 from boomslang.solve.trails import MOST_LEFT, replayed
@@ -30,6 +30,8 @@ from boomslang.trace.model import ABSENT
 
 Int64 = NDArray[np.int64]
 
+MOST_KINDS = 0.7
+"""Of each transaction: where they are hardly ever alike, nobody stands in for anybody."""
 MOST_WAITING = 64
 """If more than these have missed their turn, other orders are called for."""
 FOREVER = 1 << 63
@@ -42,7 +44,10 @@ def solve_stand_ins(ir: IR, limits: Limits) -> Solution | None:
         return None
     if (asg.initial[asg.read_key] == UNKNOWN_INITIAL).any():
         return None
-    walk = _Walk(ir)
+    kinds = _kinds(asg)
+    if len(np.unique(kinds)) > MOST_KINDS * len(kinds):
+        return None
+    walk = _Walk(ir, kinds.tolist())
     if not walk.run():
         return None
     left = np.array(list(walk.waiting), np.int32)
@@ -52,7 +57,7 @@ def solve_stand_ins(ir: IR, limits: Limits) -> Solution | None:
 class _Walk:
     """One way along the clock, with no second thoughts."""
 
-    def __init__(self, ir: IR) -> None:
+    def __init__(self, ir: IR, kinds: list[int]) -> None:
         asg, n = ir.asg, ir.asg.transactions
         self.reads: list[list[tuple[int, int]]] = [[] for _ in range(n)]
         self.writes: list[list[tuple[int, int]]] = [[] for _ in range(n)]
@@ -69,20 +74,18 @@ class _Walk:
         if ir.level.has(Dependency.SO):
             self.before = {b: a for a, b in zip(*(x.tolist() for x in asg.session_edges()), strict=True)}
         self.turns = _by_the_clock(asg, self.end)
-        self.like = self._alike(asg)
+        self.like = self._alike(kinds)
         self.values: list[int] = asg.initial.tolist()
         self.placed = [False] * n
         self.longest = 0
         self.order: list[int] = []
         self.waiting: dict[int, None] = {}
 
-    def _alike(self, asg: ASG) -> dict[int, deque[int]]:
+    def _alike(self, kinds: list[int]) -> dict[int, deque[int]]:
         """Of each transaction, those that read and wrote the same, itself included; by the clock."""
-        of_class: dict[int, deque[int]] = {}
-        found = {}
-        classes: list[int] = classes_of(asg).tolist()
+        of_kind: dict[int, deque[int]] = {}
+        found = {t: of_kind.setdefault(kinds[t], deque()) for t in self.turns}
         for t in self.turns:
-            found[t] = deque() if classes[t] < 0 else of_class.setdefault(classes[t], deque())
             found[t].append(t)
         return found
 
@@ -153,6 +156,18 @@ class _Walk:
             self.longest += 1
         first = self.turns[self.longest]
         return first == t or self.begin[t] <= self.end[first] + self.slack
+
+
+def _kinds(asg: ASG) -> NDArray[np.uint64]:
+    """Of each transaction a number that is that of those who read and wrote the same: a sum over what it did, each
+    deed a number that is spread out. (Two that are confused cost an order, no more.)"""
+    values = np.int64(len(asg.trace.values) + 8)
+    read = (asg.read_key * values + asg.read_value + 4) * 2
+    wrote = (asg.write_key * values + asg.write_value + 4) * 2 + 1
+    kinds = np.zeros(asg.transactions, np.uint64)
+    np.add.at(kinds, asg.read_txn, spread(read.astype(np.int64)))
+    np.add.at(kinds, asg.write_txn, spread(wrote.astype(np.int64)))
+    return kinds
 
 
 def _by_the_clock(asg: ASG, end: list[int]) -> list[int]:

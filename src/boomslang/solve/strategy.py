@@ -15,10 +15,10 @@
    to nothing it is tried before windows.
    Where values repeat, also walk from value to value, in whatever order that gives: one far from real time (trails.py);
    or along the clock, with others like them in the place of those that find none there (stand_ins.py). And if it was
-   refuted that there is an order in real time, ask for one that is some transactions' length away. Where session order
-   counts, how far each session can come may decide it either way (frontiers.py).
+   refuted that there is an order in real time, ask for one that is some transactions' length away.
 3. The problem itself, for a while; at plain levels first with transactions that nothing tells apart in one order
-   (interchangeable.py), and so again in step 6.
+   (interchangeable.py), and so again in step 6. Where session order counts and that takes long, how far each session
+   can come may decide it either way (frontiers.py).
 4. If that takes long and the trace is small enough, write down what follows from the known edges before guessing
    (native/engine/saturate.hpp). It helps when nothing suggests an order: no sessions, no times, a shuffled log. With
    begin and commit points, first as if they were one: a serial order is also an order of begins and commits.
@@ -141,14 +141,18 @@ def _solve(ir: IR, clock: _Clock, looked_at: dict[str, int]) -> Solution:
         if found.status == "valid":
             return _by(found, "an order close to real time")
         if found.status == "unknown":
+            refuted = False
             break
-    if ambiguous and (visited := solve_frontiers(ir, clock.half())) is not None:
-        return _by(visited, "how far sessions come")
     alike = ranked(ir) if ambiguous else None
     if alike is not None:
         found = solve_native(alike[0], clock.left(FIRST_CONFLICTS), hints=False)
         if found.status != "unknown":
             return _by(with_all_reads(asg, alike[1], found), "interchangeable transactions")
+    if ir.level.once is not None and refuted and beyond and ambiguous and timed:
+        # Nothing near real time: it may well be broken, and then a stronger level says nothing.
+        found = solve_native(ir, clock.left(BLIND_CONFLICTS + asg.transactions // 10))
+        if found.status != "unknown":
+            return _by(found, "direct")
     if ir.level.once is not None:
         for level, what in ((SNAPSHOT_ISOLATION, "snapshot isolation"), (SERIALIZABLE, "a serial order")):
             if (found := _more(ir, level, clock)).status == "valid":
@@ -163,6 +167,8 @@ def _solve(ir: IR, clock: _Clock, looked_at: dict[str, int]) -> Solution:
     found = solve_native(ir, clock.left(patience))
     if found.reason != "conflicts":
         return _by(found, "direct")
+    if ambiguous and (visited := solve_frontiers(ir, clock.half())) is not None:
+        return _by(visited, "how far sessions come")
     if small:
         if ir.graph.points == 2 and (found := _serially(ir, clock)).status == "valid":
             return _by(found, "a serial order")
