@@ -5,8 +5,8 @@ read, and what the trace suggests says who. Three ways to find out, the better o
 
 - The level is broken, but snapshot isolation may hold. The order that shows it, close to real time or at least to the
   sessions, says whom each read saw; in it, the clash at the level that was asked for is a short cycle.
-- Else each value is taken from the latest who wrote it before, by time or by the log (solve/likely.py). Where most
-  write without having read, so that nothing shows who overwrote whom, that too is as times or the log have it.
+- Else each value is taken from the latest who wrote it before, by time or by the log (solve/likely.py). Where nearly
+  all write without having read, so that nothing shows who overwrote whom, that too is as times or the log have it.
 - Else the order of a much weaker level has to do.
 
 Nothing rests on it: it is marked as likely, with the proof beside it.
@@ -113,13 +113,13 @@ def what_probably_happened(
 
 
 def _mostly_blind(asg: ASG) -> bool:
-    """Have most that wrote a key not read it before, and does the trace suggest who came after whom?"""
+    """Have nearly all who wrote a key not read it before, and does the trace suggest who came after whom?"""
     if not asg.trace.has_times and len(asg.trace.files) > 1:
         return False
     keys = np.int64(max(1, asg.keys))
     read = asg.read_txn.astype(np.int64) * keys + asg.read_key
     wrote = asg.write_txn.astype(np.int64) * keys + asg.write_key
-    return bool(np.isin(wrote, read).sum() * 2 < len(wrote))
+    return bool(np.isin(wrote, read).sum() * 5 < len(wrote))
 
 
 def _against_the_clock(asg: ASG, clash: Clash, level: Level) -> int:

@@ -63,6 +63,8 @@ FIRST_CONFLICTS = 3_000
 BLIND_CONFLICTS = 300
 """Where nothing suggests an order, trying without saturation is hardly worth it."""
 LONG_CONFLICTS = 20_000
+WITHIN_CONFLICTS = 80_000
+"""Within a bound of real time, contradictions are hardly ever between neighbours alone: going on is better."""
 SATURATED_NODES = 45_000
 """Reachability is a bit for each pair of nodes: 250 MB at this size."""
 SOON_CONFLICTS = 300
@@ -172,7 +174,8 @@ def _solve(ir: IR, clock: _Clock, looked_at: dict[str, int]) -> Solution:
     if small:
         if ir.graph.points == 2 and (found := _serially(ir, clock)).status == "valid":
             return _by(found, "a serial order")
-        found = solve_native(ir, clock.left(LONG_CONFLICTS), saturate=True)
+        patience = LONG_CONFLICTS if ir.level.slack == 0 else WITHIN_CONFLICTS
+        found = solve_native(ir, clock.left(patience), saturate=True)
         if found.reason != "conflicts":
             return _by(found, "saturation")
     if (part := _refuted_neighbours(ir, clock)) is not None:
