@@ -57,6 +57,11 @@ def too_few_arrivals(asg: ASG, level: Level) -> TooFewArrivals | None:
     return None
 
 
+def groups_of_keys(asg: ASG, level: Level) -> Iterator[tuple[int, ...]]:
+    """Keys that several saw in one state and changed in part: first those that most did."""
+    return _groups(_Done(asg, level))
+
+
 class _Done:
     """What each transaction that did not abort saw and left, with (transaction, key) as one number; sorted by that."""
 

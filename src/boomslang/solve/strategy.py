@@ -15,7 +15,8 @@
    to nothing it is tried before windows.
    Where values repeat, also walk from value to value, in whatever order that gives: one far from real time (trails.py);
    or along the clock, with others like them in the place of those that find none there (stand_ins.py). And if it was
-   refuted that there is an order in real time, ask for one that is some transactions' length away.
+   refuted that there is an order in real time, ask for one that is some transactions' length away. Within a bound, look
+   for what breaks it where real time is broken, a few keys at a time (nearby.py).
 3. The problem itself, for a while; at plain levels first with transactions that nothing tells apart in one order
    (interchangeable.py), and so again in step 6. Where session order counts and that takes long, how far each session
    can come may decide it either way (frontiers.py).
@@ -48,6 +49,7 @@ from boomslang.solve.frontiers import solve_frontiers
 from boomslang.solve.interchangeable import ranked, with_all_reads
 from boomslang.solve.likely import refute_known, solve_likely
 from boomslang.solve.native import priorities, solve_native
+from boomslang.solve.nearby import refute_nearby
 from boomslang.solve.parts import reads_of, refuted_part
 from boomslang.solve.repeated import refute_repeated
 from boomslang.solve.solution import Limits, Solution
@@ -105,6 +107,8 @@ def _solve(ir: IR, clock: _Clock, looked_at: dict[str, int]) -> Solution:
         swept = sweep(_closer(ir, 0), clock.half())
         if swept is not None:
             return _by(swept, "a sweep along the clock")
+    if ambiguous and ir.level.slack == 0 and (part := refute_nearby(ir, None, clock.half())) is not None:
+        return _by(part, "a few keys")
     if worth_windows(ir, clock.limits):
         from boomslang.windows.solve import solve_in_windows
 
@@ -114,7 +118,7 @@ def _solve(ir: IR, clock: _Clock, looked_at: dict[str, int]) -> Solution:
             return _by(pieced, "windows")
     beyond = timed or logged if not ir.level.needs_times else timed and ir.level.slack > 0
     in_time = "in real time" if timed else "in the order of the log"
-    refuted = False
+    refuted, strictly = False, None
     if beyond and ambiguous:
         if ir.level.once is not None and not asg.modules:
             # Searching for paths takes far longer than for an order.
@@ -122,7 +126,8 @@ def _solve(ir: IR, clock: _Clock, looked_at: dict[str, int]) -> Solution:
             if found.status == "valid":
                 return _by(found, f"snapshot isolation, {in_time}")
         patience = EAGER_CONFLICTS + asg.transactions // 50
-        strictly = _in_time(_closer(ir, 0), clock, patience, strict=True)
+        closer = _closer(ir, 0)
+        strictly = refute_nearby(closer, None, clock.half()) or _in_time(closer, clock, patience, strict=True)
         if strictly.status == "valid":
             return _by(strictly, "real-time order" if timed else "the order of the log")
         refuted = strictly.status == "invalid"
@@ -138,6 +143,8 @@ def _solve(ir: IR, clock: _Clock, looked_at: dict[str, int]) -> Solution:
         return _by(walked, "trails of values")
     if ambiguous and free and (walked := solve_stand_ins(ir, clock.left(None))) is not None:
         return _by(walked, "stand-ins")
+    if ambiguous and free and beyond and (part := refute_nearby(ir, strictly, clock.half())) is not None:
+        return _by(part, "a few keys")
     for slack in _slacks(ir) if refuted else ():  # with more slack it will not be easier for the engine
         found = solve_native(_closer(ir, slack), clock.left(EAGER_CONFLICTS + asg.transactions // 50))
         if found.status == "valid":
