@@ -72,9 +72,9 @@ def _clashes(strict: IR, strictly: Solution | None, limits: Limits) -> Iterator[
     asg = strict.asg
     everywhere = np.ones(asg.transactions, bool)
     if strictly is not None and strictly.core_reads is not None:
-        keys = np.unique(asg.read_key[strictly.core_reads])
-        if len(keys) <= MOST_KEYS:
-            yield keys.astype(np.int64), strictly
+        spoken_of = np.unique(asg.read_key[strictly.core_reads]).astype(np.int64)
+        if len(spoken_of) <= MOST_KEYS:
+            yield spoken_of, strictly
     briefly = replace(limits, conflicts=STRICT_CONFLICTS)
     for n, group in enumerate(groups_of_keys(asg, strict.level)):
         if n == MOST_GROUPS:
