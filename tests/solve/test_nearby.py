@@ -33,7 +33,7 @@ def nearby(trace: Trace, level: str) -> Solution | None:
 
 def test_what_a_few_keys_refute_is_refuted() -> None:
     found = 0
-    for seed in range(220):
+    for seed in range(80):
         rng = random.Random(seed)
         trace = random_together(seed) if seed % 3 else random_repeated(seed)[1]
         for level in (rng.choice(LEVELS), f"{rng.choice(BOUNDED)}-within-{rng.randint(1, 5)}"):
@@ -48,7 +48,7 @@ def test_what_a_few_keys_refute_is_refuted() -> None:
             reads = [(int(asg.read_op[r]), asg.trace_key(int(asg.read_key[r]))) for r in parts.reads]
             core = tuple(asg.txn_of[parts.transactions].tolist())
             assert not brute_core(trace, name, core, tuple(reads)), f"{seed} at {level}: too small"
-    assert found > 30
+    assert found > 10
 
 
 def bank(rng: random.Random, n: int, *, skew: int) -> Trace:
