@@ -88,7 +88,7 @@ def _answers(
     for level, within in questions:
         day, used = time.monotonic() - _started[0], time.process_time() - _started[1]
         crowd = os.getloadavg()[0] / (os.cpu_count() or 1)
-        busy = min(BUSIEST, max(1.0, day / max(used, 0.05), 1.5 * crowd))
+        busy = min(BUSIEST, max(1.0, day / max(used, 0.05), crowd))
         checker = Measured(trace, timeout=timeout * busy, memory=memory)
         begin = time.process_time()
         asked = find_level(level)
