@@ -65,7 +65,12 @@ def text(browser: Browser, selector: str) -> str:
     [
         (on_call, "ser", ("T12", "T13"), "T14 saw 'alice', 'bob' and 'carol' all False"),
         (on_call, "sser", ("T12", "T13"), "T14 saw 'alice', 'bob' and 'carol' all False"),
-        (recorded, "ser", ("T105", "T9"), "T106 (and eleven more) saw 'alice', 'bob', 'carol' and 'dave' all False"),
+        (
+            recorded,
+            "ser",
+            ("T105", "T9"),
+            "T106 (and eleven more) saw 'alice', 'bob', 'carol' and 'dave' all False",
+        ),
         (inventory, "si", ("T20", "T21"), "'stock' was 3 only eleven times"),
         (late_snapshots, "strong-session-ser", ("T14", "T15"), "The proof"),
     ],

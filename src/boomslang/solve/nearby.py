@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from time import monotonic, process_time
 
 import numpy as np
@@ -24,14 +25,15 @@ from boomslang.solve.departures import groups_of_keys
 from boomslang.solve.parts import refuted_part
 from boomslang.solve.solution import Limits, Solution
 from boomslang.trace.lengths import usual_length
-from boomslang.trace.model import NO_TIME
+from boomslang.trace.model import NO_TIME, Outcome
 
 Int64 = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 LARGE = 50_000
 """Transactions of a trace that is not asked so."""
-MOST_GROUPS = 16
+MOST_GROUPS, MOST_PAIRS = 16, 12
+MOST_UNDER_WAY = 64
 AGAIN = 2
 """Clashes of one group of keys that are looked at."""
 MOST_KEYS = 6
@@ -76,6 +78,10 @@ def _clashes(strict: IR, strictly: Solution | None, limits: Limits) -> Iterator[
         if len(spoken_of) <= MOST_KEYS:
             yield spoken_of, strictly
     briefly = replace(limits, conflicts=STRICT_CONFLICTS)
+    for keys, moment in islice(_missed_each_other(asg), MOST_PAIRS):
+        here = _within(asg, moment, 10 * usual_length(asg.trace))
+        if (found := _asked(strict, keys, here, briefly)) is not None:
+            yield keys, found
     for n, group in enumerate(groups_of_keys(asg, strict.level)):
         if n == MOST_GROUPS:
             return
@@ -87,6 +93,41 @@ def _clashes(strict: IR, strictly: Solution | None, limits: Limits) -> Iterator[
             assert found.core_reads is not None
             yield keys, found
             out[found.core_reads] = True
+
+
+def _missed_each_other(asg: ASG) -> Iterator[tuple[Int64, int]]:
+    """Keys and a moment at which two overlapped, each of which wrote a key where the other saw something else."""
+    ids = asg.txn_of
+    begin, end, clock = asg.trace.txn_begin[ids], asg.trace.txn_end[ids], asg.trace.txn_clock[ids]
+    writes: dict[int, dict[int, int]] = {}
+    for t, key, value in zip(
+        asg.write_txn.tolist(), asg.write_key.tolist(), asg.write_value.tolist(), strict=True
+    ):
+        writes.setdefault(t, {})[key] = value
+    timed = (asg.outcome == Outcome.COMMITTED) & (begin != NO_TIME) & (end != NO_TIME)
+    by = [t for t in np.argsort(begin, kind="stable").tolist() if timed[t] and t in writes]
+    told: set[tuple[int, ...]] = set()
+
+    def missed(reader: int, writer: int) -> set[int]:
+        low, high = int(asg.read_start[reader]), int(asg.read_start[reader + 1])
+        saw = zip(asg.read_key[low:high].tolist(), asg.read_value[low:high].tolist(), strict=True)
+        left = writes[writer]
+        return {key for key, value in saw if left.get(key, value) != value}
+
+    for i, a in enumerate(by):
+        for b in by[i + 1 : i + 1 + MOST_UNDER_WAY]:
+            if begin[b] > end[a]:
+                break
+            if clock[a] != clock[b]:
+                continue
+            one, other = missed(a, b), missed(b, a)
+            if one and other:
+                keys = tuple(
+                    sorted(min(((x, y) for x in one for y in other), key=lambda pair: pair[0] != pair[1]))
+                )
+                if keys not in told:
+                    told.add(keys)
+                    yield np.unique(np.array(keys, np.int64)), int(end[a])
 
 
 def _asked(ir: IR, keys: Int64, here: Bools, limits: Limits, out: Bools | None = None) -> Solution | None:

@@ -168,6 +168,10 @@ def _solve(ir: IR, clock: _Clock, looked_at: dict[str, int]) -> Solution:
                 return _by(found, what)
             if found.status == "invalid":
                 break  # a serial order would have been a snapshot's, too
+    if ir.level.once is not None and ambiguous and ir.level.slack > 0 and ir.graph.nodes <= SATURATED_NODES:
+        found = _more(ir, SERIALIZABLE, clock, saturate=True)
+        if found.status == "valid":
+            return _by(found, "a serial order")
     small = ir.graph.nodes <= SATURATED_NODES and ir.level.once is None
     if not small:
         patience = LONG_CONFLICTS + asg.transactions // 10
@@ -248,9 +252,11 @@ def _closer(ir: IR, slack: int) -> IR:
     return closer
 
 
-def _more(ir: IR, stronger: Level, clock: _Clock, *, in_time: bool = False) -> Solution:
+def _more(
+    ir: IR, stronger: Level, clock: _Clock, *, in_time: bool = False, saturate: bool = False
+) -> Solution:
     """Does the trace even satisfy this level, with the session or real-time order of the one asked for? `in_time`: with
-    real-time order (or that of the log) in any case."""
+    real-time order (or that of the log) in any case. `saturate`: with what follows from the known edges."""
     forward = stronger.edges[Dependency.WR]
     order = {d: forward for d in (Dependency.SO, Dependency.RT) if ir.level.has(d)}
     stronger = replace(
@@ -261,6 +267,8 @@ def _more(ir: IR, stronger: Level, clock: _Clock, *, in_time: bool = False) -> S
     more = lower(ir.asg, stronger)
     if in_time and not stronger.needs_times:
         more.graph.add_time_line(ir.asg, by_log=not ir.asg.trace.has_times)
+    if saturate:
+        return solve_native(more, clock.left(LONG_CONFLICTS), saturate=True)
     strict = in_time or (stronger.needs_times and stronger.slack == 0)
     found = _in_time(more, clock, FIRST_CONFLICTS, strict=strict and ir.asg.trace.has_times)
     if found.order is None or stronger.points == 1:
