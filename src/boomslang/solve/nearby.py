@@ -122,12 +122,12 @@ def _missed_each_other(asg: ASG) -> Iterator[tuple[Int64, int]]:
                 continue
             one, other = missed(a, b), missed(b, a)
             if one and other:
-                keys = tuple(
-                    sorted(min(((x, y) for x in one for y in other), key=lambda pair: pair[0] != pair[1]))
-                )
+                pairs = [(x, y) for x in sorted(one) for y in sorted(other)]
+                first = next((pair for pair in pairs if pair[0] == pair[1]), pairs[0])
+                keys = tuple(sorted(set(first)))
                 if keys not in told:
                     told.add(keys)
-                    yield np.unique(np.array(keys, np.int64)), int(end[a])
+                    yield np.array(keys, np.int64), int(end[a])
 
 
 def _asked(ir: IR, keys: Int64, here: Bools, limits: Limits, out: Bools | None = None) -> Solution | None:
