@@ -22,15 +22,15 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from boomslang.asg.graph import ASG, OUT, PRESENT, UNKNOWN_INITIAL
+from boomslang.asg.graph import PRESENT
 from boomslang.explain.parts import first_broken
-from boomslang.levels.level import Dependency, Level, Point
+from boomslang.levels.level import Dependency, Level
 from boomslang.solve.solution import Limits, Solution
 from boomslang.solve.strategy import solve
 from boomslang.stream.live import Code, Held, LiveKeys, code, codes

@@ -180,6 +180,17 @@ def _narrow(lines: Int64) -> NDArray[np.uint32]:
     return np.minimum(lines, 2**32 - 1).astype(np.uint32)
 
 
+def _is_header(line: bytes) -> bool:
+    """A session, a key or a value may be called so, too."""
+    if b'"boomslang"' not in line:
+        return False
+    try:
+        told = json.loads(line)
+    except (ValueError, RecursionError):
+        return True  # the reader will say what is wrong with it
+    return not isinstance(told, dict) or "boomslang" in told
+
+
 def _picked(lines: Lines, at: Int64) -> Lines:
     """The lines at these places."""
     if not len(at):
@@ -230,6 +241,14 @@ class Blocks:
             for f in range(len(self.sources))
         ]
 
+    def more_of(self, f: int, size: int) -> Lines:
+        """The next lines of one file, about so many bytes. None: there are no more, or the next is longer."""
+        return self._more(f, max(size, 1))
+
+    def begun(self, f: int) -> bool:
+        """Is its first line read, so that its header is known?"""
+        return self._begun[f] or self.sources[f].done
+
     def _more(self, f: int, size: int) -> Lines:
         source = self.sources[f]
         if size <= 0 and not source.done:
@@ -253,7 +272,7 @@ class Blocks:
         self._begun[f] = True
         end = text.find(b"\n") + 1
         line = text[:end] if end else text
-        if b'"boomslang"' not in line:
+        if not _is_header(line):
             return text
         self._next[f] = 2
         self.headers[f] = line if line.endswith(b"\n") else line + b"\n"
@@ -301,10 +320,12 @@ class Blocks:
         """Of unknown outcome, in a file that goes on, and nothing of its session follows."""
         going_on = np.array([not source.done for source in self.sources], bool)
         found = (trace.txn_outcome == Outcome.UNKNOWN) & going_on[trace.txn_file]
-        session = trace.txn_session
-        last = np.full(len(trace.sessions) + 1, -1, np.int64)
-        np.maximum.at(last, session, np.arange(len(trace)))
-        found &= (session < 0) | (last[session] == np.arange(len(trace)))
+        # A session that goes on in another file does so behind all of this one.
+        session, files = trace.txn_session, len(self.sources)
+        of = session.astype(np.int64) * files + trace.txn_file
+        last = np.full(len(trace.sessions) * files, -1, np.int64)
+        np.maximum.at(last, of[session >= 0], np.flatnonzero(session >= 0))
+        found &= (session < 0) | (last[np.where(session >= 0, of, -1)] == np.arange(len(trace)))
         return found
 
     def watermark(self, block: Block, latest: list[int]) -> int | None:
