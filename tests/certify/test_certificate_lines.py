@@ -39,7 +39,7 @@ from boomslang.levels import LEVELS, Level, find_level
 from boomslang.levels.needs import lacks
 from boomslang.stream.forward import Forward, Taken
 from boomslang.stream.window import MANY_FILES
-from boomslang.trace import ABSENT, Initial, Outcome, write_trace
+from boomslang.trace import ABSENT, Initial, Kind, Outcome, write_trace
 from boomslang.trace.blocks import Blocks, sources_of
 from boomslang.windows.worth import fits_windows
 
@@ -154,3 +154,77 @@ def test_ranges_and_deletes_are_accepted(simulated: Callable[..., Path], tmp_pat
         checked(trace, find_level("si"), certificate, size=100_000, tail=30)
         verified(trace, certificate, size=30_000)
     assert fault(trace, certificate) == ""
+
+
+# --- beside the replay that has the whole trace in memory
+
+
+def on_disk(trace: Trace, folder: Path, draw: random.Random) -> Path | None:
+    """The trace as files; None: it has what lines do not speak of."""
+    if bool(np.isin(trace.op_kind, (Kind.APPEND, Kind.LIST)).any()):
+        return None
+    several = len(set(trace.txn_clock.tolist())) > 1 or draw.random() < 0.5
+    path = folder / ("trace" if several else "trace.jsonl")
+    write_trace(trace, path)
+    return path
+
+
+def orders(trace: Trace, level: Level, draw: random.Random) -> list[Witness]:
+    """One that holds, if there is one, and some that were tampered with."""
+    found = check(trace, level).witness
+    points = level.points
+    placed = np.flatnonzero(trace.txn_outcome == Outcome.COMMITTED)
+    if found is None:
+        order = np.repeat(placed, points) * points
+        order[points - 1 :: points] += points - 1
+        found = Witness(level.name, points, order)
+    claims = [replace(found, level=level.name, read_op=np.zeros(0, np.int64))]
+    for _ in range(4):
+        order, initial = found.order.copy(), list(found.initial)
+        kind = draw.choice(("swap", "near", "near", "drop", "again", "aborted", "initial", "unknown"))
+        if kind in ("swap", "near") and len(order) > 1:
+            i = draw.randrange(len(order) - 1)
+            j = i + 1 if kind == "near" else draw.randrange(len(order))
+            order[[i, j]] = order[[j, i]]
+        elif kind == "drop" and len(order):
+            order = np.delete(order, draw.randrange(len(order)))
+        elif kind == "again" and len(order):
+            order = np.insert(order, draw.randrange(len(order)), draw.choice(order.tolist()))
+        elif kind in ("aborted", "unknown") and len(trace):
+            t = draw.randrange(len(trace))
+            at = sorted(draw.randrange(len(order) + 1) for _ in range(points))
+            order = np.insert(order, at, [t * points + i for i in range(points)])
+        elif kind == "initial" and len(trace.keys) and len(trace.values):
+            k, v = draw.randrange(len(trace.keys)), draw.randrange(len(trace.values))
+            initial = [(key, value) for key, value in initial if key != k] + [(k, v)]
+        claims.append(replace(claims[0], order=order, initial=initial))
+    return claims
+
+
+@pytest.mark.parametrize("mix", [name for name in MIXES if not name.startswith("crowd")])
+def test_both_replays_agree(tmp_path: Path, mix: str) -> None:
+    seen: Counter[str] = Counter()
+    for seed in range(examples(30)):
+        draw = random.Random(seed)
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        path = on_disk(random_trace(seed, mix), folder, draw)
+        if path is None:
+            continue
+        trace = read_trace(path)
+        for level in draw.sample(SERVED, 3):
+            if lacks(level, trace):
+                continue
+            for claim in orders(trace, level, draw):
+                try:
+                    replay(trace, claim)
+                    expected = ""
+                except ReplayError as error:
+                    expected = str(error)
+                certificate = folder / "proof.jsonl"
+                in_lines(trace, claim, certificate)
+                with small_blocks(draw.choice((60, 300, 5000))):
+                    found = fault(path, certificate, size=draw.choice((1, 1000)))
+                assert bool(found) == bool(expected), (seed, level.name, found, expected)
+                seen["refused" if found else "accepted"] += 1
+    assert seen["refused"] > 3 and seen["accepted"] > 3 or "list" in mix, seen

@@ -33,7 +33,7 @@ class HeldKeys:
 
     def numbers(self, trace: Trace) -> tuple[Ints, Ints]:
         """Of each key and value of a trace its number; and behind the last what stands for -1."""
-        keys, values = self.keys.of(trace.keys), self.values.of(trace.values)
+        keys, values = self.keys.of(trace.keys.codes()), self.values.of(trace.values.codes())
         self._grow()
         return np.append(keys, -1), np.append(values, ABSENT)
 
@@ -44,8 +44,8 @@ class HeldKeys:
 
     def choose(self, items: list[tuple[Code, Code]]) -> bool:
         """These keys held these values at first. False: one of them had been settled before."""
-        keys = np.array([self.keys.one(key) for key, _ in items], np.int64)
-        values = [self.values.one(value) for _, value in items]
+        keys = self.keys.of(key for key, _ in items)
+        values = self.values.of(value for _, value in items)
         self._grow()
         if self.settled[keys].any() or len(np.unique(keys)) < len(keys):
             return False

@@ -7,12 +7,14 @@ forgotten now and then, and the numbers are given anew: so memory is that of wha
 
 from __future__ import annotations
 
-from itertools import compress
+from collections import defaultdict
+from collections.abc import Iterable
+from itertools import compress, count
 
 import numpy as np
 from numpy.typing import NDArray
 
-from boomslang.trace.scalars import FAMILY, FLOAT, INT, Code, Scalars, text_to_int
+from boomslang.trace.scalars import FAMILY, FLOAT, INT, Code, text_to_int
 
 Ints = NDArray[np.int64]
 
@@ -24,24 +26,15 @@ class Numbered:
     """Scalars by content, and their numbers: 0, 1, 2, ..."""
 
     def __init__(self) -> None:
-        self.number: dict[Code, int] = {}
+        self.number: dict[Code, int] = defaultdict(count().__next__)  # who asks for a new one, gives it a number
         self._worth = SPARE
 
     def __len__(self) -> int:
         return len(self.number)
 
-    def of(self, table: Scalars) -> Ints:
-        """Of each scalar of a table its number, a new one if need be."""
-        codes = table.codes()
-        found = list(map(self.number.get, codes))
-        if None in found:
-            for i, known in enumerate(found):
-                if known is None:
-                    found[i] = self.one(codes[i])
-        return np.array(found, np.int64)
-
-    def one(self, code: Code) -> int:
-        return self.number.setdefault(code, len(self.number))
+    def of(self, codes: Iterable[Code]) -> Ints:
+        """Of each of these its number, a new one if need be."""
+        return np.array(list(map(self.number.__getitem__, codes)), np.int64)
 
     @property
     def worth_forgetting(self) -> bool:
@@ -52,7 +45,8 @@ class Numbered:
         numbers = np.fromiter(self.number.values(), np.int64, len(self.number))
         at = np.searchsorted(used, numbers)
         kept = used[np.minimum(at, len(used) - 1)] == numbers if len(used) else np.zeros(len(numbers), bool)
-        self.number = dict(zip(compress(self.number, kept.tolist()), at[kept].tolist(), strict=True))
+        pairs = zip(compress(self.number, kept.tolist()), at[kept].tolist(), strict=True)
+        self.number = defaultdict(count(len(used)).__next__, pairs)
         self._worth = 2 * len(self.number) + SPARE
 
 
