@@ -9,11 +9,12 @@ import resource
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -26,6 +27,7 @@ from support.small_blocks import small_blocks
 
 from boomslang import Trace, check, read_trace
 from boomslang.certify.certificate import Core, Witness, read_certificate
+from boomslang.certify.lines import replay_order
 from boomslang.certify.lines.files_read import FilesRead
 from boomslang.certify.lines.numbered import Numbered, sort_key
 from boomslang.certify.lines.reader import Lines
@@ -159,6 +161,17 @@ def test_ranges_and_deletes_are_accepted(simulated: Callable[..., Path], tmp_pat
 # --- beside the replay that has the whole trace in memory
 
 
+@contextmanager
+def small_pieces(size: int) -> Iterator[None]:
+    """Of the order; and what can be forgotten is forgotten at once."""
+    with (
+        patch.object(replay_order, "PIECE", size),
+        patch.object(replay_order, "LOOKS", size),
+        patch.object(Numbered, "worth_forgetting", True),
+    ):
+        yield
+
+
 def on_disk(trace: Trace, folder: Path, draw: random.Random) -> Path | None:
     """The trace as files; None: it has what lines do not speak of."""
     if bool(np.isin(trace.op_kind, (Kind.APPEND, Kind.LIST)).any()):
@@ -223,8 +236,282 @@ def test_both_replays_agree(tmp_path: Path, mix: str) -> None:
                     expected = str(error)
                 certificate = folder / "proof.jsonl"
                 in_lines(trace, claim, certificate)
-                with small_blocks(draw.choice((60, 300, 5000))):
+                with small_blocks(draw.choice((60, 300, 5000))), small_pieces(draw.choice((1, 2, 5, 1000))):
                     found = fault(path, certificate, size=draw.choice((1, 1000)))
                 assert bool(found) == bool(expected), (seed, level.name, found, expected)
                 seen["refused" if found else "accepted"] += 1
     assert seen["refused"] > 3 and seen["accepted"] > 3 or "list" in mix, seen
+
+
+# --- what was tampered with
+
+
+@pytest.fixture(scope="module")
+def proven(simulated: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A trace of several files with every kind of outcome, and its certificate."""
+    trace = simulated(level="si", folder=True, unknown=0.05)
+    certificate = tmp_path_factory.mktemp("proven") / "proof.jsonl"
+    checked(trace, find_level("strong-si"), certificate, size=1 << 20, tail=30)
+    assert fault(trace, certificate) == ""
+    return trace, certificate
+
+
+def points(lines: list[Any]) -> list[tuple[int, int, str]]:
+    """(file, line, b or c), in their order."""
+    return [
+        point
+        for line in lines
+        if "order" in line
+        for point in zip(line["file"], line["order"], line["points"], strict=True)
+    ]
+
+
+def with_points(change: Callable[[list[tuple[int, int, str]]], Any]) -> Callable[[list[Any]], list[Any]]:
+    """All points as one line, changed."""
+
+    def edit(lines: list[Any]) -> list[Any]:
+        found = points(lines)
+        change(found)
+        file, line, kind = zip(*found, strict=True)
+        order = {"order": list(line), "file": list(file), "points": "".join(kind)}
+        return [*(one for one in lines[:-1] if "order" not in one), order, lines[-1]]
+
+    return edit
+
+
+def swap(i: int, j: int) -> Callable[[list[Any]], None]:
+    def change(found: list[Any]) -> None:
+        found[i], found[j] = found[j], found[i]
+
+    return change
+
+
+def test_an_order_that_is_written_otherwise_is_the_same(proven: tuple[Path, Path]) -> None:
+    trace, certificate = proven
+    assert fault(trace, edited(certificate, with_points(lambda found: None))) == ""
+
+
+def test_points_in_another_order(proven: tuple[Path, Path]) -> None:
+    trace, certificate = proven
+    found = points([json.loads(line) for line in certificate.read_text().splitlines()])
+    first = {point[:2]: i for i, point in reversed(list(enumerate(found)))}
+    commits = next(i for i, point in enumerate(found) if point[2] == "c")
+    own = first[found[commits][:2]]
+    wrong = fault(trace, edited(certificate, with_points(swap(own, commits))))
+    assert wrong.endswith("commits before it begins")
+    # The first at the end: it is too late, or what it wrote was not there when it was read.
+    last = edited(certificate, with_points(lambda all_: all_.append(all_.pop(0))))
+    assert "commits before it begins" in fault(trace, last)
+    both = edited(certificate, with_points(lambda all_: all_.extend([all_.pop(commits), all_.pop(own)][::-1])))
+    assert "invoked only when it had returned" in fault(trace, both)
+
+
+def test_points_that_are_left_out_or_there_twice(proven: tuple[Path, Path]) -> None:
+    trace, certificate = proven
+    found = points([json.loads(line) for line in certificate.read_text().splitlines()])
+    read = read_trace(trace)
+    names = [Path(name).name for name in read.files]
+    sure = {
+        (names[read.txn_file[t]], int(read.txn_begin_line[t]))
+        for t in np.flatnonzero(read.txn_outcome == Outcome.COMMITTED)
+    }
+    files = {
+        one["number"]: one["file"]
+        for one in map(json.loads, certificate.read_text().splitlines())
+        if "number" in one
+    }
+    i = max(i for i, (f, line, kind) in enumerate(found) if kind == "c" and (files[f], line) in sure)
+    begin = next(j for j, point in enumerate(found) if point[:2] == found[i][:2])
+
+    def dropped(*which: int) -> str:
+        def change(all_: list[Any]) -> None:
+            for j in sorted(which, reverse=True):
+                del all_[j]
+
+        return fault(trace, edited(certificate, with_points(change)))
+
+    assert "committed, but is not in the order" in dropped(i, begin)
+    assert "has only one of its points in the order" in dropped(i)
+    assert "commits before it begins" in dropped(begin)
+    again = with_points(lambda all_: all_.insert(i, all_[begin]))
+    assert "is in the order twice" in fault(trace, edited(certificate, again))
+    # Long after it was forgotten.
+    late = with_points(lambda all_: all_.extend(all_[:2]))
+    with small_blocks(4000), small_pieces(100):
+        assert "was placed before" in fault(trace, edited(certificate, late), size=4000)
+
+
+def test_aborted_and_unheard_of_transactions(proven: tuple[Path, Path]) -> None:
+    trace, certificate = proven
+    read = read_trace(trace)
+    t = int(np.flatnonzero(read.txn_outcome == Outcome.ABORTED)[-1])
+    files = [json.loads(line) for line in certificate.read_text().splitlines() if '"number"' in line]
+    number = next(
+        one["number"] for one in files if one["file"] == Path(read.files[read.txn_file[t]]).name
+    )
+    begin = int(read.txn_begin_line[t])
+    placed = with_points(lambda all_: all_.extend([(number, begin, "b"), (number, begin, "c")]))
+    assert "aborted, but is in the order" in fault(trace, edited(certificate, placed))
+    for line in (begin + 1, 10**6):
+        strange = with_points(lambda all_, line=line: all_.append((number, line, "b")))  # type: ignore[misc]
+        assert "and there is none" in fault(trace, edited(certificate, strange))
+
+
+def test_a_trace_that_was_edited(proven: tuple[Path, Path], tmp_path: Path) -> None:
+    trace, certificate = proven
+    other = tmp_path / "trace"
+    other.mkdir()
+    for file in trace.iterdir():
+        (other / file.name).write_bytes(file.read_bytes())
+    assert fault(other, certificate) == ""
+    file = next(iter(sorted(other.iterdir())))
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    ends = {line["txn"]: line["op"] for line in lines if line.get("op") in ("commit", "abort") and "error" not in line}
+    read = next(
+        line for line in lines if line.get("op") == "get" and "value" in line and ends.get(line["txn"]) == "commit"
+    )
+    read["value"] += 1
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert "sees what the version it reads does not hold" in fault(other, certificate)
+    file.rename(file.with_name("other.jsonl"))
+    with pytest.raises(UsageError, match="made for another trace: it names the file"):
+        verified(other, certificate)
+
+
+def test_certificates_that_end_early_or_late(proven: tuple[Path, Path], tmp_path: Path) -> None:
+    trace, certificate = proven
+    text = certificate.read_bytes()
+    whole = text.splitlines(keepends=True)
+    bad = tmp_path / "bad.jsonl"
+    for content, why in (
+        (b"".join(whole[:-1]), "an incomplete certificate: its last line is missing"),
+        (whole[0], "an incomplete certificate"),
+        (text[:-20], "its last line is torn"),
+        (text + whole[-1], "found a line after its last one"),
+        (text[: len(text) // 2], "torn"),
+        (b"", "not a certificate of version 2"),
+        (whole[0] + b"[1]\n", "found no JSON object"),
+        (whole[0] + b"{1}\n", "found no JSON"),
+        (whole[0] + b"\n", "found an empty line"),
+        (whole[0] + b'{"order": [1]}\n', "found an order without its files"),
+        (whole[0] + b'{"file": "c1.jsonl", "number": 0}\n{"order": [1, "x"], "points": "bc"}\n', "whole numbers"),
+        (whole[0] + b'{"file": "c1.jsonl", "number": 0}\n{"order": [1.5], "points": "b"}\n', "whole numbers"),
+        (whole[0] + b'{"file": "c1.jsonl", "number": 0}\n{"order": [-1], "points": "b"}\n', "whole numbers"),
+        (whole[0] + b'{"file": "c1.jsonl", "number": 0}\n{"order": [[1]], "points": "b"}\n', "whole numbers"),
+        (whole[0] + b'{"file": "c1.jsonl", "number": 0}\n{"order": [1], "points": "x"}\n', "a letter b or c"),
+        (whole[0] + b'{"file": "c1.jsonl", "number": 0}\n{"order": [1], "file": [3], "points": "b"}\n', "named before"),
+        (whole[0] + b'{"file": "c1.jsonl", "number": -1}\n', "with the number -1"),
+        (whole[0] + b'{"initial": [1]}\n', "no list of items"),
+        (whole[0] + b'{"initial": {"items": [1]}}\n', "in its initial state, found"),
+        (whole[0] + b'{"what": 1}\n', "found the fields 'what'"),
+        (b'{"boomslang-certificate": 2, "level": 7}\n', "found 7 as the level"),
+        (b'{"boomslang-certificate": 2, "level": "prefix", "points": 3}\n', "found 3 points"),
+        (b'{"boomslang-certificate": 2, "level": "causal", "points": 1}\n', "for levels that an order decides"),
+    ):
+        bad.write_bytes(content)
+        with pytest.raises(UsageError, match=why.replace("(", r"\(")):
+            verified(trace, bad)
+    ran = command("verify", trace, bad)
+    assert ran.code == 254 and "for levels that an order decides" in ran.err
+    short = edited(certificate, lambda lines: [*lines[:-1], {**lines[-1], "transactions": 7}])
+    assert "it says that 7 transactions" in fault(trace, short)
+    ran = command("verify", trace, short)
+    assert ran.code == 1 and "does not show that" in ran.out
+    ran = command("verify", "-", certificate)
+    assert ran.code == 254 and "read only once" in ran.err
+
+
+def test_the_wrong_level(proven: tuple[Path, Path]) -> None:
+    """Sessions and times of the level are asked for, whatever was."""
+    trace, certificate = proven
+    both = {"level": "serializable", "points": 1}
+    lines = edited(certificate, lambda lines: [{**lines[0], **both}, *lines[1:]])
+    with pytest.raises(UsageError, match="the kinds of points"):
+        verified(trace, lines)
+    other = edited(certificate, lambda lines: [{**lines[0], "level": "serializable"}, *lines[1:]])
+    assert "there is no level 'serializable' with 2 point" in fault(trace, other)
+
+
+# --- initial states
+
+
+def test_initial_values_that_are_chosen(tmp_path: Path) -> None:
+    trace = tmp_path / "trace.jsonl"
+    write_trace(
+        history(
+            txn("a", get("x", 1), get("y", Absent), put("x", 2)),
+            txn("a", delete("z", True), put("y", b"\x00")),
+            txn("b", get("x", 2), get("w", "1")),
+            initial="unknown",
+        ),
+        trace,
+    )
+    read = read_trace(trace)
+    found = check(read, "ser").witness
+    assert found is not None
+    certificate = tmp_path / "proof.jsonl"
+    in_lines(read, found, certificate)
+    assert fault(trace, certificate) == ""
+    lines = [json.loads(line) for line in certificate.read_text().splitlines()]
+    items = dict(map(tuple, next(line for line in lines if "initial" in line)["initial"]["items"]))
+    assert items["x"] == 1 and items["w"] == "1" and "z" in items and "y" not in items
+    at = next(i for i, line in enumerate(lines) if "initial" in line)
+    twice = edited(certificate, lambda lines: [*lines[: at + 1], *lines[at:]])
+    assert "chooses an initial value twice" in fault(trace, twice)
+    late = edited(certificate, lambda lines: [*lines[:at], *lines[at + 1 : -1], lines[at], lines[-1]])
+    assert "sees what the version it reads does not hold" in fault(trace, late)
+    never = edited(certificate, lambda lines: [*lines[:at], *lines[at + 1 :]])
+    assert "sees what the version it reads does not hold" in fault(trace, never)
+
+    def wrong(lines: list[Any]) -> list[Any]:
+        lines[at]["initial"]["items"].append(["y", None])
+        return lines
+
+    assert "does not hold" in fault(trace, edited(certificate, wrong))
+    known = tmp_path / "known.jsonl"
+    known.write_text(trace.read_text().replace('"unknown"', '{"items": [["x", 1], ["w", "1"], ["z", 0]]}'))
+    assert "the trace says what they were" in fault(known, certificate)
+    never = edited(certificate, lambda lines: [*lines[:at], *lines[at + 1 :]])
+    assert fault(known, never) == ""
+
+
+def test_what_is_chosen_after_a_range_was_looked_through(tmp_path: Path) -> None:
+    """A range tells of keys that nobody has named yet."""
+    trace, certificate = tmp_path / "trace.jsonl", tmp_path / "proof.jsonl"
+    write_trace(history(txn("a", scan("a", "c", {})), txn("b", get("b", 1)), initial="unknown"), trace)
+    read = read_trace(trace)
+    begin = read.txn_begin_line.astype(np.int64)
+    nobody = np.zeros(1, np.int64)
+    with Writer(certificate, "serializable", 1, lambda f: read.files[f]) as writer:
+        writer.take(nobody, begin[:1])
+        writer.take(nobody, begin[1:], None, [(b"\x04b", b"\x021")])
+        writer.finish(2)
+    assert "after a range was looked through" in fault(trace, certificate)
+    with Writer(certificate, "serializable", 1, lambda f: read.files[f]) as writer:
+        writer.take(nobody, begin[1:], None, [(b"\x04b", b"\x021")])
+        writer.take(nobody, begin[:1])
+        writer.finish(2)
+    assert "missed a key that was there" in fault(trace, certificate)
+
+
+def test_initial_values_of_a_loading_transaction(tmp_path: Path) -> None:
+    """Which may be longer than a block."""
+    trace = tmp_path / "trace.jsonl"
+    load = [{"session": "l", "txn": 0, "op": "put", "key": k, "value": k} for k in range(50)]
+    lines: list[Any] = [
+        {"session": "l", "txn": 0, "op": "begin", "initial": True},
+        *load,
+        {"session": "l", "txn": 0, "op": "commit"},
+        {"session": "a", "op": "begin"},
+        {"session": "a", "op": "get", "key": 7, "value": 7},
+        {"session": "a", "op": "commit"},
+    ]
+    trace.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    read = read_trace(trace)
+    found = check(read, "ser").witness
+    assert found is not None
+    in_lines(read, found, tmp_path / "proof.jsonl")
+    with small_blocks(100):
+        assert fault(trace, tmp_path / "proof.jsonl", size=100) == ""
+    trace.write_text(trace.read_text().replace('"value": 7}\n{"session": "a"', '"value": 8}\n{"session": "a"'))
+    assert "does not hold" in fault(trace, tmp_path / "proof.jsonl")
