@@ -1,11 +1,12 @@
-"""Certificates in lines: what windows that go forward find is accepted; what was tampered with is not; and on small random
-traces they say the same as the replay that has the whole trace in memory."""
+"""Certificates in lines: what windows that go forward find is accepted; what was tampered with is not; and on
+small random traces they say the same as the replay that has the whole trace in memory."""
 
 from __future__ import annotations
 
+import gzip
 import json
+import os
 import random
-import resource
 import subprocess
 import sys
 from collections import Counter
@@ -19,9 +20,9 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 from fuzz.traces import MIXES, random_trace
-from support.commands import command, program
+from support.commands import PROGRAM, command, environment
 from support.effort import examples
-from support.histories import Absent, delete, end, failed, get, history, iterator, put, scan, step, txn
+from support.histories import Absent, append, delete, get, history, put, scan, txn
 from support.paths import ROOT
 from support.small_blocks import small_blocks
 
@@ -34,6 +35,8 @@ from boomslang.certify.lines.reader import Lines
 from boomslang.certify.lines.replay_order import replay_lines
 from boomslang.certify.lines.small_trace import small_trace
 from boomslang.certify.lines.writer import SOME_VALUE, Writer, refutation
+from boomslang.certify.proof import Proof, TooFewArrivals, TooFewVersions, UnreachableState
+from boomslang.certify.proved import fault_of_proof
 from boomslang.certify.refute import refute
 from boomslang.certify.replay import ReplayError, replay
 from boomslang.errors import UsageError
@@ -41,8 +44,9 @@ from boomslang.levels import LEVELS, Level, find_level
 from boomslang.levels.needs import lacks
 from boomslang.stream.forward import Forward, Taken
 from boomslang.stream.window import MANY_FILES
-from boomslang.trace import ABSENT, Initial, Kind, Outcome, write_trace
+from boomslang.trace import ABSENT, Kind, Outcome, write_trace
 from boomslang.trace.blocks import Blocks, sources_of
+from boomslang.trace.scalars import Scalars
 from boomslang.windows.worth import fits_windows
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
@@ -148,9 +152,7 @@ def test_orders_of_windows_are_accepted(
 
 
 def test_ranges_and_deletes_are_accepted(simulated: Callable[..., Path], tmp_path: Path) -> None:
-    trace = simulated(
-        level="si", keys=30, values=20, deletes=0.15, scans=0.1, iterators=0.1, span=12
-    )
+    trace = simulated(level="si", keys=30, values=20, deletes=0.15, scans=0.1, iterators=0.1, span=12)
     certificate = tmp_path / "proof.jsonl"
     with small_blocks(4_000):
         checked(trace, find_level("si"), certificate, size=100_000, tail=30)
@@ -240,7 +242,7 @@ def test_both_replays_agree(tmp_path: Path, mix: str) -> None:
                     found = fault(path, certificate, size=draw.choice((1, 1000)))
                 assert bool(found) == bool(expected), (seed, level.name, found, expected)
                 seen["refused" if found else "accepted"] += 1
-    assert seen["refused"] > 3 and seen["accepted"] > 3 or "list" in mix, seen
+    assert (seen["refused"] > 3 and seen["accepted"] > 3) or "list" in mix, seen
 
 
 # --- what was tampered with
@@ -302,7 +304,9 @@ def test_points_in_another_order(proven: tuple[Path, Path]) -> None:
     # The first at the end: it is too late, or what it wrote was not there when it was read.
     last = edited(certificate, with_points(lambda all_: all_.append(all_.pop(0))))
     assert "commits before it begins" in fault(trace, last)
-    both = edited(certificate, with_points(lambda all_: all_.extend([all_.pop(commits), all_.pop(own)][::-1])))
+    both = edited(
+        certificate, with_points(lambda all_: all_.extend([all_.pop(commits), all_.pop(own)][::-1]))
+    )
     assert "invoked only when it had returned" in fault(trace, both)
 
 
@@ -346,9 +350,7 @@ def test_aborted_and_unheard_of_transactions(proven: tuple[Path, Path]) -> None:
     read = read_trace(trace)
     t = int(np.flatnonzero(read.txn_outcome == Outcome.ABORTED)[-1])
     files = [json.loads(line) for line in certificate.read_text().splitlines() if '"number"' in line]
-    number = next(
-        one["number"] for one in files if one["file"] == Path(read.files[read.txn_file[t]]).name
-    )
+    number = next(one["number"] for one in files if one["file"] == Path(read.files[read.txn_file[t]]).name)
     begin = int(read.txn_begin_line[t])
     placed = with_points(lambda all_: all_.extend([(number, begin, "b"), (number, begin, "c")]))
     assert "aborted, but is in the order" in fault(trace, edited(certificate, placed))
@@ -366,9 +368,15 @@ def test_a_trace_that_was_edited(proven: tuple[Path, Path], tmp_path: Path) -> N
     assert fault(other, certificate) == ""
     file = next(iter(sorted(other.iterdir())))
     lines = [json.loads(line) for line in file.read_text().splitlines()]
-    ends = {line["txn"]: line["op"] for line in lines if line.get("op") in ("commit", "abort") and "error" not in line}
+    ends = {
+        line["txn"]: line["op"]
+        for line in lines
+        if line.get("op") in ("commit", "abort") and "error" not in line
+    }
     read = next(
-        line for line in lines if line.get("op") == "get" and "value" in line and ends.get(line["txn"]) == "commit"
+        line
+        for line in lines
+        if line.get("op") == "get" and "value" in line and ends.get(line["txn"]) == "commit"
     )
     read["value"] += 1
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -394,19 +402,28 @@ def test_certificates_that_end_early_or_late(proven: tuple[Path, Path], tmp_path
         (whole[0] + b"{1}\n", "found no JSON"),
         (whole[0] + b"\n", "found an empty line"),
         (whole[0] + b'{"order": [1]}\n', "found an order without its files"),
-        (whole[0] + b'{"file": "c1.jsonl", "number": 0}\n{"order": [1, "x"], "points": "bc"}\n', "whole numbers"),
+        (
+            whole[0] + b'{"file": "c1.jsonl", "number": 0}\n{"order": [1, "x"], "points": "bc"}\n',
+            "whole numbers",
+        ),
         (whole[0] + b'{"file": "c1.jsonl", "number": 0}\n{"order": [1.5], "points": "b"}\n', "whole numbers"),
         (whole[0] + b'{"file": "c1.jsonl", "number": 0}\n{"order": [-1], "points": "b"}\n', "whole numbers"),
         (whole[0] + b'{"file": "c1.jsonl", "number": 0}\n{"order": [[1]], "points": "b"}\n', "whole numbers"),
         (whole[0] + b'{"file": "c1.jsonl", "number": 0}\n{"order": [1], "points": "x"}\n', "a letter b or c"),
-        (whole[0] + b'{"file": "c1.jsonl", "number": 0}\n{"order": [1], "file": [3], "points": "b"}\n', "named before"),
+        (
+            whole[0] + b'{"file": "c1.jsonl", "number": 0}\n{"order": [1], "file": [3], "points": "b"}\n',
+            "named before",
+        ),
         (whole[0] + b'{"file": "c1.jsonl", "number": -1}\n', "with the number -1"),
         (whole[0] + b'{"initial": [1]}\n', "no list of items"),
         (whole[0] + b'{"initial": {"items": [1]}}\n', "in its initial state, found"),
         (whole[0] + b'{"what": 1}\n', "found the fields 'what'"),
         (b'{"boomslang-certificate": 2, "level": 7}\n', "found 7 as the level"),
         (b'{"boomslang-certificate": 2, "level": "prefix", "points": 3}\n', "found 3 points"),
-        (b'{"boomslang-certificate": 2, "level": "causal", "points": 1}\n', "for levels that an order decides"),
+        (
+            b'{"boomslang-certificate": 2, "level": "causal", "points": 1}\n',
+            "for levels that an order decides",
+        ),
     ):
         bad.write_bytes(content)
         with pytest.raises(UsageError, match=why.replace("(", r"\(")):
@@ -513,5 +530,325 @@ def test_initial_values_of_a_loading_transaction(tmp_path: Path) -> None:
     in_lines(read, found, tmp_path / "proof.jsonl")
     with small_blocks(100):
         assert fault(trace, tmp_path / "proof.jsonl", size=100) == ""
-    trace.write_text(trace.read_text().replace('"value": 7}\n{"session": "a"', '"value": 8}\n{"session": "a"'))
+    trace.write_text(
+        trace.read_text().replace('"value": 7}\n{"session": "a"', '"value": 8}\n{"session": "a"')
+    )
     assert "does not hold" in fault(trace, tmp_path / "proof.jsonl")
+
+
+# --- refutations
+
+
+def cores(trace: Trace, draw: random.Random) -> Iterator[Core]:
+    """The core of an invalid level, and weaker ones."""
+    for level in draw.sample([level for level in LEVELS if not level.cursor], 4):
+        found = check(trace, level)
+        if found.counterexample is None:
+            continue
+        core = found.counterexample.core
+        yield core
+        if core.proof is None:
+            some = {t for t in core.transactions if draw.random() < 0.7}
+            reads = tuple(read for read in core.reads if trace.owner(read[0]) in some)
+            yield replace(core, transactions=tuple(sorted(some)), reads=reads)
+            yield replace(core, reads=tuple(read for read in core.reads if draw.random() < 0.7))
+
+
+@pytest.mark.parametrize("mix", ["default", "few-values", "ranges", "unknown", "snapshots"])
+def test_a_core_is_refuted_by_the_few_lines_that_it_needs(tmp_path: Path, mix: str) -> None:
+    seen: Counter[str] = Counter()
+    for seed in range(examples(30)):
+        draw = random.Random(seed)
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        path = on_disk(random_trace(seed, mix), folder, draw)
+        if path is None:
+            continue
+        trace = read_trace(path)
+        for core in cores(trace, draw):
+            certificate = folder / "proof.jsonl"
+            certificate.write_text("".join(refutation(trace, core)))
+            with small_blocks(draw.choice((60, 300, 5000))), certificate.open("rb") as file:
+                small = small_trace(path, Lines(certificate, file), size=draw.choice((1, 1000)))
+            assert len(small.trace) <= len(trace)
+            if core.proof is not None:
+                assert fault_of_proof(small.trace, core.level, small.core.proof or core.proof) == ""
+                seen["proof"] += 1
+                continue
+            answer = refute(small.trace, small.core)
+            assert answer == refute(trace, core), (seed, core)
+            seen["refuted" if answer else "not"] += 1
+            seen["smaller"] += len(small.trace) < len(trace)
+    assert seen["refuted"] and seen["not"] and seen["smaller"], seen
+
+
+def lost_update(path: Path) -> tuple[Trace, Core]:
+    """Between many others; the writer of what both read is not in the core."""
+    others = [txn("o", put(f"k{i}", i), get("x", 0)) for i in range(40)]
+    rows = [
+        txn("w", put("x", 0), put("y", 1)),
+        *others[:20],
+        txn("a", get("x", 0), put("x", 1)),
+        *others[20:],
+        txn("b", get("x", 0), put("x", 2)),
+        txn("a", get("y", 1)),
+    ]
+    write_trace(history(*rows), path)
+    trace = read_trace(path)
+    found = check(trace, "si").counterexample
+    assert found is not None and found.core.proof is None
+    return trace, found.core
+
+
+def test_the_command_refutes_in_lines(tmp_path: Path) -> None:
+    path, certificate = tmp_path / "trace.jsonl", tmp_path / "proof.jsonl"
+    trace, core = lost_update(path)
+    certificate.write_text("".join(refutation(trace, core)))
+    ran = command("verify", path, certificate)
+    assert ran.code == 0 and "Z3 refutes its" in ran.out, ran
+    with certificate.open("rb") as file:
+        small = small_trace(path, Lines(certificate, file))
+    assert len(small.trace) == len(core.transactions) + 1 < 5
+    told = json.loads(certificate.read_text())
+    for change, code, why in (
+        ({"transactions": told["core"]["transactions"][:1]}, 1, "is no operation of a transaction that"),
+        ({"reads": told["core"]["reads"][:1]}, 1, "do not break the level"),
+        ({"transactions": [*told["core"]["transactions"], ["trace.jsonl", 2]]}, 1, "not minimal"),
+        (
+            {"transactions": [*told["core"]["transactions"], ["trace.jsonl", 3]]},
+            1,
+            "no transaction begins at",
+        ),
+        ({"reads": [["trace.jsonl", 999, "x"]]}, 1, "is no operation of"),
+        ({"reads": [["trace.jsonl", told["core"]["reads"][0][1], "y"]]}, 1, "does not read"),
+        ({"reads": [7]}, 254, "a damaged certificate"),
+        ({"reads": [["trace.jsonl", 3, [1]]]}, 254, "a damaged certificate"),
+        ({"transactions": 7}, 254, "a damaged certificate"),
+        ({"proof": {"kind": "no"}}, 254, "a damaged certificate"),
+    ):
+        certificate.write_text(json.dumps({**told, "core": {**told["core"], **change}}) + "\n")
+        ran = command("verify", path, certificate)
+        assert (ran.code, why in ran.out + ran.err) == (code, True), (change, ran)
+    certificate.write_text(json.dumps({**told, "level": "cursor-stability"}) + "\n")
+    assert command("verify", path, certificate).code == 254
+    with pytest.raises(UsageError, match="a certificate in lines"):
+        read_certificate(certificate, trace)
+
+
+def test_the_writer_of_what_a_core_saw_is_never_lost(tmp_path: Path) -> None:
+    """Far away, aborted or not; and a core that needs it gone is not believed."""
+    path, certificate = tmp_path / "trace.jsonl", tmp_path / "proof.jsonl"
+    rows = [txn("a", get("x", 1)), *[txn("o", put("k", i)) for i in range(300)], txn("b", put("x", 1))]
+    write_trace(history(*rows), path)
+    trace = read_trace(path)
+    core = Core("serializable", (0,), ((0, trace.keys.codes().index(b"\x04x")),))
+    certificate.write_text("".join(refutation(trace, core)))
+    with small_blocks(500):
+        ran = command("verify", path, certificate)
+    assert ran.code == 1 and "do not break the level" in ran.out, ran
+
+
+@pytest.mark.parametrize("kind", ["counting", "states", "departures"])
+def test_proofs_in_lines(tmp_path: Path, kind: str) -> None:
+    made = {
+        "counting": (
+            [txn("a", get("x", 5), put("x", 4))] * 3 + [txn("b", get("x", 4), put("x", 5))],
+            {"x": 5},
+        ),
+        "states": (
+            [
+                *[
+                    txn("a", get("a", 1), get("b", 1), put("a", 0)),
+                    txn("b", get("a", 1), get("b", 1), put("b", 0)),
+                ]
+                * 3,
+                *[txn("c", put("a", 1)), txn("c", put("b", 1))] * 3,
+                txn("d", get("a", 0), get("b", 0)),
+            ],
+            {"a": 1, "b": 1},
+        ),
+        "departures": (
+            [
+                txn("a", get("a", 1), get("b", 1), put("a", 2)),
+                txn("b", get("a", 1), get("b", 1), put("b", 2)),
+            ],
+            {"a": 1, "b": 1},
+        ),
+    }[kind]
+    path, certificate = tmp_path / "trace.jsonl", tmp_path / "proof.jsonl"
+    others = [txn("o", put(f"k{i}", i)) for i in range(10)]
+    write_trace(history(*made[0], *others, initial=made[1]), path)
+    trace = read_trace(path)
+    key = {code: i for i, code in enumerate(trace.keys.codes())}
+    a, b = key.get(b"\x04a", -1), key.get(b"\x04b", -1)
+    value = {code: i for i, code in enumerate(trace.values.codes())}
+    proof: Proof
+    if kind == "counting":
+        proof = TooFewVersions(key[b"\x04x"], tuple((t, int(trace.txn_ops[t])) for t in range(3)))
+    elif kind == "states":
+        one, zero = value[b"\x021"], value[b"\x020"]
+        proof = UnreachableState((a, b), ((one, one), (one, zero), (zero, one)), 12)
+    else:
+        one = value[b"\x021"]
+        proof = TooFewArrivals((a, b), (one, one), (0, 1))
+    core = Core("serializable", (0,), (), proof=proof)
+    assert fault_of_proof(trace, core.level, proof) == ""
+    certificate.write_text("".join(refutation(trace, core)))
+    ran = command("verify", path, certificate)
+    assert ran.code == 0, ran
+    with certificate.open("rb") as file:
+        assert len(small_trace(path, Lines(certificate, file)).trace) == len(made[0])
+    # One more version, state or arrival that is not spoken of.
+    more = {
+        "counting": [txn("e", put("x", 5))],
+        "states": [txn("e", put("a", 0), put("b", 0))],
+        "departures": [txn("e", put("a", 1))],
+    }[kind]
+    other = tmp_path / "other.jsonl"
+    write_trace(history(*made[0], *others, *more, initial=made[1]), other)
+    assert command("verify", other, certificate).code == 1
+
+
+# --- order of keys, names, files
+
+
+def test_keys_are_in_the_order_of_ranges() -> None:
+    keys: list[Any] = [
+        None, False, True, -(10**30), -1, -0.5, 0, 0.0, 1, 1.0, 2, 2.5, 1e300, 10**301,
+        "", "a", "ab", "b", "é", "\U0001f600", b"", b"\x00", b"\xff",
+    ]  # fmt: skip
+    random.Random(1).shuffle(keys)
+    trace = history(txn("a", *(put(key, 1) for key in keys)))
+    codes = trace.keys.codes()
+    ranked = [codes[i] for i in np.argsort(trace.key_rank)]
+    assert sorted(codes, key=sort_key) == ranked
+    assert [Scalars.of_codes([code])[0] for code in codes] == list(trace.keys)
+
+
+def test_numbers_are_given_anew() -> None:
+    numbered = Numbered()
+    assert numbered.of([b"a", b"b", b"a", b"c"]).tolist() == [0, 1, 0, 2]
+    numbered.keep(np.array([0, 2]))
+    assert numbered.of([b"c", b"d", b"a", b"b"]).tolist() == [1, 2, 0, 3]
+
+
+def test_a_single_file_may_have_been_renamed_and_packed(tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+    write_trace(history(txn("boomslang", put("x", 1)), txn("a", get("x", 1))), path)
+    text = path.read_text().splitlines(keepends=True)[1:]
+    path.write_text("".join(text))  # its first line is no header, though it looks a little like one
+    trace = read_trace(path)
+    found = check(trace, "ser").witness
+    assert found is not None
+    in_lines(trace, found, tmp_path / "proof.jsonl")
+    assert fault(path, tmp_path / "proof.jsonl") == ""
+    with small_blocks(20):
+        assert fault(path, tmp_path / "proof.jsonl", size=1) == ""
+    write_trace(trace, tmp_path / "other.jsonl.gz")
+    with gzip.open(tmp_path / "other.jsonl.gz", "wt") as file:
+        file.writelines(text)
+    assert fault(tmp_path / "other.jsonl.gz", tmp_path / "proof.jsonl") == ""
+
+
+def test_a_session_that_goes_on_in_another_file(tmp_path: Path) -> None:
+    """Its order is that of the files, wherever a block ends."""
+    folder = tmp_path / "trace"
+    folder.mkdir()
+    for name, values in (("1", range(6)), ("2", range(6, 12))):
+        lines = []
+        for i in values:
+            head = {"session": "s", "txn": i}
+            lines += [
+                {**head, "op": "begin"},
+                {**head, "op": "put", "key": i, "value": i},
+                {**head, "op": "commit"},
+            ]
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    trace = read_trace(folder)
+    claim = Witness("strong-session-serializable", 1, np.arange(12))
+    for order, why in ((np.arange(12), ""), (np.roll(np.arange(12), 6), "a later one of its session")):
+        in_lines(trace, replace(claim, order=order), tmp_path / "proof.jsonl")
+        for size in (60, 10_000):
+            with small_blocks(size), small_pieces(3):
+                assert why in fault(folder, tmp_path / "proof.jsonl", size=1)
+                assert bool(why) == bool(fault(folder, tmp_path / "proof.jsonl", size=1))
+
+
+def test_what_is_not_for_lines(tmp_path: Path) -> None:
+    path, certificate = tmp_path / "trace.jsonl", tmp_path / "proof.jsonl"
+    write_trace(history(txn("a", append("x", 1))), path)
+    certificate.write_text('{"boomslang-certificate": 2, "level": "serializable", "points": 1}\n')
+    with pytest.raises(UsageError, match="found lists in the trace"):
+        verified(path, certificate)
+    (tmp_path / "text.txt").write_text("r(1,1,1,1)\n")
+    ran = command("verify", tmp_path / "text.txt", certificate)
+    assert ran.code == 254 and "only jsonl" in ran.err, ran
+    assert command("verify", tmp_path / "nothing.jsonl", certificate).code == 254
+    (tmp_path / "empty").mkdir()
+    assert command("verify", tmp_path / "empty", certificate).code == 254
+    with pytest.raises(UsageError, match="a certificate in lines"):
+        read_certificate(certificate, read_trace(path))
+
+
+def test_a_writer_that_is_left_leaves_nothing(tmp_path: Path) -> None:
+    target = tmp_path / "proof.jsonl"
+    one = np.ones(1, np.int64)
+    with Writer(target, "serializable", 1, str) as writer:
+        writer.take(one, one)
+    assert not list(tmp_path.iterdir())
+    with Writer(target, "serializable", 1, str) as writer:
+        writer.take(one, one)
+        writer.finish(3)
+    assert [path.name for path in tmp_path.iterdir()] == ["proof.jsonl"]
+    assert json.loads(target.read_text().splitlines()[-1]) == {
+        "verdict": "valid", "transactions": 1, "operations": 3,
+    }  # fmt: skip
+
+
+def test_levels_that_the_trace_cannot_speak_of(tmp_path: Path) -> None:
+    path, certificate = tmp_path / "trace.jsonl", tmp_path / "proof.jsonl"
+    write_trace(history(txn(None, put("x", 1))), path)
+    trace = read_trace(path)
+    for level, why in (("strict-serializable", "times"), ("strong-session-serializable", "sessions")):
+        in_lines(trace, Witness(level, 1, np.zeros(1, np.int64)), certificate)
+        ran = command("verify", path, certificate)
+        assert ran.code == 1 and f"the level speaks of {why}" in ran.out, ran
+    write_trace(history(txn("a", put("x", 1), outcome="unknown")), path)
+    in_lines(read_trace(path), Witness("serializable", 1, np.zeros(1, np.int64)), certificate)
+    ran = command("verify", path, certificate)
+    assert ran.code == 1 and "known to have committed" in ran.out, ran
+
+
+# --- memory
+
+
+def long_log(folder: Path, transactions: int) -> tuple[Path, Path]:
+    """Each value is new, each reads what the last but ten wrote; the order is that of the log."""
+    trace, certificate = folder / f"{transactions}.jsonl", folder / f"{transactions}.proof.jsonl"
+    with trace.open("w") as file:
+        for i in range(transactions):
+            head = f'{{"session": "s{i % 10}", "txn": {i}, "op": '
+            read = f'"value": {i - 10}' if i >= 10 else '"absent": true'
+            file.write(f'{head}"begin"}}\n{head}"get", "key": {i % 10}, {read}}}\n')
+            file.write(f'{head}"put", "key": {i % 10}, "value": {i}}}\n{head}"commit"}}\n')
+    with Writer(certificate, "serializable", 1, lambda f: trace.name) as writer:
+        line = np.arange(transactions) * 4 + 1
+        writer.take(np.zeros(transactions, np.int64), line)
+        writer.finish(2 * transactions)
+    return trace, certificate
+
+
+@pytest.mark.full
+def test_memory_does_not_grow_with_the_trace(tmp_path: Path) -> None:
+    peaks = []
+    for transactions in (100_000, 1_000_000):
+        trace, certificate = long_log(tmp_path, transactions)
+        words = [*PROGRAM, "verify", str(trace), str(certificate)]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, env=environment()) as running:
+            assert running.stdout is not None
+            assert b"right" in running.stdout.read()
+            _, status, used = os.wait4(running.pid, 0)
+            running.returncode = os.waitstatus_to_exitcode(status)
+        assert running.returncode == 0
+        peaks.append(used.ru_maxrss)
+    assert peaks[1] < 1.15 * peaks[0] + 20_000, peaks

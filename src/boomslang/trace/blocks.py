@@ -319,13 +319,13 @@ class Blocks:
     def _open(self, trace: Trace) -> Mask:
         """Of unknown outcome, in a file that goes on, and nothing of its session follows."""
         going_on = np.array([not source.done for source in self.sources], bool)
-        found = (trace.txn_outcome == Outcome.UNKNOWN) & going_on[trace.txn_file]
+        found: Mask = (trace.txn_outcome == Outcome.UNKNOWN) & going_on[trace.txn_file]
         # A session that goes on in another file does so behind all of this one.
-        session, files = trace.txn_session, len(self.sources)
-        of = session.astype(np.int64) * files + trace.txn_file
-        last = np.full(len(trace.sessions) * files, -1, np.int64)
-        np.maximum.at(last, of[session >= 0], np.flatnonzero(session >= 0))
-        found &= (session < 0) | (last[np.where(session >= 0, of, -1)] == np.arange(len(trace)))
+        named = trace.txn_session >= 0
+        of = np.where(named, trace.txn_session.astype(np.int64) * len(self.sources) + trace.txn_file, -1)
+        last = np.full(len(trace.sessions) * len(self.sources) + 1, -1, np.int64)
+        np.maximum.at(last, of, np.arange(len(trace)))
+        found &= ~named | (last[of] == np.arange(len(trace)))
         return found
 
     def watermark(self, block: Block, latest: list[int]) -> int | None:

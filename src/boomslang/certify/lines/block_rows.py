@@ -1,12 +1,14 @@
 """What the transactions of a block did, as rows that need the block no more.
 
 Where a transaction stands in the order changes nothing about what it wrote itself. So what it saw of its own is looked
-at here, once, when its lines are read; what is left are its reads of others' values, the ranges that it looked through,
-and the last value that it gave each key: what a replay asks of the state at its begin, and does to it at its commit.
+at here, once, when its lines are read; what is left are its reads of others' values, the ranges that it looked
+through, and the last value that it gave each key: what a replay asks of the state at its begin, and does to it
+at its commit.
 
-A range says that its keys were absent but for some that are *excused*: those it returned, which are reads by themselves, and
-those the transaction had written, where its own value explains what it saw (as in certify/replay.py: own writes must show,
-those made while an iterator was open may). What keys there are besides is known where it is replayed.
+A range says that its keys were absent but for some that are *excused*: those it returned, which are reads by
+themselves, and those the transaction had written, where its own value explains what it saw (as in
+certify/replay.py: own writes must show, those made while an iterator was open may). What keys there are
+besides is known where it is replayed.
 """
 
 from __future__ import annotations
@@ -113,8 +115,8 @@ class _Block:
         )
 
     def _items(self) -> tuple[Ints, Ints, Ints, Ints]:
-        """Every look at a key that told what it held, or that it was not there: row, key, value, and since when own writes
-        may or may not show."""
+        """Every look at a key that told what it held, or that it was not there: row, key, value, and since
+        when own writes may or may not show."""
         t = self.trace
         told = t.op_flags & (Flag.FOUND | Flag.NOTHING) != 0
         steps = (t.op_kind == Kind.NEXT) & (t.op_flags & Flag.END == 0)
@@ -202,9 +204,9 @@ class _Block:
         return row[by], low[by], after[by], high[by], family[by], excused[order], excused_key[order]
 
     def _steps(self, family_of: Ints, lo: Ints, hi: Ints, bound: Ints) -> tuple[Any, ...]:
-        """A step of an iterator looks from behind the key of that family that it returned before, or from its lower bound,
-        to just before the key that it returns; at its end to its upper bound. Without bounds it goes through the families
-        as the database likes: at its end it has seen the rest of each."""
+        """A step of an iterator looks from behind the key of that family that it returned before, or from its
+        lower bound, to just before the key that it returns; at its end to its upper bound. Without bounds it
+        goes through the families as the database likes: at its end it has seen the rest of each."""
         t = self.trace
         row = np.flatnonzero((t.op_kind == Kind.NEXT) & self.counts)
         end = t.op_flags[row] & Flag.END != 0
@@ -226,7 +228,8 @@ class _Block:
 
 
 def spread(start: NDArray[Any], which: NDArray[Any]) -> tuple[Ints, Ints]:
-    """What lies in each of these compartments, one after the other, and of each the number of its compartment among them."""
+    """What lies in each of these compartments, one after the other, and of each the number of its compartment
+    among them."""
     counts = start[which + 1] - start[which]
     of = np.repeat(np.arange(len(which)), counts)
     at = np.arange(len(of)) + np.repeat(start[which] - (np.cumsum(counts) - counts), counts)

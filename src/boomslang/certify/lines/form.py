@@ -10,8 +10,8 @@ VERSION: Final = 2
 LONGEST: Final = 64 << 20
 """Bytes of one line."""
 SOME_VALUE: Final[Code] = bytes([STR]) + b"some value that nobody read"
-"""Stands in a chosen initial state for a value that the trace does not name: a delete found something there, and nobody
-said what. (Whatever it is called: the replay only sees that the key was there.)"""
+"""Stands in a chosen initial state for a value that the trace does not name: a delete found something there,
+and nobody said what. (Whatever it is called: the replay only sees that the key was there.)"""
 CHECK_WROTE: Final = "expected what `boomslang check --certificate` wrote"
 
 

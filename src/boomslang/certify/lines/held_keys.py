@@ -60,9 +60,9 @@ class HeldKeys:
             self.settled = np.append(self.settled, np.zeros(more, bool))
 
     def forget(self, waiting: Waiting, since: int) -> bool:
-        """Of keys that hold nothing and of values that no key holds, those that nobody waiting speaks of. Where writers must
-        not overlap, `since` is the first begin in the order whose transaction has not committed. True: keys have new
-        numbers."""
+        """Of keys that hold nothing and of values that no key holds, those that nobody waiting speaks of.
+        Where writers must not overlap, `since` is the first begin in the order whose transaction has not
+        committed. True: keys have new numbers."""
         if self.values.worth_forgetting:
             used = _renumber(self.values, self.value, waiting, VALUE_COLUMNS)
             self.value = np.where(self.value < 0, self.value, np.searchsorted(used, self.value))

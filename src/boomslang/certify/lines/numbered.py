@@ -1,8 +1,8 @@
 """Keys and values have numbers, and what nobody speaks of any more loses its number again.
 
-Every block numbers its keys and values itself. Here they get numbers that hold for all blocks, by content, so that a replay
-can be array code. A trace has values without end; those that no key holds and no waiting transaction speaks of are
-forgotten now and then, and the numbers are given anew: so memory is that of what is held.
+Every block numbers its keys and values itself. Here they get numbers that hold for all blocks, by content, so
+that a replay can be array code. A trace has values without end; those that no key holds and no waiting
+transaction speaks of are forgotten now and then, and the numbers are given anew: so memory is that of what is held.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ class Numbered:
     """Scalars by content, and their numbers: 0, 1, 2, ..."""
 
     def __init__(self) -> None:
-        self.number: dict[Code, int] = defaultdict(count().__next__)  # who asks for a new one, gives it a number
+        self.number: dict[Code, int] = defaultdict(
+            count().__next__
+        )  # who asks for a new one, gives it a number
         self._worth = SPARE
 
     def __len__(self) -> int:

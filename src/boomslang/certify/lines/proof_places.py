@@ -1,7 +1,8 @@
 """Refutations that need no solver (certify/proof.py), with places and contents in place of the trace's numbers.
 
-The fields are those of version 1: a transaction is [file, line of its begin], a reader [file, line, line of the operation that
-read], keys and values are themselves; absent is {"absent": true}, and a value that the trace does not name {"unnamed": true}.
+The fields are those of version 1: a transaction is [file, line of its begin], a reader [file, line, line of
+the operation that read], keys and values are themselves; absent is {"absent": true}, and a value that the
+trace does not name {"unnamed": true}.
 """
 
 from __future__ import annotations
@@ -69,8 +70,8 @@ def proof_from_json(
     key: Callable[[Code], int],
     value: Callable[[Code], int],
 ) -> Proof:
-    """In the numbers of a trace: `txn` and `row` know them by file and line, `key` and `value` by content. Raises KeyError,
-    TypeError or ValueError if it has another form."""
+    """In the numbers of a trace: `txn` and `row` know them by file and line, `key` and `value` by content.
+    Raises KeyError, TypeError or ValueError if it has another form."""
 
     def number(one: Any) -> int:
         return ABSENT if one == _ABSENT else UNNAMED if one == _UNNAMED else value(code_of(one))

@@ -1,7 +1,7 @@
 """Reading a certificate in lines, one line at a time.
 
-A certificate is as untrusted as a trace: every line has a bound, is JSON of a known shape, and what is not is told with
-the number of its line. What its lines claim is for others to check.
+A certificate is as untrusted as a trace: every line has a bound, is JSON of a known shape, and what is not is
+told with the number of its line. What its lines claim is for others to check.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NoReturn, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,8 @@ Mask = NDArray[np.bool_]
 
 LARGEST = 1 << 40
 """Beyond every line of a file."""
+MANY_FILES = 1 << 20
+"""More than a trace has. (So a place, line * MANY_FILES + file, is one number.)"""
 _STARTS = re.compile(rb'\s*\{\s*"boomslang-certificate"\s*:\s*([0-9]+)\s*[,}]')
 
 
@@ -102,7 +104,7 @@ class Lines:
                 self.refuse(f"found {points!r} points a transaction; expected 1 or 2")
             self.points = points
 
-    def refuse(self, what: str) -> Any:
+    def refuse(self, what: str) -> NoReturn:
         raise UsageError(f"{self.path}:{self.number}: a damaged certificate: {what}; {CHECK_WROTE}")
 
     def said(self) -> Iterator[Said]:
@@ -115,7 +117,12 @@ class Lines:
                 yield self._chosen(told)
             elif "file" in told:
                 number, name = told.get("number"), told["file"]
-                if not _is_number(number) or number in files or not isinstance(name, str):
+                if (
+                    not _is_number(number)
+                    or number in files
+                    or not isinstance(name, str)
+                    or number >= MANY_FILES
+                ):
                     self.refuse(f"found the file {name!r} with the number {number!r}")
                 files.add(number)
                 yield NewFile(number, name)
@@ -148,11 +155,10 @@ class Lines:
             told = json.loads(self._line)
         except (ValueError, RecursionError) as problem:
             torn = not self._line.endswith(b"\n")
-            told = self.refuse("its last line is torn" if torn else f"found no JSON ({problem})")
+            self.refuse("its last line is torn" if torn else f"found no JSON ({problem})")
         if not isinstance(told, dict):
             self.refuse("found no JSON object")
-        found: dict[str, Any] = told
-        return found
+        return told
 
     def _part(self, told: dict[str, Any], files: set[int]) -> Part:
         line = self._numbers(told["order"], "order")
@@ -177,16 +183,14 @@ class Lines:
         return Part(file, line, commit)
 
     def _numbers(self, data: Any, what: str) -> Ints:
-        if isinstance(data, list):
-            try:
-                found = np.array(data)
-            except (ValueError, OverflowError):
-                found = np.array([""])
-            if not len(data):
-                return np.zeros(0, np.int64)
-            if found.ndim == 1 and found.dtype.kind in "iu" and found.min() >= 0 and found.max() < LARGEST:
-                return found.astype(np.int64)
-        return np.asarray(self.refuse(f"found something else than a list of whole numbers as its {what}"))
+        try:
+            found = np.array(data if data != [] else np.zeros(0, np.int64))
+        except (ValueError, OverflowError):
+            found = np.array("")
+        whole = isinstance(data, list) and found.ndim == 1 and found.dtype.kind in "iu"
+        if not whole or (len(found) and (found.min() < 0 or found.max() >= LARGEST)):
+            self.refuse(f"found something else than a list of whole numbers as its {what}")
+        return found.astype(np.int64)
 
     def _chosen(self, told: dict[str, Any]) -> Chosen:
         """Read as the header of a trace is, so that both mean the same keys and values."""
@@ -215,5 +219,5 @@ class Lines:
         return Last(*(int(count) for count in counts if count is not None))
 
 
-def _is_number(data: Any) -> bool:
+def _is_number(data: Any) -> TypeGuard[int]:
     return isinstance(data, int) and not isinstance(data, bool) and 0 <= data < LARGEST

@@ -1,20 +1,21 @@
 """Replay an order that does not fit into memory, of a trace that does not either.
 
-The order names transactions by file and line. It is walked through in pieces of some thousand points, and the trace is read
-on until all transactions of a piece are there. What is kept is what each key holds and when its last writer committed, the
-transactions that wait for their place, and of each session and clock the latest begin so far. That is enough:
+The order names transactions by file and line. It is walked through in pieces of some thousand points, and the
+trace is read on until all transactions of a piece are there. What is kept is what each key holds and when its
+last writer committed, the transactions that wait for their place, and of each session and clock the latest
+begin so far. That is enough:
 
     a read sees             what its key holds at the transaction's begin (what the levels served here have in common)
     a range sees            no key that is there then, but those that it returned
-    snapshot isolation      of two writers of a key one commits before the other begins: of each key the last commit tells
+    snapshot isolation      of two writers of a key one commits before the other begins: each key's last commit tells
     session order           nothing commits after the begin of one that comes later in its session
     real-time order         nothing commits after the begin of one that was invoked only when it had returned
     an unknown first state  what is chosen is chosen once, and before anybody looked
     the end                 everything that committed has its place, and has it once; nothing that aborted has one
 
-Levels that an order alone does not decide, lists, bounds of time and modules are not for this file; certify/replay.py has
-the whole trace in memory and knows them. Both share no code with the solver, and neither does this share any with the
-checker that goes forward in windows.
+Levels that an order alone does not decide, lists, bounds of time and modules are not for this file;
+certify/replay.py has the whole trace in memory and knows them. Both share no code with the solver, and neither
+does this share any with the checker that goes forward in windows.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from boomslang.certify.lines.block_rows import PRESENT, rows_of, spread
 from boomslang.certify.lines.files_read import FilesRead
 from boomslang.certify.lines.held_keys import HeldKeys
 from boomslang.certify.lines.numbered import InOrder
-from boomslang.certify.lines.reader import Chosen, Last, Lines, NewFile, Part
+from boomslang.certify.lines.reader import MANY_FILES, Chosen, Last, Lines, NewFile, Part
 from boomslang.certify.lines.waiting import Waiting, waiting_of
 from boomslang.certify.replay import ReplayError
 from boomslang.errors import UsageError
@@ -40,8 +41,6 @@ from boomslang.trace.model import ABSENT, NO_TIME, Initial, Outcome
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-MANY_FILES = 1 << 20
-"""More than a trace has. (So a place, line * MANY_FILES + file, is one number.)"""
 PIECE = 1 << 15
 """Points that are looked at together."""
 LOOKS = 1 << 20
@@ -63,8 +62,8 @@ class Replayed:
 
 
 def replay_lines(path: Path, certificate: Lines, files: FilesRead) -> Replayed:
-    """Returns if the certificate shows that the trace satisfies its level; raises ReplayError if it does not. `path`: of
-    the trace, for messages."""
+    """Returns if the certificate shows that the trace satisfies its level; raises ReplayError if it does not.
+    `path`: of the trace, for messages."""
     return _Replay(path, certificate, files).run()
 
 
@@ -95,8 +94,8 @@ class _Replay:
         self.ranged = False  # was a range looked through?
         self.sessions: dict[str, int] = {}
         self.clocks: dict[str, int] = {}
-        # Of each session the last one, in the order of the files, that has begun; of each clock the latest time at which
-        # one that has begun was invoked.
+        # Of each session the last one, in the order of the files, that has begun; of each clock the latest
+        # time at which one that has begun was invoked.
         self.latest_of_session: Ints = np.zeros(0, np.int64)
         self.latest_of_clock: Ints = np.zeros(0, np.int64)
         self.placed = self.placed_operations = 0
@@ -127,8 +126,8 @@ class _Replay:
             self._none_left()
         if (last.transactions, last.operations) != (self.placed, self.placed_operations):
             raise ReplayError(
-                f"it says that {last.transactions:,} transactions with {last.operations:,} operations are in the order, "
-                f"and there are {self.placed:,} with {self.placed_operations:,}"
+                f"it says that {last.transactions:,} transactions with {last.operations:,} operations are in "
+                f"the order, and there are {self.placed:,} with {self.placed_operations:,}"
             )
         return Replayed(
             self.transactions,

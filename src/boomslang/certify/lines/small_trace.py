@@ -1,20 +1,22 @@
 """The few transactions of a long trace that a refutation speaks of, as a trace of their own.
 
-A core says: with these transactions, and what these reads saw, there is no order, whatever else happened. Who checks that
-(certify/refute.py) needs the core's transactions, and all whose version one of the core's reads may have taken: *any*
-transaction, whatever became of it, that wrote just that to the key. All others may be left out, and that is sound:
+A core says: with these transactions, and what these reads saw, there is no order, whatever else happened. Who
+checks that (certify/refute.py) needs the core's transactions, and all whose version one of the core's reads
+may have taken: *any* transaction, whatever became of it, that wrote just that to the key. All others may be
+left out, and that is sound:
 
-- A transaction outside the core reads nothing and has no place in its session or in time, and may have committed or not. If
-  no read of the core can have taken its version, "it did not commit" is always open to it, and then it asks for nothing. So an
-  order of the small trace is an order of the whole weakened problem, and where the small one has none, the other has
-  none. (That is how refute.py itself leaves them out.)
-- Nobody who could explain a read is lost: the trace is read from one end to the other, and a writer is kept as soon as one
-  of its writes, final or not, fits. Where a delete found something, everybody who wrote anything to the key is kept, and where
-  nothing was there, everybody who deleted it. Keeping too many changes nothing: refute.py looks again.
+- A transaction outside the core reads nothing and has no place in its session or in time, and may have
+  committed or not. If no read of the core can have taken its version, "it did not commit" is always open to
+  it, and then it asks for nothing. So an order of the small trace is an order of the whole weakened problem,
+  and where the small one has none, the other has none. (That is how refute.py itself leaves them out.)
+- Nobody who could explain a read is lost: the trace is read from one end to the other, and a writer is kept as
+  soon as one of its writes, final or not, fits. Where a delete found something, everybody who wrote anything
+  to the key is kept, and where nothing was there, everybody who deleted it. Keeping too many changes nothing:
+  refute.py looks again.
 - What the keys of the core held at first is taken over from the headers, and from transactions that load it.
 
-A proof that counts, or follows states, speaks of all who wrote its keys: here these are kept, with those that it names; who
-wrote none of them changes no state and is no version.
+A proof that counts, or follows states, speaks of all who wrote its keys: here these are kept, with those that
+it names; who wrote none of them changes no state and is no version.
 
 The trace is read twice: first for the core's own lines, which say what was seen, then for the writers.
 """
@@ -116,10 +118,10 @@ class _Selection:
                     else bytes([int(values.type[seen.value])]) + values.content(seen.value)
                 )
                 wanted.setdefault(key, set()).add(of)
-            elif k is not None:
+            elif k is None and own.op_kind[index.row(file, line)] in (Kind.SCAN, Kind.NEXT):
+                wanted.setdefault(key, set()).add(_NOTHING)  # its range may hold the key, if it is anywhere
+            else:
                 raise CoreError(f"{file}:{line} does not read the key that the core says")
-            else:  # the range of a scan may hold it, if it is anywhere
-                wanted.setdefault(key, set()).add(_NOTHING)
         if self.proof is not None:
             for key in keys_of(self.proof):
                 wanted.setdefault(key, set()).add(_ANYTHING)

@@ -1,9 +1,9 @@
 """Transactions that were read and have not got their place in the order yet.
 
-The order names a transaction by the place where it begins, and reads on in the files until it is there. What is read on
-the way waits: arrays with a row for each transaction, sorted by its place, and its reads, ranges and writes in compartments
-of others. What has committed in the order is gone when the next block comes; what never does are transactions of unknown
-outcome that did not happen.
+The order names a transaction by the place where it begins, and reads on in the files until it is there. What
+is read on the way waits: arrays with a row for each transaction, sorted by its place, and its reads, ranges
+and writes in compartments of others. What has committed in the order is gone when the next block comes; what
+never does are transactions of unknown outcome that did not happen.
 """
 
 from __future__ import annotations
@@ -124,8 +124,8 @@ def waiting_of(
     sessions: Ints,
     clocks: Ints,
 ) -> Waiting:
-    """The transactions of a block that are over. `line`: of each operation; `keys`, `values`, `sessions` and `clocks`: the
-    numbers that hold for all blocks. Each of them is followed by what -1 stands for."""
+    """The transactions of a block that are over. `line`: of each operation; `keys`, `values`, `sessions` and
+    `clocks`: the numbers that hold for all blocks. Each of them is followed by what -1 stands for."""
     many = len(trace)
 
     def starts(owner: Ints) -> Ints:

@@ -1,8 +1,8 @@
 """Writing a certificate as it grows.
 
-Parts of the order come as they are found, and go to a file beside the one that is asked for. Only when the last line is
-written does the certificate get its name: what is there is whole, whatever happened to the checker. (And its last line
-says so: a certificate without it shows nothing.)
+Parts of the order come as they are found, and go to a file beside the one that is asked for. Only when the
+last line is written does the certificate get its name: what is there is whole, whatever happened to the
+checker. (And its last line says so: a certificate without it shows nothing.)
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class Writer:
     """A certificate of *valid* that is being written. Used with `with`: left before `finish`, nothing is there."""
 
     def __init__(self, path: Path, level: str, points: int, name_of: Callable[[int], str]) -> None:
-        """`level`: its full name. `points`: of a transaction, 1 or 2. `name_of`: the name of a file of the trace, by its
-        number; of a path, the last part counts."""
+        """`level`: its full name. `points`: of a transaction, 1 or 2. `name_of`: the name of a file of the
+        trace, by its number; of a path, the last part counts."""
         self.path, self.points, self.name_of = path, points, name_of
         self.placed = 0
         """Transactions, so far."""
@@ -63,10 +63,10 @@ class Writer:
         commit: Mask | None = None,
         initial: Iterable[tuple[Code, Code | None]] = (),
     ) -> None:
-        """The next points of the order: of each the number of its transaction's file, the line of its begin, and, with two
-        points a transaction, whether it is the commit. `initial`: keys whose initial value was open until here, and what
-        it was; None: absent. They are not yet read or written by what was taken before. `SOME_VALUE` stands for a
-        value that nobody names."""
+        """The next points of the order: of each the number of its transaction's file, the line of its begin,
+        and, with two points a transaction, whether it is the commit. `initial`: keys whose initial value was
+        open until here, and what it was; None: absent. They are not yet read or written by what was taken
+        before. `SOME_VALUE` stands for a value that nobody names."""
         self._chosen([(key, value) for key, value in initial if value is not None])
         for f in np.unique(file).tolist():
             if f not in self._named:
@@ -129,8 +129,9 @@ def _pieces(file: Iterable[str]) -> Iterator[str]:
 
 
 def refutation(trace: Trace, core: Core, **more: Any) -> Iterator[str]:
-    """The text of a certificate of *invalid*, one line. `trace`: any that holds the core's transactions, and whose lines and
-    file names are those that the user has (see `Block.with_places`); `more`: further fields, such as the explanation."""
+    """The text of a certificate of *invalid*, one line. `trace`: any that holds the core's transactions, and
+    whose lines and file names are those that the user has (see `Block.with_places`); `more`: further fields,
+    such as the explanation."""
     if core.modules or core.encoding:
         raise ValueError("a certificate in lines takes no modules and no encoding")
     owner = {row: trace.owner(row) for row, _ in core.reads}

@@ -2,8 +2,8 @@
 
 A witness is replayed (certify/replay.py), a core is refuted by Z3 and tried for parts that are not needed
 (certify/refute.py). Neither shares code with the engine that made the certificate. What rests on modules or hints is
-verified together with what these say (certify/with_modules.py, with_hints.py), and the answer tells what was believed. A
-certificate in lines is verified without loading the trace (certify/lines).
+verified together with what these say (certify/with_modules.py, with_hints.py), and the answer tells what was
+believed. A certificate in lines is verified without loading the trace (certify/lines).
 Exit code 0: it proves it; 1: it does not; 254: it cannot be read, or was made for another trace.
 """
 
