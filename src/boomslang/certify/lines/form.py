@@ -7,8 +7,12 @@ from typing import Any, Final
 from boomslang.trace.scalars import STR, Code, Scalar, Scalars
 
 VERSION: Final = 2
-LONGEST: Final = 64 << 20
-"""Bytes of one line."""
+LONGEST: Final = 16 << 20
+"""Bytes of one line, at most."""
+LONGEST_INITIAL: Final = 192 << 20
+"""Of one that tells what keys held at first: keys and values may be as long as a line of a trace."""
+INITIAL: Final = b'{"initial"'
+"""How such a line begins."""
 SOME_VALUE: Final[Code] = bytes([STR]) + b"some value that nobody read"
 """Stands in a chosen initial state for a value that the trace does not name: a delete found something there,
 and nobody said what. (Whatever it is called: the replay only sees that the key was there.)"""

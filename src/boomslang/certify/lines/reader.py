@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, NoReturn, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from boomslang.certify.lines.form import CHECK_WROTE, LONGEST, VERSION
+from boomslang.certify.lines.form import CHECK_WROTE, INITIAL, LONGEST, LONGEST_INITIAL, VERSION
 from boomslang.errors import UsageError
 from boomslang.trace._reader import Reader
 from boomslang.trace.errors import TraceError
@@ -144,13 +144,16 @@ class Lines:
 
     def _next(self) -> dict[str, Any] | None:
         self._line = self._file.readline(LONGEST + 1)
+        if len(self._line) > LONGEST and self._line.startswith(INITIAL):
+            self._line += self._file.readline(LONGEST_INITIAL + 1 - LONGEST)
         self.number += 1
         if not self._line.strip():
             if self._line:
                 self.refuse("found an empty line")
             return None
-        if len(self._line) > LONGEST:
-            self.refuse(f"found a line of more than {LONGEST:,} bytes")
+        longest = LONGEST_INITIAL if self._line.startswith(INITIAL) else LONGEST
+        if len(self._line) > longest:
+            self.refuse(f"found a line of more than {longest:,} bytes")
         try:
             told = json.loads(self._line)
         except (ValueError, RecursionError) as problem:

@@ -6,9 +6,9 @@ may have taken: *any* transaction, whatever became of it, that wrote just that t
 left out, and that is sound:
 
 - A transaction outside the core reads nothing and has no place in its session or in time, and may have
-  committed or not. If no read of the core can have taken its version, "it did not commit" is always open to
-  it, and then it asks for nothing. So an order of the small trace is an order of the whole weakened problem,
-  and where the small one has none, the other has none. (That is how refute.py itself leaves them out.)
+  committed or not. Take an order of the whole weakened problem, and strike out those from whom no read of the
+  core can have read: what is left is still an order, for nothing that is left speaks of them. So where the small
+  trace has no order, the whole has none. (That is how refute.py itself leaves them out.)
 - Nobody who could explain a read is lost: the trace is read from one end to the other, and a writer is kept as
   soon as one of its writes, final or not, fits. Where a delete found something, everybody who wrote anything
   to the key is kept, and where nothing was there, everybody who deleted it. Keeping too many changes nothing:

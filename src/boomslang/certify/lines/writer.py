@@ -33,6 +33,8 @@ Mask = NDArray[np.bool_]
 
 POINTS = 20_000
 """Of one line, at most."""
+BYTES = 1 << 20
+"""Of one line with initial values, about."""
 
 
 class Writer:
@@ -83,12 +85,16 @@ class Writer:
         self.placed += len(line) if commit is None else int(commit.sum())
 
     def _chosen(self, pairs: Sequence[tuple[Code, Code]]) -> None:
-        for at in range(0, len(pairs), POINTS):
-            some = pairs[at : at + POINTS]
-            keys = JsonTexts(Scalars.of_codes(key for key, _ in some))
-            values = JsonTexts(Scalars.of_codes(value for _, value in some))
-            items = ", ".join(f"[{keys[i]}, {values[i]}]" for i in range(len(some)))
-            self._file.write(f'{{"initial": {{"items": [{items}]}}}}\n')
+        keys = JsonTexts(Scalars.of_codes(key for key, _ in pairs))
+        values = JsonTexts(Scalars.of_codes(value for _, value in pairs))
+        items: list[str] = []
+        size = 0
+        for i in range(len(pairs)):
+            items.append(f"[{keys[i]}, {values[i]}]")
+            size += len(items[-1])
+            if size > BYTES or i == len(pairs) - 1:
+                self._file.write(f'{{"initial": {{"items": [{", ".join(items)}]}}}}\n')
+                items, size = [], 0
 
     def finish(self, operations: int) -> None:
         """All points are there, and their transactions have so many operations. Now it has its name."""
