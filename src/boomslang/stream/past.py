@@ -120,7 +120,7 @@ class Past:
         for r in wanted:
             key = keys[asg.read_key[r]]
             core_reads.add((int(place[reader[r]]), int(ordinal[r]), key))
-            held = forward.live.held.get(key)
+            held = forward.live.get(key)
             if held is not None and held.writer >= 0:
                 transactions.add(held.writer)
         around = asg.read_txn
@@ -198,7 +198,7 @@ class Past:
         from boomslang.checker import Checker
 
         assert forward.initial is not None
-        trace = forward.initial.given_to(block.trace, codes(block.trace.keys))
+        trace = forward.initial.given_to(block.trace)
         trace, place = block.with_places(trace), places(block)
         checker = Checker(trace, timeout=self.limits.seconds, memory=self.limits.megabytes)
         asg, level = checker.asg, forward.level
