@@ -62,7 +62,7 @@ SERVED = [level for level in LEVELS if fits_windows(level)]
 def checked(trace: Path, level: Level, certificate: Path, *, size: int, tail: int) -> int:
     """What windows that go forward write down; how many there were."""
     with ExitStack() as stack:
-        blocks = Blocks(sources_of(trace, stack))
+        blocks = Blocks(sources_of(trace, stack), smallest=4000)
         writer = stack.enter_context(
             Writer(certificate, level.name, level.points, lambda f: blocks.sources[f].name)
         )

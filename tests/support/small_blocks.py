@@ -12,12 +12,12 @@ from boomslang.trace import blocks
 
 @contextmanager
 def small_blocks(size: int) -> Iterator[None]:
-    """Pieces of so many bytes, at least those of a file's first look (`packed.START`)."""
+    """Files come in pieces of so many bytes. (How much is asked for at least, `Blocks` and `FilesRead` are told.)"""
 
     def pieces(file: BinaryIO, start: bytes) -> Iterator[bytes]:
         yield start
         while piece := file.read(size):
             yield piece
 
-    with patch.object(blocks, "SMALLEST_READ", size), patch.object(blocks, "_plain", pieces):
+    with patch.object(blocks, "_plain", pieces):
         yield

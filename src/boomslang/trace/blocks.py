@@ -211,8 +211,14 @@ class Blocks:
     """The files of one trace, read piece by piece."""
 
     def __init__(
-        self, sources: Sequence[Source], *, jobs: int = 1, check: Callable[[], None] = lambda: None
+        self,
+        sources: Sequence[Source],
+        *,
+        jobs: int = 1,
+        check: Callable[[], None] = lambda: None,
+        smallest: int = SMALLEST_READ,
     ) -> None:
+        self.smallest = smallest
         self.sources, self.jobs, self.check = list(sources), jobs, check
         self.headers: list[bytes] = [b""] * len(self.sources)
         self._rest: list[bytes] = [b""] * len(self.sources)
@@ -235,11 +241,13 @@ class Blocks:
 
     def more(self, size: int, held: Files | None = None) -> Files:
         """The next lines of each file, about `size` bytes in all, those that are `held` included."""
-        share = max(SMALLEST_READ, size // max(1, len(self.sources)))
-        return [
-            self._more(f, share - (len(held[f].text) if held and f < len(held) else 0))
-            for f in range(len(self.sources))
+        share = max(self.smallest, size // max(1, len(self.sources)))
+        missing = [
+            share - (len(held[f].text) if held and f < len(held) else 0) for f in range(len(self.sources))
         ]
+        if not any(size > 0 and not source.done for size, source in zip(missing, self.sources, strict=True)):
+            missing = [share] * len(missing)  # all are held up: by what is to come, perhaps
+        return [self._more(f, size) for f, size in enumerate(missing)]
 
     def more_of(self, f: int, size: int) -> Lines:
         """The next lines of one file, about so many bytes. None: there are no more, or the next is longer."""
@@ -254,7 +262,7 @@ class Blocks:
         if size <= 0 and not source.done:
             return Lines()
         self.check()
-        got = b"" if source.done else source.read(max(size, SMALLEST_READ))
+        got = b"" if source.done else source.read(max(size, self.smallest))
         self.bytes += len(got)
         text = self._rest[f] + got
         end = len(text) if source.done else text.rfind(b"\n") + 1

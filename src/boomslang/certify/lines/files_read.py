@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boomslang.errors import UsageError
-from boomslang.trace.blocks import Block, Blocks, Lines, sources_of
+from boomslang.trace.blocks import SMALLEST_READ, Block, Blocks, Lines, sources_of
 from boomslang.trace.errors import TraceError
 from boomslang.trace.files import shown
 from boomslang.trace.formats import NAMES, recognise
@@ -44,7 +44,7 @@ class FilesRead:
                     "that holds them",
                     shown(path),
                 )
-            self.blocks = Blocks(sources, jobs=jobs)
+            self.blocks = Blocks(sources, jobs=jobs, smallest=min(SMALLEST_READ, size))
             self.names = [PurePath(source.name).name for source in sources]
             self._held = [Lines()] * len(sources)  # of transactions that are not over, and read ahead
             self.read_to = [0] * len(sources)
@@ -110,7 +110,7 @@ class FilesRead:
         while files := [f for f in range(len(self.names)) if not self.done(f)]:
             yield self.next_of(files)
 
-    def _read(self, f: int, size: int = 1 << 16) -> None:
+    def _read(self, f: int, size: int = 1) -> None:
         lines = self.blocks.more_of(f, size)
         if len(lines.number):
             self.read_to[f] = int(lines.number[-1])
