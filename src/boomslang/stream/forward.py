@@ -198,6 +198,11 @@ class Forward:
         """The window that is asked is the whole trace."""
         return self.blocks.done and not self._behind and self._points == 0
 
+    @property
+    def can_go_back(self) -> bool:
+        """Are there windows behind that can be joined with the one that is asked?"""
+        return bool(self._behind)
+
     def finish(self) -> None:
         """Nothing will be joined any more: gives out what was taken."""
         while self._behind:
