@@ -78,11 +78,12 @@ class Past:
         started = time.monotonic()
         if forward.at_once:
             return self._all_of_it(forward, asked)
-        core = self._core(forward, asked, found)
-        if not core.internal and not self._plausible(asked, found):
-            if self.in_vain >= OFTEN:
+        if not len(asked.everything.broken) and not self._plausible(asked, found):
+            # Rather a wrong choice in one of the windows before than a violation.
+            if forward.can_go_back or self.in_vain >= OFTEN:
                 return None
             self.in_vain += 1
+        core = self._core(forward, asked, found)
         forward.counted.asked += 1
         block = self._gone_through(core)
         if block is None:
