@@ -95,10 +95,17 @@ def _plain(file: BinaryIO, start: bytes) -> Iterator[bytes]:
 
 def sources_of(path: Path, stack: ExitStack) -> list[Source]:
     """The files of a trace, open for as long as `stack` is."""
+    return [
+        FileSource(file, stack.enter_context(opened(file)), session_of(file) if path.is_dir() else None)
+        for file in files_of(path)
+    ]
+
+
+def files_of(path: Path) -> list[Path]:
+    """The file, or those of a folder in the order in which they count."""
     if not path.is_dir():
-        return [FileSource(path, stack.enter_context(opened(path)), None)]
-    files = sorted((f for f in path.iterdir() if is_called_so(f)), key=natural_order)
-    return [FileSource(f, stack.enter_context(opened(f)), session_of(f)) for f in files]
+        return [path]
+    return sorted((f for f in path.iterdir() if is_called_so(f)), key=natural_order)
 
 
 @dataclass(frozen=True, eq=False)
