@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "trace/formats/format.hpp"
+#include "trace/objects.hpp"
 #include "trace/reader.hpp"
 
 namespace nb = nanobind;
@@ -255,4 +256,13 @@ NB_MODULE(_reader, m) {
       .def("step", &FormatReader::step, nb::call_guard<nb::gil_scoped_release>())
       .def("finish_step", &FormatReader::finish_step, nb::call_guard<nb::gil_scoped_release>())
       .def("columns", [](FormatReader& r) { return columns(r.history); });
+  using Numbers = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+  using Bytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+  m.def(
+      "not_surely_objects",
+      [](Numbers offset, Bytes data, Numbers ids) {
+        return not_surely_objects({offset.data(), offset.size()}, {data.data(), data.size()},
+                                  {ids.data(), ids.size()});
+      },
+      "offset"_a, "data"_a, "ids"_a);
 }

@@ -138,7 +138,11 @@ def losses(trace: Trace) -> list[Loss]:
 
 def write(trace: Trace, path: Path) -> None:
     arrow()
-    _parquet().write_table(to_table(trace, PIECE), str(path), compression="zstd", write_statistics=False)
+    # Without dictionaries: columns of numbers that count up, or stay the same, are half as long without them, and are
+    # read in half the time.
+    _parquet().write_table(
+        to_table(trace, PIECE), str(path), compression="zstd", use_dictionary=False, write_statistics=False
+    )
 
 
 FORMAT = Format(
