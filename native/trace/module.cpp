@@ -45,10 +45,22 @@ nb::object array_or_none(Column<T>& column) {
   return column.empty() ? nb::object(nb::none()) : array(column);
 }
 
+nb::object times(Column<std::int64_t>& wide, CloseTimes& close) {
+  if (close.after.empty()) return array_or_none(wide);
+  return nb::make_tuple(array(close.base), array(close.after));
+}
+
 nb::tuple table(Interner& interner) {
   Column<std::uint8_t> type;
   Column<std::uint64_t> offset;  // below 2^61, so the same as signed ones
   interner.split(type, offset);
+  if (interner.data.size() < (1u << 31) - 64) {  // with some room: those who use them add to them
+    Column<std::int32_t> narrow;
+    narrow.resize(offset.size());
+    for (std::size_t i = 0; i < offset.size(); ++i) narrow[i] = static_cast<std::int32_t>(offset[i]);
+    offset.discard();
+    return nb::make_tuple(array(type), array(narrow), array(interner.data));
+  }
   return nb::make_tuple(array(type), array_as<std::int64_t>(offset), array(interner.data));
 }
 
@@ -178,10 +190,10 @@ nb::dict columns(History& h) {
   d["op_flags"] = array(h.op_flags);
   d["op_key"] = array(h.op_key);
   d["op_value"] = array(h.op_value);
-  d["op_range"] = array(h.op_range);
+  d["op_range"] = array_or_none(h.op_range);
   d["op_line"] = array(h.op_line);
-  d["op_invoke"] = array_or_none(h.op_invoke);
-  d["op_return"] = array_or_none(h.op_return);
+  d["op_invoke"] = times(h.op_invoke, h.close_invoke);
+  d["op_return"] = times(h.op_return, h.close_return);
   d["op_ctx"] = array_or_none(h.op_ctx);
   d["op_error"] = array_or_none(h.op_error);
   d["range_lo"] = array(h.range_lo);

@@ -20,9 +20,9 @@ void Windows::parallel(int jobs, size_t count, Limits& limits, F&& work) {
     std::atomic<int> running = 0;
     std::exception_ptr problem;
     std::atomic<bool> told = false;
-    auto loop = [&](Limits& own) {
+    while (scratch_.size() < size_t(std::max(1, jobs))) scratch_.push_back(std::make_unique<Scratch>(whole_));
+    auto loop = [&](Limits& own, Scratch& scratch) {
         try {
-            Scratch scratch(whole_);
             for (size_t i; !stop && (i = next++) < count;) work(i, scratch, own);
         } catch (...) {
             if (!told.exchange(true)) problem = std::current_exception();
@@ -32,14 +32,14 @@ void Windows::parallel(int jobs, size_t count, Limits& limits, F&& work) {
     std::vector<std::thread> threads;
     for (int j = 1; j < jobs && size_t(j) < count; ++j) {
         ++running;
-        threads.emplace_back([&] {
+        threads.emplace_back([&, j] {
             Limits own;
             own.tick = [&] { return !stop; };
-            loop(own);
+            loop(own, *scratch_[size_t(j)]);
             --running;
         });
     }
-    loop(limits);
+    loop(limits, *scratch_[0]);
     try {
         while (running > 0 && !stop) {
             std::this_thread::sleep_for(std::chrono::milliseconds(1));

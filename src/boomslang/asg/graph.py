@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -106,7 +107,6 @@ class ASG:
     state: UInt8
 
     write_txn: Int32
-    write_key: Int32
     write_value: Int32
     write_op: Int32
     key_start: Int64
@@ -165,6 +165,11 @@ class ASG:
     @property
     def keys(self) -> int:
         return len(self.initial)
+
+    @cached_property
+    def write_key(self) -> Int32:
+        """Of each write, its key: made when somebody asks, for the long traces of which nobody does."""
+        return np.repeat(np.arange(self.keys, dtype=np.int32), np.diff(self.key_start))
 
     @property
     def read_txn(self) -> Int32:
@@ -292,7 +297,6 @@ class ASG:
             txn_of=self.txn_of[old],
             outcome=outcome,
             write_txn=new[self.write_txn[writes]],
-            write_key=key_new[self.write_key[writes]],
             write_value=self.write_value[writes],
             write_op=self.write_op[writes],
             key_start=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
@@ -446,7 +450,7 @@ def build_asg(
         trace.op_flags,
         trace.op_key,
         trace.op_value,
-        trace.op_range,
+        trace.op_range if len(trace.range_lo) else _EMPTY,  # no copy of a column that is not really there
         trace.range_lo,
         trace.range_hi,
         trace.range_items,
@@ -470,7 +474,6 @@ def build_asg(
         outcome=trace.txn_outcome,
         state=trace.txn_outcome,
         write_txn=write_txn,
-        write_key=write_key,
         write_value=write_value,
         write_op=write_op,
         key_start=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),

@@ -182,6 +182,7 @@ class Trace:
     op_line: UInt32
     op_invoke: Int64 | None
     op_return: Int64 | None
+    """Both may be `CloseTimes`, which reads like an array."""
     op_ctx: Int32 | None
     op_error: Int32 | None
 

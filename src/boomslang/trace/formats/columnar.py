@@ -140,7 +140,7 @@ def to_table(trace: Trace, piece: int | None = None) -> pa.Table:
 def _contents(pa: Any, table: Scalars, type: Any) -> Any:
     buffers = [
         None,
-        pa.py_buffer(np.ascontiguousarray(table.offset)),
+        pa.py_buffer(np.ascontiguousarray(table.offset, np.int64)),
         pa.py_buffer(np.ascontiguousarray(table.data)),
     ]
     return pa.Array.from_buffers(type, len(table), buffers)
@@ -384,8 +384,9 @@ class _Reading:
         for column in used:
             seen[column] = True  # none is -1: the last
         texts = np.flatnonzero(seen[:-1])
+        offset = trace.texts.offset.astype(np.int64, copy=False)
         decoder = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_refuse)
-        for n, text in enumerate(not_surely_objects(trace.texts.offset, trace.texts.data, texts)):
+        for n, text in enumerate(not_surely_objects(offset, trace.texts.data, texts)):
             if n % 10_000 == 0:
                 self.check()
             try:
