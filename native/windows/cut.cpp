@@ -8,7 +8,6 @@
 // reader; without any reader they are left out of the order altogether, which breaks nothing.
 #include <algorithm>
 
-#include "parallel.hpp"
 #include "windows.hpp"
 
 namespace boomslang {

@@ -7,7 +7,6 @@
 // key let its state pass, unless they alone can have left what is demanded. What cannot be met joins windows.
 #include <algorithm>
 
-#include "parallel.hpp"
 #include "windows.hpp"
 
 namespace boomslang {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "parallel.hpp"
 
 namespace boomslang {
 

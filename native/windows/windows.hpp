@@ -15,6 +15,7 @@
 // A window that fails shows nothing by itself: the state at its start was a choice, and so were the cuts. The caller may
 // ask whether its core refutes the whole trace, or have it joined with its neighbours: in the limit that is the whole.
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -24,6 +25,7 @@
 #include <vector>
 
 #include "common/limits.hpp"
+#include "common/parallel.hpp"
 #include "part.hpp"
 #include "whole.hpp"
 
@@ -101,7 +103,10 @@ private:
     bool explains(const std::vector<int32_t>& order, const std::vector<std::pair<int32_t, int32_t>>& initial) const;
     // --- windows.cpp
     template <class F>
-    void parallel(int jobs, size_t count, Limits& limits, F&& work);
+    void parallel(int jobs, size_t count, Limits& limits, F&& work) {
+        while (scratch_.size() < size_t(std::max(1, jobs))) scratch_.push_back(std::make_unique<Scratch>(whole_));
+        in_parallel(jobs, count, limits, [&](size_t i, int thread, Limits& own) { work(i, *scratch_[size_t(thread)], own); });
+    }
 
     Whole whole_;
     std::vector<int32_t> sequence_, place_;

@@ -375,7 +375,7 @@ def unsettled(asg: ASG) -> Int32:
     return np.where(asg.initial_by >= 0, UNKNOWN_INITIAL, asg.initial).astype(np.int32)
 
 
-def linked(part: ASG, seconds: float = 0.0, megabytes: float = 0.0) -> ASG:
+def linked(part: ASG, seconds: float = 0.0, megabytes: float = 0.0, jobs: int = 1) -> ASG:
     """The ASG with candidates, states and the order of appends found anew."""
     # A transaction that contradicts itself cannot have committed, if we do not know that it did.
     outcome = part.outcome
@@ -402,6 +402,7 @@ def linked(part: ASG, seconds: float = 0.0, megabytes: float = 0.0) -> ASG:
         lists.txn,
         seconds,
         megabytes,
+        jobs,
     )
     if links["stopped"]:
         raise LimitReached(links["stopped"])
@@ -430,11 +431,13 @@ def build_asg(
     seconds: float | None = None,
     megabytes: float | None = None,
     own_writes: str = "must",
+    jobs: int = 1,
 ) -> ASG:
     """Parse a trace into its Abstract Semantic Graph; raises `LimitReached` if that takes too much.
 
     `own_writes`: a read of a key that its transaction has written sees that write (`must`), sees what others wrote as
     if it had not written (`external`), or `either`. It holds key by key inside scans and iterators, and for deletes.
+    `jobs`: threads that may work on it.
     """
     start = time.monotonic()
     if max(len(trace.op_kind), 2 * len(trace)) >= 2**30:
@@ -463,6 +466,7 @@ def build_asg(
         OWN_WRITES.index(own_writes),
         seconds or 0.0,
         megabytes or 0.0,
+        jobs,
     )
     if found["stopped"]:
         raise LimitReached(found["stopped"])
@@ -499,4 +503,4 @@ def build_asg(
         own_reads=(int(found["own_seen"]), int(found["own_missed"])),
     )
     left = 0.0 if seconds is None else max(1e-3, seconds - (time.monotonic() - start))
-    return linked(unlinked, left, megabytes or 0.0)
+    return linked(unlinked, left, megabytes or 0.0, jobs)
