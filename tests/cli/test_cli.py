@@ -243,7 +243,7 @@ def test_a_trace_that_is_too_large_is_told_before_it_is_read(cli: Any, tmp_path:
     lines = ("".join((begin % n, put.replace("{", '{"session": "s", ') % (n, n))) for n in range(200_000))
     path = tmp_path / "large.jsonl.gz"
     path.write_bytes(gzip.compress("".join(lines).encode(), 1))
-    ran = cli("check", path, "--level", "ser", "--memory", "17")
+    ran = cli("check", path, "--level", "strongest", "--memory", "17")  # which cannot be streamed
     assert ran.code == exit_codes.UNKNOWN and "not read" in ran.out
     assert "reading the trace will take about" in ran.out and "allow more (--memory " in ran.out
 

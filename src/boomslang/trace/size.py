@@ -41,7 +41,7 @@ WORKING = 1.35
 
 SMALL = 16
 """MB. What takes less than this is simply read; the limit is looked at on the way."""
-CHECKING = 1.5
+CHECKING = 2.0
 """Checking a trace takes so many times what reading it takes, roughly."""
 
 
