@@ -7,6 +7,7 @@ Most tests call `main` in this process; those about terminals, pipes and signals
 from __future__ import annotations
 
 import errno
+import gzip
 import json
 import os
 import pty
@@ -232,6 +233,19 @@ def test_a_time_limit_covers_reading(cli: Any) -> None:
 def test_a_memory_limit_covers_reading(cli: Any) -> None:
     ran = cli("check", VALID, "--level", "ser", "--memory", "1")
     assert ran.code == exit_codes.UNKNOWN and "memory limit of 1 MB reached while reading" in ran.out
+
+
+def test_a_trace_that_is_too_large_is_told_before_it_is_read(cli: Any, tmp_path: Path) -> None:
+    begin, put = (
+        '{"session": "s", "txn": %d, "op": "begin"}\n',
+        '{"txn": %d, "op": "put", "key": %d, "value": 1}\n',
+    )
+    lines = ("".join((begin % n, put.replace("{", '{"session": "s", ') % (n, n))) for n in range(200_000))
+    path = tmp_path / "large.jsonl.gz"
+    path.write_bytes(gzip.compress("".join(lines).encode(), 1))
+    ran = cli("check", path, "--level", "strongest", "--memory", "17")  # which cannot be streamed
+    assert ran.code == exit_codes.UNKNOWN and "not read" in ran.out
+    assert "reading the trace will take about" in ran.out and "allow more (--memory " in ran.out
 
 
 def test_a_time_limit_covers_all_levels_together(tmp_path: Path) -> None:

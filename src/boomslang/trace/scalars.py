@@ -95,7 +95,7 @@ class Scalars:
     """
 
     type: NDArray[np.uint8]
-    offset: NDArray[np.int64]
+    offset: NDArray[np.int64] | NDArray[np.int32]
     data: NDArray[np.uint8]
 
     def __len__(self) -> int:

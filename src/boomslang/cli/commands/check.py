@@ -185,6 +185,12 @@ def answers(arguments: argparse.Namespace, asked: list[Level] | None, watch: Wat
     deadline = None if arguments.timeout is None else start + arguments.timeout
     reason = ""
     try:
+        if arguments.memory is not None:
+            from boomslang.trace.size import larger_than
+
+            too_large = larger_than(arguments.memory, arguments.trace, format=arguments.format)
+            if too_large is not None:
+                raise LimitReached(too_large.reason)
         report.trace = load(
             arguments.trace,
             watch,
