@@ -20,13 +20,9 @@ from boomslang.stream.forward import Forward, Taken
 from boomslang.stream.window import MANY_FILES
 from boomslang.trace.blocks import files_of
 from boomslang.trace.errors import LimitReached, TraceError
-from boomslang.trace.size import estimated_megabytes
+from boomslang.trace.reader import resident_mb
+from boomslang.trace.size import CHECKING, estimated_megabytes
 from boomslang.verdict import UNKNOWN, VALID
-
-CHECKING = 2.0
-"""A check takes so many times what reading the trace takes, at its peak."""
-BASE = 60
-"""MB that the process takes in any case."""
 
 
 def wants_to_go_by(arguments: argparse.Namespace, asked: list[Level] | None) -> bool:
@@ -42,7 +38,7 @@ def wants_to_go_by(arguments: argparse.Namespace, asked: list[Level] | None) -> 
         needed = estimated_megabytes(located(arguments.trace), format=arguments.format)
     except (TraceError, OSError):
         return False  # whoever reads it says what is wrong
-    return BASE + CHECKING * needed > float(arguments.memory)
+    return resident_mb() + CHECKING * needed > float(arguments.memory)
 
 
 def _why_not(arguments: argparse.Namespace, asked: list[Level] | None) -> str:
