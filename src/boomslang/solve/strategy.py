@@ -146,7 +146,8 @@ def _solve(ir: IR, clock: _Clock, looked_at: dict[str, int]) -> Solution:
     if ambiguous and free and beyond and (part := refute_nearby(ir, strictly, clock.half())) is not None:
         return _by(part, "a few keys")
     for slack in _slacks(ir) if refuted else ():  # with more slack it will not be easier for the engine
-        found = solve_native(_closer(ir, slack), clock.left(EAGER_CONFLICTS + asg.transactions // 50))
+        patience = EAGER_CONFLICTS + asg.transactions // 50 if ir.level.once is None else SOON_CONFLICTS
+        found = solve_native(_closer(ir, slack), clock.left(patience))
         if found.status == "valid":
             return _by(found, "an order close to real time")
         if found.status == "unknown":
@@ -268,7 +269,7 @@ def _more(
     if in_time and not stronger.needs_times:
         more.graph.add_time_line(ir.asg, by_log=not ir.asg.trace.has_times)
     if saturate:
-        return solve_native(more, clock.left(LONG_CONFLICTS), saturate=True)
+        return solve_native(more, clock.left(WITHIN_CONFLICTS), saturate=True)
     strict = in_time or (stronger.needs_times and stronger.slack == 0)
     found = _in_time(more, clock, FIRST_CONFLICTS, strict=strict and ir.asg.trace.has_times)
     if found.order is None or stronger.points == 1:
