@@ -10,7 +10,8 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from boomslang.record.connections import Stand, answered, steps_of_block, text_of_query
-from boomslang.record.conversation import Conversation, Step
+from boomslang.record.conversation import Conversation
+from boomslang.record.step import Step
 
 
 async def _make(step: Step, call: Callable[[], Awaitable[Any]]) -> Any:
@@ -21,6 +22,21 @@ async def _make(step: Step, call: Callable[[], Awaitable[Any]]) -> Any:
         raise
     step.done()
     return result
+
+
+async def _learn(talk: Conversation, text: str, parameters: Any, ask: Callable[[str], Awaitable[Any]]) -> None:
+    """Ask the database what must be known to understand this statement."""
+    questions = talk.questions(text, parameters)
+    if questions is None:
+        return
+    from boomslang.record.sql.understanding import plain
+
+    try:
+        query = next(questions)
+        while True:
+            query = questions.send([plain(row) or () for row in await ask(query)])
+    except StopIteration:
+        return
 
 
 class PsycopgConnection(Stand):
@@ -89,7 +105,9 @@ class PsycopgCursor(Stand):
         return self._cursor
 
     async def execute(self, query: Any, parameters: Any = None, **kwargs: Any) -> PsycopgCursor:
-        step = self._talk.statement(text_of_query(query, self.connection), parameters)
+        text = text_of_query(query, self.connection)
+        await _learn(self._talk, text, parameters, self._ask)
+        step = self._talk.statement(text, parameters)
         try:
             await self._cursor.execute(query, parameters, **kwargs)
             rows = await self._cursor.fetchall() if step.wants_rows else []
@@ -100,6 +118,14 @@ class PsycopgCursor(Stand):
             raise
         step.done(rows, self._cursor.rowcount)
         return self
+
+    async def _ask(self, query: str) -> Any:
+        async with self._talk.driver.plain_cursor(self.connection) as cursor:
+            await cursor.execute(query)
+            rows = await cursor.fetchall()
+        if not self._talk.open and not self.connection.autocommit:
+            await self.connection.rollback()
+        return rows
 
     async def executemany(self, query: Any, every: Iterable[Any]) -> None:
         for parameters in every:
@@ -157,6 +183,7 @@ class AsyncpgConnection(Stand):
     ) -> tuple[list[Any], Any]:
         """The rows and the status. Of these asyncpg gives one; if one is recorded and the other asked for, a prepared
         statement has both."""
+        await _learn(self._talk, query, args, self.connection.fetch)
         step = self._talk.statement(query, args)
         rows: list[Any] = []
         status: Any = ""

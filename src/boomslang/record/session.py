@@ -243,6 +243,14 @@ class Session:
         finally:
             self._under_way.release()
 
+    def note(self, op: str, why: str, ctx: Mapping[str, Any]) -> None:
+        """Of an operation that cannot be told: that it observed and changed nothing *here*, why, and what `ctx` says."""
+        self.usable()
+        if not self.in_transaction:
+            raise UsageError(f"found a note in session {self.name!r} outside a transaction; expected begin first")
+        line = f'{{"op":{quoted(op)},"error":{quoted(short(why))},"ctx":{hints_of(ctx)}}}\n'
+        self._write(check_length(line.encode(errors="replace"), "a note"))
+
     def usable(self) -> None:
         """Raises if nothing can be recorded now."""
         if self.failed is not None:

@@ -207,7 +207,10 @@ class Insert:
                 if not same or same.name != column.name:
                     made = Unknown
             if made is Unknown:
-                told.unknown_cell(self.table, key, column.name)
+                if column.name in row or self.updates:
+                    told.unknown_cell(self.table, key, column.name)
+                else:  # a default like now(): it is so in every row
+                    told.taint([Reach(self.table.name, (column.name,))])
                 told.why = told.why or f"a value of {column.name} that only the database knows"
                 told.partly = True
             else:

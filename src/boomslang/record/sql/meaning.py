@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from boomslang.record.sql.inserts import Insert
@@ -29,6 +29,8 @@ COMMITS = SCHEMA_CHANGES | frozenset("lock unlock flush optimize check analyze r
 """First words of statements before which MySQL commits."""
 WRITES = re.compile(r"\b(insert|update|delete|merge|replace|truncate|into|copy|call|do|execute|load)\b", re.IGNORECASE)
 CALLS = re.compile(r"(\w+)[\"`]?\s*\(")
+SYSTEM = re.compile(r"(?i)sqlite_|pg_|information_schema|performance_schema|duckdb_|mysql$|sys$")
+"""Names of the database's own tables."""
 START = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/|\()*(\w+)", re.DOTALL)
 NAMES_MOVE = re.compile(r"\bsearch_path\b|^\s*(?:use|attach|detach)\b", re.IGNORECASE)
 TEMPORARY = re.compile(r"\s*create\s+(?:local\s+|global\s+)?temp(?:orary)?\b", re.IGNORECASE)
@@ -48,6 +50,8 @@ class Meaning:
     wants_rows: bool = False
     ignored: bool = False
     """It is none of ours."""
+    counts_changes: bool = False
+    """It is an UPDATE, of which MySQL may count the rows that it changed in place of those that it found."""
     changes_schema: bool = False
     creates: tuple[str, ...] = ()
     """Tables that are there, and empty, once it is done."""
@@ -55,6 +59,8 @@ class Meaning:
     """It ends the transaction before it begins."""
     moves_names: bool = False
     """From here on names may mean other tables."""
+    strangers: frozenset[str] = frozenset()
+    """Tables that it names and that are not known."""
 
 
 def meaning_of(text: str, schema: Schema, given: Any) -> Meaning:
@@ -76,11 +82,20 @@ def meaning_of(text: str, schema: Schema, given: Any) -> Meaning:
         if not WRITES.search(text) and not calls and word in ("select", "values", "with", "table"):
             return _unread(f"not understood by the parser ({str(why).splitlines()[0][:80]})")
         return _unknown_write([Reach(EVERYTHING)], schema, "not understood by the parser")
-    made_of = _meaning(made, schema, replaces)
+    made_of = replace(_meaning(made, schema, replaces), strangers=_strangers(made.tree, schema))
     if calls or moves:
         called = f"a function of the database ({min(calls)})" if calls else "names that move"
         return _unknown_write([Reach(EVERYTHING)], schema, called, moves=moves)
     return made_of
+
+
+def _strangers(tree: Any, schema: Schema) -> frozenset[str]:
+    from sqlglot import exp
+
+    nodes = [node for node in tree.find_all(exp.Table) if isinstance(node.this, exp.Identifier)]
+    return frozenset(
+        node.name for node in nodes if not SYSTEM.match(node.db or node.name) and table_of(node, schema) is None
+    )
 
 
 def _meaning(made: Parsed, schema: Schema, replaces: bool) -> Meaning:
@@ -110,6 +125,7 @@ def _meaning(made: Parsed, schema: Schema, replaces: bool) -> Meaning:
             writes=_taints(all_reached(schema, change.touched())),
             is_write=True,
             wants_rows=change.returns,
+            counts_changes=isinstance(tree, exp.Update) and schema.dialect == "mysql",
         )
     if isinstance(tree, exp.Query):
         if hidden or tree.find(exp.Into):
@@ -119,6 +135,8 @@ def _meaning(made: Parsed, schema: Schema, replaces: bool) -> Meaning:
         select = Select(inner, schema) if isinstance(inner, exp.Select) else None
         if select is None:
             return _unread("a set operation")
+        if _only_the_systems(tree):
+            return Meaning(_nothing, ignored=True)
         if select.why is not None:
             return _unread(select.why)
         return Meaning(
@@ -128,6 +146,15 @@ def _meaning(made: Parsed, schema: Schema, replaces: bool) -> Meaning:
     if isinstance(tree, exp.Merge | exp.Copy):
         return _unknown_write(_mentioned(tree, schema), schema, f"a {type(tree).__name__.upper()}")
     return _unknown_write([Reach(EVERYTHING)], schema, "a statement that may do anything")
+
+
+def _only_the_systems(tree: Any) -> bool:
+    """No table at all, or only those that describe the database."""
+    from sqlglot import exp
+
+    return all(
+        isinstance(node.this, exp.Func) or SYSTEM.match(node.db or node.name) for node in tree.find_all(exp.Table)
+    )
 
 
 def _schema_change(text: str, word: str, schema: Schema, given: Any) -> Meaning:
@@ -145,7 +172,15 @@ def _schema_change(text: str, word: str, schema: Schema, given: Any) -> Meaning:
         if table is None and isinstance(named, exp.Table):
             space = named.db or (schema.path[0] if schema.path else schema.home)
             creates = () if TEMPORARY.match(text) else (schema.full_name(space, named.name),)
-            return Meaning(_nothing, ignored=True, changes_schema=True, commits=commits, creates=creates)
+            strangers = frozenset({named.name}) if tree.args.get("exists") else frozenset()
+            return Meaning(
+                _nothing,
+                ignored=True,
+                changes_schema=True,
+                commits=commits,
+                creates=creates,
+                strangers=strangers,
+            )
         if tree.args.get("exists") and not TEMPORARY.match(text):
             return Meaning(_nothing, ignored=True, changes_schema=True, commits=commits)
     if isinstance(tree, exp.Create) and str(tree.args.get("kind")).upper() in ("INDEX", "SCHEMA", "DATABASE", "SEQUENCE"):
@@ -178,6 +213,16 @@ def _targets(trees: Iterable[Any], schema: Schema) -> set[Reach]:
 
 def _nothing(given: Any, answer: Answer, selects: bool) -> Told:
     return Told()
+
+
+def unclear(text: str) -> Meaning:
+    """A statement whose tables nobody can name."""
+    why = "names that may mean any table"
+    if WRITES.search(text):
+        return Meaning(
+            lambda given, answer, selects: Told(taints=[EVERYTHING], why=why), writes=(EVERYTHING,), is_write=True
+        )
+    return _unread(why)
 
 
 def _unread(why: str) -> Meaning:
