@@ -165,8 +165,13 @@ class Stand:
 
         return refuse
 
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        """For those who ask what it is: what it stands for."""
+        return type(self._object())
+
     def __setattr__(self, name: str, value: Any) -> None:
-        if name in self._own:
+        if name in self._own or name == "autocommit":
             object.__setattr__(self, name, value)
             return
         if name in MODES:
@@ -200,6 +205,32 @@ class TracedConnection(Stand):
 
     def rollback(self) -> None:
         self._make(self._talk.rollback(), self.connection.rollback)
+
+    @property
+    def autocommit(self) -> Any:
+        """An attribute of most drivers; of PyMySQL and mysqlclient a method."""
+        found = self.connection.autocommit
+        if not callable(found):
+            return found
+
+        def change(value: Any) -> Any:
+            self._talk.refuse_inside("a change of autocommit")
+            return found(value)
+
+        return change
+
+    @autocommit.setter
+    def autocommit(self, value: Any) -> None:
+        if value != self.connection.autocommit:
+            self._talk.refuse_inside("a change of autocommit")
+        self.connection.autocommit = value
+
+    def terminate(self) -> None:
+        """SQLAlchemy's, of asyncio drivers: close without asking."""
+        try:
+            self.connection.terminate()
+        finally:
+            self._talk.closed()
 
     def close(self) -> None:
         try:

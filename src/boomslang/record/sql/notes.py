@@ -65,9 +65,8 @@ class Notes:
                 returned=returned if last else None,
             )
         if taints or not told.records:
-            ctx = self.of(text)
-            if not told.records:
-                ctx.update({**({"write": True} if writes else {}), **said})
+            ctx = {} if told.records else self.of(text)
+            ctx = {**ctx, **({"write": True} if writes else {}), **said}
             if taints:
                 ctx["taints"] = taints
             why = told.why or ("nothing to record" if not taints else "others change with it")

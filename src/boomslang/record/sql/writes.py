@@ -22,6 +22,7 @@ from boomslang.record.sql.selects import Output, key_of, plain_table
 from boomslang.record.sql.told import Answer, Told
 
 LOCK = {"lock": "update"}
+UNMATCHED = "rows that did not match are not recorded"
 
 
 class Change:
@@ -104,7 +105,7 @@ class Change:
             return
         if not self.alone or self.limited:
             told.records.extend(seen(self.table, key, LOCK) for key in keys)
-            told.why, told.partly = "rows that did not match are not recorded", True
+            told.why, told.partly = UNMATCHED, True
             return
         if pins.keys is not None and not pins.rest:
             told.records.extend(seen(self.table, key, LOCK) for key in keys)
@@ -129,13 +130,14 @@ class Change:
                     return
         try:
             if not selects or self.table.hides:
-                raise Untold("rows that did not match are not recorded")
+                raise Untold(UNMATCHED)
             made = condition(self.where, self.table, self.scope, parameters)
             told.records[:] = [matched(self.table, made, keys, LOCK)]
         except Untold as why:
             if not told.records:
                 told.records.extend(seen(self.table, key, LOCK) for key in keys)
-            told.why, told.partly = f"rows that did not match are not recorded ({why})", True
+            told.why = UNMATCHED if str(why) == UNMATCHED else f"{UNMATCHED} ({why})"
+            told.partly = True
 
     def _write(self, key: Key, row: tuple[Any, ...] | None, parameters: Parameters, told: Told) -> None:
         raise NotImplementedError

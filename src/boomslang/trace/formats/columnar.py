@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from boomslang.errors import UsageError
 from boomslang.extras import how_to_install
+from boomslang.trace.coverage import covered
 from boomslang.trace.errors import TraceError
 from boomslang.trace.model import Initial, Trace
 from boomslang.trace.rules import check_rules
@@ -191,7 +192,7 @@ class _Reading:
         check_rules(trace, self.file, self.check)
         self.ranks(trace, contents["keys"])
         self.hints(trace)
-        return trace
+        return covered(trace)
 
     def layout(self) -> None:
         version = (self.schema.metadata or {}).get(b"boomslang")
