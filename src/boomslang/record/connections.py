@@ -214,6 +214,11 @@ class TracedConnection(Stand):
             return found
 
         def change(value: Any) -> Any:
+            now = getattr(self.connection, "get_autocommit", lambda: None)()
+            if now is not None and bool(now) == bool(value):
+                return found(value)
+            if value:  # that commits
+                return self._make(self._talk.commit(), lambda: found(value))
             self._talk.refuse_inside("a change of autocommit")
             return found(value)
 

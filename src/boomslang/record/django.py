@@ -28,6 +28,8 @@ def trace_django(tracer: Tracer, *, using: str = "default") -> None:
 
     def created(sender: Any, connection: Any, **_: Any) -> None:
         if connection.alias == using:
+            # Rows are recorded when they are here: a cursor on the server would only bring them in pieces.
+            connection.settings_dict["DISABLE_SERVER_SIDE_CURSORS"] = True
             connection.connection = trace_connection(connection.connection, tracer)
 
     connection_created.connect(created, weak=False, dispatch_uid=f"boomslang {using}")

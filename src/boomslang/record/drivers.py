@@ -213,6 +213,38 @@ class SQLite(Driver):
         return bool(connection.in_transaction)
 
 
+class Adapted(Driver):
+    """What SQLAlchemy makes of an asyncio driver: it looks like PEP 249, and holds the connection itself."""
+
+    def __init__(self, connection: Any) -> None:
+        self._inner = driver_of(connection._connection)
+
+    @property
+    def dialect(self) -> str | None:  # type: ignore[override]
+        return self._inner.dialect
+
+    def in_transaction(self, connection: Any) -> bool:
+        return self._inner.in_transaction(connection._connection)
+
+    def autocommits(self, connection: Any, text: str) -> bool:
+        if isinstance(self._inner, Asyncpg):
+            return bool(connection.autocommit)
+        return self._inner.autocommits(connection._connection, text)
+
+    def effect(self, connection: Any, error: BaseException) -> Effect:
+        cause = error.__cause__ if isinstance(self._inner, Psycopg | SQLite) else None
+        return self._inner.effect(connection._connection, cause or error)
+
+    def doomed(self, connection: Any) -> bool:
+        return self._inner.doomed(connection._connection)
+
+    def gone(self, connection: Any) -> bool:
+        return self._inner.gone(connection._connection)
+
+    def still_open(self, connection: Any) -> bool:
+        return self._inner.still_open(connection._connection)
+
+
 @lru_cache(maxsize=1)
 def sees_through_comments() -> bool:
     """Does this Python's sqlite3 begin a transaction for a write that a comment precedes? Not all do."""
@@ -229,11 +261,14 @@ KNOWN: dict[str, type[Driver]] = {
     "MySQLdb": OtherMySQL,
     "mysql": OtherMySQL,
     "sqlite3": SQLite,
+    "aiosqlite": SQLite,
 }
 
 
 def driver_of(connection: Any) -> Driver:
     """By where the class of the connection, or one it is made from, comes from."""
+    if type(connection).__module__.startswith("sqlalchemy.") and hasattr(connection, "_connection"):
+        return Adapted(connection)
     for kind in type(connection).__mro__:
         driver = KNOWN.get(kind.__module__.split(".")[0])
         if driver is not None:

@@ -36,6 +36,15 @@ def trace_engine(engine: Any, tracer: Tracer) -> None:
         return trace_connection(dialect.connect(*args, **options), tracer)
 
     event.listen(inner, "do_connect", connect)
+    if inner.dialect.name == "postgresql" and inner.dialect.driver == "psycopg" and not inner.dialect.is_async:
+        inner.dialect._type_info_fetch = _type_info
+
+
+def _type_info(connection: Any, name: str) -> Any:
+    """SQLAlchemy asks once whether there is a type; psycopg asks the catalog with a cursor that is its own."""
+    from psycopg.types import TypeInfo
+
+    return TypeInfo.fetch(connection.connection.dbapi_connection.connection, name)
 
 
 def _connected(pool: Any) -> bool:

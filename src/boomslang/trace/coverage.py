@@ -11,6 +11,7 @@ A taint is `*` (everything), `orders[]` (a table), `orders[].total` (a column) o
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -24,6 +25,7 @@ from boomslang.trace.scalars import STR, Scalars
 
 MARKS = (b'"sql"', b'"taints"', b'"writes"')
 LEFT_OUT = "left out: what it read was written by a statement that is not understood"
+FROM = re.compile(r"\bfrom\s+[`\"]?([\w.]+)", re.IGNORECASE)
 NAMED = 5
 """Tables that a sentence names."""
 
@@ -77,11 +79,12 @@ class Coverage:
         said = f"understood: {' and '.join(part for part in parts if part)}" if any(parts) else "understood: nothing"
         out = [f"{table} ({why})" for table, why in self.tainted.items()]
         out += [
-            f"{statement.text[:40].rstrip()}... ({why})" if len(statement.text) > 40 else f"{statement.text} ({why})"
+            f"{_about(statement.text)} ({why})"
             for statement in self.statements
             if statement.left_out and not statement.write
             for why, _ in statement.reasons.most_common(1)
         ]
+        out = list(dict.fromkeys(out))
         if out:
             more = f", and {len(out) - NAMED} more (boomslang stats)" if len(out) > NAMED else ""
             said += f"; left out: {', '.join(out[:NAMED])}{more}"
@@ -101,6 +104,12 @@ class Coverage:
             "values_left_out": self.untold,
             "statements": [{**vars(s), "reasons": dict(s.reasons)} for s in self.statements],
         }
+
+
+def _about(text: str) -> str:
+    """What a statement reads, in a word or some."""
+    found = FROM.search(text)
+    return found[1] if found else " ".join(text.split())[:40]
 
 
 def _share(executed: int, out: int, partly: int, one: str, many: str) -> str:
