@@ -298,7 +298,7 @@ class TracedCursor(Stand):
     def __init__(self, connection: Any, talk: Conversation, cursor: Any) -> None:
         super().__init__(connection, talk)
         self._cursor = cursor
-        self._rows: list[Any] | None = None
+        self._rows: Any = None
         self._at = 0
         self._count: int | None = None
         """Of executemany, all together."""
@@ -324,7 +324,8 @@ class TracedCursor(Stand):
             returns = (
                 not step.wants_rows and step.counts and getattr(self._cursor, "description", None) is not None
             )
-            rows = list(self._cursor.fetchall()) if step.wants_rows or returns else []
+            # A list or a tuple, as the driver has it: some look for the one of theirs that is empty.
+            rows = self._cursor.fetchall() if step.wants_rows or returns else []
         except BaseException as error:
             step.failed(error, sent=sent or answered(self._cursor))
             raise

@@ -98,6 +98,9 @@ class Insert:
                 for node in given.expressions
             ]
         else:
+            columns = _unnested(given, parameters)
+            if columns is not None:
+                return self._from_lists(columns)
             lists = _selected_values(given)
         if not lists or any(len(one) > len(self.named) for one in lists):
             return None
@@ -110,6 +113,13 @@ class Insert:
                 row[column.name] = constant(node, parameters)
             rows.append(row)
         return rows
+
+    def _from_lists(self, columns: list[list[Any]]) -> list[Row] | None:
+        assert self.named is not None
+        if len(columns) != len(self.named) or len({len(column) for column in columns}) != 1:
+            return None
+        names = [column.name for column in self.named]
+        return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)] or None
 
     def _keys(self, rows: list[Row], answer: Answer) -> list[Key | None] | None:
         """The primary key of each row; None for one that was not inserted."""
@@ -225,6 +235,41 @@ def _unwrapped(node: Any) -> Any:
     from sqlglot import exp
 
     return node.this if isinstance(node, exp.Paren) else node
+
+
+def _unnested(given: Any, parameters: Parameters) -> list[list[Any]] | None:
+    """INSERT ... SELECT * FROM UNNEST(lists): a parameter for each column."""
+    from sqlglot import exp
+
+    if not isinstance(given, exp.Select) or [type(node) for node in given.expressions] != [exp.Star]:
+        return None
+    if any(value for name, value in given.args.items() if name not in ("expressions", "from", "from_", "kind")):
+        return None
+    first = part(given, "from")
+    if first is None or not isinstance(first.this, exp.Unnest) or first.this.args.get("alias"):
+        return None
+    columns: list[list[Any]] = []
+    for node in first.this.expressions:
+        while isinstance(node, exp.Cast | exp.Paren):
+            if isinstance(node, exp.Cast) and not _plain_array(node.to):
+                return None
+            node = node.this
+        value = parameters(str(node.name)) if isinstance(node, exp.Placeholder) else None
+        if not isinstance(value, list | tuple):
+            return None
+        columns.append(list(value))
+    return columns
+
+
+def _plain_array(to: Any) -> bool:
+    """A list of values that stay as they are, if the column takes them: the label of the column says."""
+    inner = to.expressions[0] if to.expressions else None
+    return inner is not None and not inner.expressions and inner.this.name in ARRAYS
+
+
+ARRAYS = frozenset(
+    ("VARCHAR", "TEXT", "SMALLINT", "INT", "BIGINT", "BOOLEAN", "DOUBLE", "DECIMAL", "TIMESTAMPTZ", "DATE", "UUID")
+)
 
 
 def _selected_values(given: Any) -> list[list[Any]] | None:

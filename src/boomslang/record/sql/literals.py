@@ -47,8 +47,20 @@ def constant(node: Any, parameters: Callable[[str], Any]) -> Any:
         kept = CASTS.get(node.to.this.name) if hasattr(node.to.this, "name") else None
         if inner is None:
             return None
-        return inner if kept is not None and not node.to.expressions and kept(inner) else Unknown
+        return inner if kept is not None and kept(inner) and _fits(node.to, inner) else Unknown
     return Unknown
+
+
+def _fits(to: Any, value: Any) -> bool:
+    """Does a cast to VARCHAR(n) or NUMERIC(p, s) leave it as it is?"""
+    limits = [int(limit.name) if limit.name.isdigit() else -1 for limit in to.expressions]
+    if not limits:
+        return True
+    if type(value) is str and len(limits) == 1:
+        return len(value) <= limits[0]
+    if type(value) in (int, Decimal) and len(limits) == 2:
+        return bool(Decimal(value) == round(Decimal(value), limits[1]))
+    return False
 
 
 def _number(text: str) -> Any:

@@ -185,6 +185,8 @@ def _schema_change(text: str, word: str, schema: Schema, given: Any) -> Meaning:
             return Meaning(_nothing, ignored=True, changes_schema=True, commits=commits)
     if isinstance(tree, exp.Create) and str(tree.args.get("kind")).upper() in ("INDEX", "SCHEMA", "DATABASE", "SEQUENCE"):
         return Meaning(_nothing, ignored=True, changes_schema=True, commits=commits)
+    if isinstance(tree, exp.Alter) and all(isinstance(a, exp.AddConstraint) for a in tree.args.get("actions") or [0]):
+        return Meaning(_nothing, ignored=True, changes_schema=True, commits=commits)
     touched = _mentioned(tree, schema) if tree is not None else set()
     if not touched:
         known = {table.name.lower(): table.name for table in schema.tables.values()}

@@ -18,6 +18,7 @@ SKIPPED = r"""'(?:[^'\\]|''|\\.)*'|"(?:[^"]|"")*"|`[^`]*`|--[^\n]*|/\*.*?\*/|\$(
 PARAMETER = r"%%|%s|%\((?P<percent>[^)]*)\)s|\$(?P<dollar>\d+)|\?(?P<question>\d*)|(?<![:\w]):(?P<colon>[A-Za-z_]\w*)"
 PIECES = re.compile(f"{SKIPPED}|(?P<parameter>{PARAMETER})", re.DOTALL)
 
+PERCENT = re.compile(r"%s|%\(\w+\)s")
 STYLES = {
     "postgres": "percent dollar",
     "mysql": "percent",
@@ -40,7 +41,10 @@ class Parsed:
         def value(name: str) -> Any:
             place = self.places[int(name[1:])]
             try:
-                return given[place]
+                found = given[place]
+                if isinstance(found, int) and type(found).__module__.startswith("psycopg."):
+                    return int(found)  # an integer that says how large it may be
+                return found
             except (LookupError, TypeError):
                 return Unknown
 
@@ -77,6 +81,8 @@ def spelled(text: str, dialect: str, given: Any) -> tuple[str, tuple[int | str, 
     if given is None or (isinstance(given, Sequence | Mapping) and not given and "%s" not in text):
         return text, ()
     styles = STYLES.get(dialect, "percent").split()
+    if dialect == "sqlite" and PERCENT.search(text) and "?" not in text:
+        styles = ["percent"]  # Django writes all databases' parameters so, and its cursor turns them round
     places: list[int | str] = []
     count = 0
 
