@@ -385,10 +385,10 @@ class _Said:
 
 
 def _core(asg: ASG, level: Level, parts: Parts) -> Core:
-    reads = [(int(asg.read_op[r]), asg.trace_key(int(asg.read_key[r]))) for r in parts.reads]
-    reads += [(int(asg.internal[1][i]), asg.trace_key(int(asg.internal[2][i]))) for i in parts.internal]
+    reads = [asg.pair(r) for r in parts.reads]
+    reads += [(int(asg.internal[1][i]), asg.pair_key(int(asg.internal[2][i]))) for i in parts.internal]
     transactions = tuple(asg.txn_of[parts.transactions].tolist())
-    return Core(level.name, transactions, tuple(sorted(reads)), tuple(m.spelled for m in asg.modules))
+    return Core(level.name, transactions, tuple(sorted(set(reads))), tuple(m.spelled for m in asg.modules))
 
 
 def _parts_of(asg: ASG, core: Core) -> Parts:
@@ -398,12 +398,12 @@ def _parts_of(asg: ASG, core: Core) -> Parts:
     reads = [
         r
         for r in np.flatnonzero(np.isin(asg.read_op, rows)).tolist()
-        if (int(asg.read_op[r]), asg.trace_key(int(asg.read_key[r]))) in wanted
+        if asg.pair(r) in wanted
     ]
     inner = [
         i
         for i in np.flatnonzero(np.isin(asg.internal[1], rows)).tolist()
-        if (int(asg.internal[1][i]), asg.trace_key(int(asg.internal[2][i]))) in wanted
+        if (int(asg.internal[1][i]), asg.pair_key(int(asg.internal[2][i]))) in wanted
     ]
     return Parts.of(np.searchsorted(asg.txn_of, np.array(core.transactions, np.int64)).tolist(), reads, inner)
 

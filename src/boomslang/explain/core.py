@@ -259,7 +259,7 @@ def _without_reads(parts: Parts, gone: set[int]) -> Parts:
 
 
 def _core(asg: ASG, level: Level, parts: Parts) -> Core:
-    reads = [(int(asg.read_op[r]), asg.trace_key(int(asg.read_key[r]))) for r in parts.reads]
-    reads += [(int(asg.internal[1][i]), asg.trace_key(int(asg.internal[2][i]))) for i in parts.internal]
+    reads = [asg.pair(r) for r in parts.reads]
+    reads += [(int(asg.internal[1][i]), asg.pair_key(int(asg.internal[2][i]))) for i in parts.internal]
     transactions = tuple(asg.txn_of[parts.transactions].tolist())
-    return Core(level.name, transactions, tuple(sorted(reads)), tuple(m.spelled for m in asg.modules))
+    return Core(level.name, transactions, tuple(sorted(set(reads))), tuple(m.spelled for m in asg.modules))
