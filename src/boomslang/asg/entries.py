@@ -75,7 +75,7 @@ class Entries:
     """The joint read it belongs to, or -1."""
     column: Int32
     """And which of its columns it is."""
-    fits: tuple[Callable[[int], bool] | None, ...]
+    fits: tuple[Callable[[int], bool | None] | None, ...]
     """With which values of that key it is present; None: the joint reads have it in their relation."""
     known: tuple[Sequence[int], ...]
     """Values that are worth a try where nobody knows what that key held."""
@@ -93,7 +93,7 @@ class Making:
     number: list[int] = field(default_factory=list)
     joint: list[int] = field(default_factory=list)
     column: list[int] = field(default_factory=list)
-    fits: list[Callable[[int], bool] | None] = field(default_factory=list)
+    fits: list[Callable[[int], bool | None] | None] = field(default_factory=list)
     known: list[Sequence[int]] = field(default_factory=list)
     initial: list[int] = field(default_factory=list)
     write_key: list[Int64] = field(default_factory=list)

@@ -39,7 +39,7 @@ from boomslang.trace.conditions import (
     tests,
     truth,
 )
-from boomslang.trace.model import ABSENT, Absent, Flag, Kind, Outcome
+from boomslang.trace.model import ABSENT, Absent, Flag, Initial, Kind, Outcome
 from boomslang.trace.rows import Row, Tables, refusal, tables
 
 if TYPE_CHECKING:
@@ -219,8 +219,10 @@ class _Derivation:
         if (table, name) not in self._values:
             keys = np.unique(self.column(table, name).key)
             t = self.trace
-            puts = t.op_value[(t.op_kind == Kind.PUT) & np.isin(t.op_key, keys)]
-            ids = np.unique(np.concatenate([puts, self.column(table, name).initial]))
+            held = t.op_value[np.isin(t.op_key, keys)]
+            if t.initial_mode == Initial.UNKNOWN:  # what was read may be what was there
+                held = np.concatenate([held, t.item_value[np.isin(t.item_key, keys)]])
+            ids = np.unique(np.concatenate([held, self.column(table, name).initial]))
             self._values[table, name] = _Values(ids[ids >= 0].astype(np.int64), t.values)
         return self._values[table, name]
 
@@ -376,7 +378,7 @@ class _Derivation:
     ) -> tuple[list[dict[int, int]], set[tuple[int, ...]], list[int]]:
         """Of the columns that matter: classes of values, and which classes cannot have been there together; and which
         columns these are."""
-        possible = [self.possible(key) for _, key in open_]
+        possible = [self.possible(row.table, name, key) for name, key in open_]
         pk = row.key if asked.condition.key_parts else ()
         memo = (asked.text, pk, fixed, tuple(name for name, _ in open_), returned, *map(tuple, possible))
         if memo not in self._relations:
@@ -384,13 +386,15 @@ class _Derivation:
         found: tuple[list[dict[int, int]], set[tuple[int, ...]], list[int]] = self._relations[memo]
         return found
 
-    def possible(self, key: int) -> list[int]:
-        """What others may have left in the key; of an unknown initial value, nothing."""
+    def possible(self, table: str, name: str, key: int) -> list[int]:
+        """What others may have left in the key. What it held initially may be unknown; then all that the column ever had."""
         low, high = int(self.asg.key_start[key]), int(self.asg.key_start[key + 1])
         live = self.asg.outcome[self.asg.write_txn[low:high]] != Outcome.ABORTED
         values = set(self.asg.write_value[low:high][live].tolist())
         if self.asg.initial[key] != UNKNOWN_INITIAL:
             values.add(int(self.asg.initial[key]))
+        else:
+            values |= {ABSENT, *self.values(table, name).ids.tolist()}
         return sorted(values)
 
     def _relation(
@@ -478,21 +482,23 @@ class _Derivation:
                 fits = _is_there
             elif pk:
                 assert column is not None
-                fits = self._fitting_here(parts, column, row, key)
+                fits = self._fitting_here(parts, column, row)
             else:
                 assert column is not None
                 fits = self.fitting(row.table, column, Join("and", tuple(parts)))
-            known = () if column is None or pk else self.values(row.table, column).ids.tolist()
+            known = () if column is None else self.values(row.table, column).ids.tolist()
             self._entries[code] = self.settled(self.name(asked, n), key, number, fits, known)
         return self._entries[code]
 
-    def _fitting_here(self, parts: list[Tree], name: str, row: Row, key: int) -> Any:
-        low, high = int(self.asg.key_start[key]), int(self.asg.key_start[key + 1])
-        inner = self.asg.intermediate
-        there = {*self.asg.write_value[low:high].tolist(), int(self.asg.initial[key])}
-        there |= set(inner[2][inner[1] == key].tolist())
-        good = [v for v in there if v >= 0 and self.true(parts, name, v, row)]
-        return lambda ids: np.isin(ids, good)
+    def _fitting_here(self, parts: list[Tree], name: str, row: Row) -> Any:
+        good: dict[int, bool] = {}
+
+        def fits(ids: NDArray[np.int32]) -> NDArray[np.bool_]:
+            for v in set(ids.tolist()) - good.keys():
+                good[v] = v >= 0 and self.true(parts, name, v, row)
+            return np.array([good[v] for v in ids.tolist()], bool)
+
+        return fits
 
     def settled(self, name: str, key: int, number: int, fits: Any, known: Sequence[int] = ()) -> int:
         """A new entry: present with every version of the key that fits."""
@@ -535,9 +541,11 @@ class _Derivation:
         if code not in self._entries:
             # What aborted is in no class; that it was seen is for others to find.
             good = [v for v, c in classes.items() if (c not in wrong) == returned and v >= 0]
-            self._entries[code] = self.settled(
-                self.name(asked, n), key, number, lambda ids: np.isin(ids, good)
-            )
+            place = self.settled(self.name(asked, n), key, number, lambda ids: np.isin(ids, good))
+            if self.made.fits[place] is not None:  # of a value in no class nobody has found out
+                self.made.fits[place] = lambda v: v in good if v in classes else None
+                self.made.known[place] = [v for v in classes if v >= ABSENT]
+            self._entries[code] = place
         self.made.reads.append((txn, self._entries[code], PRESENT if returned else ABSENT, op))
 
     def impossible(

@@ -181,7 +181,7 @@ def _of_entries(asg: ASG, entries: Entries, solution: Solution) -> list[Demand]:
             continue
         wanted = int(asg.read_value[read]) == PRESENT
 
-        def comes_out(values: tuple[int, ...], fits: Callable[[int], bool] = fits, wanted: bool = wanted) -> bool:
+        def comes_out(values: tuple[int, ...], fits: Callable[[int], bool | None] = fits, wanted: bool = wanted) -> bool:
             return fits(values[0]) == wanted
 
         found.append(((base,), comes_out, frozenset(entries.known[place[read]])))
