@@ -53,6 +53,8 @@ class Joint:
     """Of each column, what a value is to the condition: values of one class make no difference."""
     bad: frozenset[tuple[int, ...]]
     """What the columns cannot have been together."""
+    parts: frozenset[int] = frozenset()
+    """Entries of single columns that stand for some of it as long as it is not active."""
 
     def holds(self, values: tuple[int, ...]) -> bool:
         """Can the select have seen these? What was there initially and nobody knows fits."""
@@ -213,6 +215,7 @@ def activate(asg: ASG, which: list[int]) -> ASG:
     entries = asg.entries
     assert entries is not None and asg.key_of is None
     which = [j for j in which if j not in entries.active]
+    asg = _without(asg, {(entries.joints[j].op, part) for j in which for part in entries.joints[j].parts})
     made = Making()
     gone = len(asg.trace.values)  # absent, as a version like any other
     for j in which:
@@ -230,6 +233,27 @@ def activate(asg: ASG, which: list[int]) -> ASG:
     more = added(asg, made)
     assert more.entries is not None
     return linked(replace(more, entries=replace(more.entries, active=entries.active | set(which))))
+
+
+def _without(asg: ASG, reads: set[tuple[int, int]]) -> ASG:
+    """The ASG without these reads: operations and keys. Not linked."""
+    if not reads:
+        return asg
+    pairs = zip(asg.read_op.tolist(), asg.read_key.tolist(), strict=True)
+    kept = np.array([pair not in reads for pair in pairs], bool)
+    counts = np.bincount(asg.read_txn[kept], minlength=asg.transactions)
+    lists = asg.lists
+    if len(lists.of):
+        lists = replace(lists, of=lists.of[kept], length=lists.length[kept])
+    return replace(
+        asg,
+        read_start=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
+        read_key=asg.read_key[kept],
+        read_value=asg.read_value[kept],
+        read_op=asg.read_op[kept],
+        read_kind=asg.read_kind[kept],
+        lists=lists,
+    )
 
 
 def settled_initial(asg: ASG) -> Int32:

@@ -12,7 +12,7 @@ So for each condition the values of a column are tested once, and the rows found
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import product
@@ -298,6 +298,7 @@ class _Derivation:
         row, condition = asked.rows[n], asked.condition
         if any(truth(p, {}, row.key) != TRUE for p in asked.parts if not _columns(p)):
             return self.impossible(txn, op, asked, n, returned=True)
+        parts: set[int] = set()
         for name in condition.columns:
             key = row.columns.get(name, -1)
             mine = [p for p in asked.parts if _columns(p) == (name,)]
@@ -308,18 +309,26 @@ class _Derivation:
             elif key in held and self.true(mine, name, held[key], row):
                 continue  # what was read as an item says as much
             else:
-                place = self.entry(asked, n, key, ("part", asked.text), self.keys + key, mine, name)
-                self.made.reads.append((txn, place, PRESENT, op))
-        if asked.several:
-            self.whole(txn, op, asked, n, own, returned=True)
+                parts.add(self.entry(asked, n, key, ("part", asked.text), self.keys + key, mine, name))
+        if asked.several and not self.whole(txn, op, asked, n, own, returned=True, parts=parts):
+            return  # it has all that the parts say
+        self.made.reads += [(txn, place, PRESENT, op) for place in sorted(parts)]
 
     def true(self, parts: list[Tree], name: str, value: int, row: Row) -> bool:
         return all(truth(p, {name: self.trace.values[value]}, row.key) == TRUE for p in parts)
 
     def whole(
-        self, txn: int, op: int, asked: _Asked, n: int, own: dict[int, int], *, returned: bool
-    ) -> None:
-        """What the whole condition says of a row."""
+        self,
+        txn: int,
+        op: int,
+        asked: _Asked,
+        n: int,
+        own: dict[int, int],
+        *,
+        returned: bool,
+        parts: Collection[int] = (),
+    ) -> bool:
+        """What the whole condition says of a row. True: `parts`, entries of single columns, may stand for some of it."""
         row, condition = asked.rows[n], asked.condition
         if not condition.columns:
             matches = truth(condition.tree, {}, row.key) == TRUE
@@ -329,7 +338,7 @@ class _Derivation:
             elif matches:
                 place = self.entry(asked, n, row.exists, ("exists",), 2 * self.keys + row.number, None, None)
                 self.made.reads.append((txn, place, ABSENT, op))
-            return
+            return False
         keys = [row.columns.get(name, -1) for name in condition.columns]
         fixed = {
             name: own.get(key, ABSENT)
@@ -343,10 +352,10 @@ class _Derivation:
                 asked, n, key, ("whole", asked.text), 2 * self.keys + row.number, [condition.tree], name
             )
             self.made.reads.append((txn, place, ABSENT, op))
-            return
+            return False
         classes, bad, relevant = self.relation(asked, row, tuple(fixed.items()), tuple(open_), returned)
         if not bad:
-            return
+            return False
         if not relevant:
             mine = [key for key in keys if key in own]
             self.impossible(txn, op, asked, n, returned=returned, own=not open_, key=(mine or [-1])[0])
@@ -365,8 +374,11 @@ class _Derivation:
                     tuple(open_[i][1] for i in relevant),
                     tuple(classes),
                     frozenset(bad),
+                    frozenset(self.keys + place for place in parts),
                 )
             )
+            return True
+        return False
 
     def relation(
         self,

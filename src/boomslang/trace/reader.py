@@ -182,9 +182,9 @@ def trace_of(columns: dict[str, Any]) -> Trace:
     columns["initial_mode"] = Initial(columns["initial_mode"])
     trace = Trace(**columns)
     if trace.op_where is not None:
-        from boomslang.trace.rows import check_selects
+        from boomslang.trace.rows import checked_selects
 
-        check_selects(trace)
+        trace = checked_selects(trace)
     return trace
 
 

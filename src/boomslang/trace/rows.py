@@ -2,21 +2,22 @@
 
 The convention is docs/trace-format.md's: the table's name, the primary key as a JSON list in its one spelling, and for a column
 a dot and its name. It matters only to a `select`, which speaks of all rows of a table: `tables` finds those that a trace
-names, and `check_selects` looks at what the trace's selects say about them.
+names, and `checked_selects` looks at what the trace's selects say about them.
 """
 
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from boomslang.trace.conditions import Condition, ConditionError, PrimaryKey, parse
 from boomslang.trace.errors import TraceError
-from boomslang.trace.scalars import STR, Scalar
+from boomslang.trace.scalars import FAMILY, STR, Scalar, Scalars
 
 if TYPE_CHECKING:
     from boomslang.trace.model import Trace
@@ -25,6 +26,8 @@ SELECT = 11
 """Kind.SELECT, of a module that is loaded before this one."""
 ERROR = 4
 """Flag.ERROR."""
+UNKNOWN = 2
+"""Initial.UNKNOWN."""
 
 
 def row_key(table: str, key: Iterable[Scalar], column: str | None = None) -> str:
@@ -146,13 +149,14 @@ def refusal(trace: Trace, row: int, message: str) -> TraceError:
     return TraceError(message, trace.files[trace.txn_file[t]], int(trace.op_line[row]))
 
 
-def check_selects(trace: Trace) -> None:
-    """Raises a `TraceError` if a select is none: a condition that cannot be read, items that are not of its rows."""
+def checked_selects(trace: Trace) -> Trace:
+    """The trace, with all keys that its selects look at. Raises a `TraceError` if a select is none: a condition that cannot
+    be read, items that are not of its rows."""
     selects = np.flatnonzero((trace.op_kind == SELECT) & (trace.op_flags & ERROR == 0))
     if trace.op_where is None:
         if len(selects):
             raise refusal(trace, int(selects[0]), "found a select without a table; expected one; fix: record it")
-        return
+        return trace
     found = tables(trace)
     assert found is not None
     shortest = {table: min(rows, key=lambda r: len(r.key)) for table, rows in found.of_table.items() if rows}
@@ -188,3 +192,35 @@ def check_selects(trace: Trace) -> None:
                 f"found a condition on part {condition.key_parts - 1} of the primary key; expected parts from 0 to "
                 f"{len(short.key) - 1}, as in {short.name}; fix: correct the part",
             )
+    return with_unnamed_keys(trace, found) if trace.initial_mode == UNKNOWN else trace
+
+
+def with_unnamed_keys(trace: Trace, found: Tables) -> Trace:
+    """If the initial state is unknown, a column that the trace does not name may have held anything, but one thing: so that
+    there is something to speak of, it becomes a key. (Else it is absent, and nothing need be said.)"""
+    missing: dict[str, None] = {}
+    for condition in found.conditions.values():
+        for row in found.of_table[condition.table]:
+            if row.exists < 0:
+                missing[row.name] = None
+            for name in condition.columns:
+                if name not in row.columns:
+                    missing[row_key(row.table, row.key, name)] = None
+    if not missing:
+        return trace
+    names = sorted(missing, key=str.encode)
+    order = np.argsort(trace.key_rank)
+    strings = order[trace.keys.type[order] == STR]
+    first = int(np.count_nonzero(FAMILY[trace.keys.type] < STR))
+    known = [trace.keys.content(i) for i in strings.tolist()]
+    before = np.array([bisect_left(known, name.encode()) for name in names], np.int64)
+    rank = trace.key_rank + np.where(
+        trace.key_rank >= first, np.searchsorted(before, trace.key_rank - first, side="right"), 0
+    )
+    more = Scalars.of(names)
+    keys = Scalars(
+        np.concatenate([trace.keys.type, more.type]),
+        np.concatenate([trace.keys.offset, more.offset[1:] + trace.keys.offset[-1]]),
+        np.concatenate([trace.keys.data, more.data]),
+    )
+    return replace(trace, keys=keys, key_rank=np.concatenate([rank, first + before + np.arange(len(names))]))

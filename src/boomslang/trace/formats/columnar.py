@@ -25,7 +25,7 @@ from boomslang.errors import UsageError
 from boomslang.extras import how_to_install
 from boomslang.trace.errors import TraceError
 from boomslang.trace.model import Initial, Kind, Trace
-from boomslang.trace.rows import check_selects
+from boomslang.trace.rows import checked_selects
 from boomslang.trace.rules import check_rules
 from boomslang.trace.scalars import BOOL, BYTES, FAMILY, FLOAT, INT, NULL, STR, Scalars
 from boomslang.trace.units import UNITS
@@ -191,11 +191,11 @@ class _Reading:
                 self.distinct(name, table, texts, _digest(table))
         trace = Trace(**columns)
         check_rules(trace, self.file, self.check)
-        if trace.op_where is not None or (trace.op_kind == Kind.SELECT).any():
-            check_selects(trace)
         self.ranks(trace, contents["keys"])
         self.hints(trace)
-        return trace
+        if trace.op_where is None and not (trace.op_kind == Kind.SELECT).any():
+            return trace
+        return checked_selects(trace)
 
     def layout(self) -> None:
         version = (self.schema.metadata or {}).get(b"boomslang")
