@@ -106,6 +106,9 @@ def _asked(
     before = range(rows_of(trace, t).start, row)
     own = {key: value for _, key, value in written(trace, before) if key in keys}
     others = tuple(key for key in keys if key >= 0 and key not in own)
+    by_key = [p for p in conjuncts(condition.tree) if not _names(p)]
+    if returned and any(truth(p, {}, place.key) != TRUE for p in by_key):
+        own, others = {}, ()  # whatever its columns were
     return Asked(t, row, others, own, condition, place, returned, column)
 
 
