@@ -28,6 +28,7 @@ from boomslang.trace.scalars import Scalars
 
 if TYPE_CHECKING:
     from boomslang.asg.graph import ASG
+    from boomslang.trace.model import Trace
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
@@ -67,6 +68,8 @@ class Joint:
 class Entries:
     """The keys beyond the trace's own: one row each."""
 
+    trace: Trace
+    """The trace as it was given: the ASG's has these keys, too."""
     first: int
     """The number of the first one: how many keys the trace has."""
     base: Int64
@@ -182,6 +185,7 @@ def added(asg: ASG, made: Making) -> ASG:
         ),
         lists=lists,
         entries=Entries(
+            asg.trace if old is None else old.trace,
             first,
             _joined(old and old.base, made.base, np.int64),
             _joined(old and old.number, made.number, np.int64),
@@ -221,7 +225,7 @@ def activate(asg: ASG, which: list[int]) -> ASG:
     for j in which:
         joint = entries.joints[j]
         for i, key in enumerate(joint.keys):
-            place = made.entry(joint.name, key, joint.number, j, i)
+            place = made.entry(str(asg.trace.keys[key]), key, joint.number, j, i)
             low, high = int(asg.key_start[key]), int(asg.key_start[key + 1])
             values = asg.write_value[low:high]
             made.write_key.append(np.full(high - low, place, np.int64))
@@ -254,6 +258,42 @@ def _without(asg: ASG, reads: set[tuple[int, int]]) -> ASG:
         read_kind=asg.read_kind[kept],
         lists=lists,
     )
+
+
+def without_entries(asg: ASG) -> tuple[ASG, Int64]:
+    """The ASG of the trace's own keys, and of each of its reads the number in the whole one."""
+    from boomslang.asg.graph import linked
+
+    entries = asg.entries
+    assert entries is not None and asg.key_of is None
+    first = entries.first
+    kept = np.flatnonzero(asg.read_key < first)
+    writes = slice(0, int(asg.key_start[first]))
+    counts = np.bincount(asg.read_txn[kept], minlength=asg.transactions)
+    lists, inner = asg.lists, asg.intermediate[1] < first
+    if len(lists.of):
+        lists = replace(lists, of=lists.of[kept], length=lists.length[kept])
+    plain = replace(
+        asg,
+        trace=entries.trace,
+        write_txn=asg.write_txn[writes],
+        write_key=asg.write_key[writes],
+        write_value=asg.write_value[writes],
+        write_op=asg.write_op[writes],
+        key_start=asg.key_start[: first + 1],
+        read_start=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
+        read_key=asg.read_key[kept],
+        read_value=asg.read_value[kept],
+        read_op=asg.read_op[kept],
+        read_kind=asg.read_kind[kept],
+        initial=settled_initial(asg)[:first],
+        initial_by=asg.initial_by[:0],
+        internal=tuple(column[asg.internal[2] < first] for column in asg.internal),
+        intermediate=tuple(column[inner] for column in asg.intermediate),
+        lists=lists,
+        entries=None,
+    )
+    return linked(plain), kept
 
 
 def settled_initial(asg: ASG) -> Int32:

@@ -345,6 +345,21 @@ class ASG:
         """Those `internal` reads of transactions that are in: the trace breaks every level."""
         return np.flatnonzero(self.state[self.internal[0]] == IN)
 
+    @property
+    def given(self) -> Trace:
+        """The trace, without the entries among its keys."""
+        return self.trace if self.entries is None else self.entries.trace
+
+    def entry(self, key: int) -> int | None:
+        """The place of a key among the entries; None if it is one of the trace's own."""
+        key, entries = self.trace_key(key), self.entries
+        return None if entries is None or key < entries.first else key - entries.first
+
+    def base_key(self, key: int) -> int:
+        """The trace's key that a key is, or that settles it."""
+        place, entries = self.entry(key), self.entries
+        return self.trace_key(key) if place is None or entries is None else int(entries.base[place])
+
     def pair(self, read: int) -> tuple[int, int]:
         """What a core calls a read: its operation, and the trace's number of its key (or of what a select asked)."""
         return int(self.read_op[read]), self.pair_key(int(self.read_key[read]))

@@ -36,6 +36,7 @@ from boomslang.trace.conditions import (
     Tree,
     conjuncts,
     family,
+    in_words,
     tests,
     truth,
 )
@@ -305,7 +306,10 @@ class _Derivation:
             if key in own or key < 0:
                 value = own.get(key, ABSENT)
                 if value == ABSENT or not self.true(mine, name, value, row):
-                    return self.impossible(txn, op, asked, n, returned=True, own=key in own, key=key)
+                    alone = self.keys + key if key in own else None
+                    return self.impossible(
+                        txn, op, asked, n, returned=True, own=key in own, key=key, number=alone
+                    )
             elif key in held and self.true(mine, name, held[key], row):
                 continue  # what was read as an item says as much
             else:
@@ -561,10 +565,20 @@ class _Derivation:
         self.made.reads.append((txn, self._entries[code], PRESENT if returned else ABSENT, op))
 
     def impossible(
-        self, txn: int, op: int, asked: _Asked, n: int, *, returned: bool, own: bool = False, key: int = -1
+        self,
+        txn: int,
+        op: int,
+        asked: _Asked,
+        n: int,
+        *,
+        returned: bool,
+        own: bool = False,
+        key: int = -1,
+        number: int | None = None,
     ) -> None:
         """Nothing that anybody wrote explains it."""
-        number = 2 * self.keys + asked.rows[n].number
+        if number is None:
+            number = 2 * self.keys + asked.rows[n].number
         place = self.made.entry(self.name(asked, n), key, number)
         seen = PRESENT if returned else ABSENT
         if own:
@@ -589,36 +603,3 @@ def _matters(good: dict[tuple[int, ...], bool], i: int, size: int) -> bool:
         if choice[i] == 0
         for other in range(1, size)
     )
-
-
-def in_words(condition: Condition) -> str:
-    """A condition as people write it."""
-    said = "" if condition.tree == Join("and", ()) else _words(condition.tree, 0)
-    return f"where {said}" if said else ""
-
-
-def _words(tree: Tree, depth: int) -> str:
-    if isinstance(tree, Join):
-        if tree.op == "not":
-            return f"not {_words(tree.parts[0], 9)}"
-        if not tree.parts:
-            return "true" if tree.op == "and" else "false"
-        text = f" {tree.op} ".join(_words(p, depth + 1) for p in tree.parts)
-        return f"({text})" if depth and len(tree.parts) > 1 else text
-    names = list(_operands(tree))
-    if tree.op == "is-null":
-        return f"{names[0]} is null"
-    if tree.op == "in":
-        more = ", ".join(names[1:4]) + (", ..." if len(names) > 4 else "")
-        return f"{names[0]} in ({more})"
-    return f"{names[0]} {tree.op} {names[1]}"
-
-
-def _operands(test: Test) -> Iterator[str]:
-    for o in test.operands:
-        if isinstance(o, Column):
-            yield o.name
-        elif isinstance(o, Literal):
-            yield "null" if o.value is None else repr(o.value)[:40]
-        else:
-            yield f"key[{o.part}]" if o.part else "key"

@@ -12,25 +12,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from boomslang.certify.seen import rows_of, written
 from boomslang.trace import ABSENT, Absent, Flag, Kind, Trace
 from boomslang.trace.conditions import TRUE, Condition, ConditionError, conjuncts, tests, truth
-from boomslang.trace.rows import Row, Tables, tables
+from boomslang.trace.rows import Row, tables_of
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Refuse = Callable[[Array, str], None]
-
-_tables: WeakKeyDictionary[Trace, Tables | None] = WeakKeyDictionary()
-
-
-def tables_of(trace: Trace) -> Tables | None:
-    if trace not in _tables:
-        _tables[trace] = tables(trace)
-    return _tables[trace]
 
 
 @dataclass(frozen=True)

@@ -96,7 +96,7 @@ def all_violations(
     if not level.observes:
         from boomslang.explain.interleavings import all_interleavings
 
-        return all_interleavings(asg.trace, level, first)
+        return all_interleavings(asg.given, level, first)
     search = _Search(asg, level, first, limits, told)
     try:
         search.run()
@@ -187,7 +187,7 @@ class _Search:
                 made = MinimalCore(_core(small, self.level, inside), part, True)
                 why = direct(self.whole, made)
                 assert why is not None
-                self._list(Counterexample(asg.trace, made.core, *why, True, _others(made), part))
+                self._list(Counterexample(asg.given, made.core, *why, True, _others(made), part))
             own = [Parts.of([], p.reads.tolist(), p.internal.tolist()) for p in suggested]
             self._take_out([self.rest.in_whole(p) for p in own])
 
@@ -206,7 +206,7 @@ class _Search:
             if not said.breaks(inside):
                 continue  # what a module says may rest on transactions that a cycle does not show
             found = Counterexample(
-                asg.trace,
+                asg.given,
                 _core(small, self.level, inside),
                 Argument((), Contradiction(clash.text)),
                 clash.anomaly,
@@ -275,7 +275,7 @@ class _Search:
 
         if proof is None or len(parts.transactions) <= FEW:
             return None
-        if fault_of_proof(asg.trace, self.level.name, proof):
+        if fault_of_proof(asg.given, self.level.name, proof):
             return None
         seconds = SECONDS if (left := self.left().seconds) is None else left
         return explain_by_proof(asg, self.level, proof, parts, min(MOMENT, seconds))

@@ -56,7 +56,7 @@ def explain_by_proof(asg: ASG, level: Level, proof: Proof, parts: Parts, seconds
         anomaly = NEVER_WAS if likely is None else likely.anomaly
     argument = Argument((), Contradiction(proved.text, operations=proved.operations))
     beside = _spoken_of(core, likely)
-    return Counterexample(asg.trace, core, argument, anomaly, False, beside, likely=likely, proved=proved)
+    return Counterexample(asg.given, core, argument, anomaly, False, beside, likely=likely, proved=proved)
 
 
 def _spoken_of(core: Core, likely: Likely | None) -> tuple[int, ...]:

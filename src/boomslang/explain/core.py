@@ -28,7 +28,7 @@ from boomslang.levels.level import Level
 from boomslang.solve.native import solve_native
 from boomslang.solve.solution import Limits, Solution
 from boomslang.trace.errors import LimitReached
-from boomslang.trace.model import Outcome
+from boomslang.trace.model import Initial, Outcome
 
 Int64 = NDArray[np.int64]
 
@@ -179,7 +179,9 @@ def _shrunk(small: ASG, level: Level, parts: Parts, stop: float | None) -> Minim
     parts, tried_transactions = _drop(small, level, used, _transactions, _without_transactions, stop)
     parts, tried_reads = _drop(small, level, parts, _reads, _without_reads, stop)
     rest = small.restrict(parts.transactions, parts.reads, parts.internal)
-    return MinimalCore(_core(small, level, parts), rest, tried_transactions and tried_reads)
+    # What was there initially, and nobody knows, ties conditions together that are asked one by one here.
+    loose = small.entries is not None and small.trace.initial_mode == Initial.UNKNOWN
+    return MinimalCore(_core(small, level, parts), rest, tried_transactions and tried_reads and not loose)
 
 
 def _over(stop: float | None) -> bool:

@@ -91,7 +91,7 @@ def _solve(ir: IR, clock: _Clock, looked_at: dict[str, int]) -> Solution:
         if (sure := solve_likely(ir, clock.left(None))) is not None:
             return _by(sure, "likely writers")
     if ambiguous and not asg.modules:
-        sure = refute_repeated(ir, clock.left(None), looked_at)
+        sure = _refuted_repeated(ir, clock, looked_at)
         if sure is not None:
             return sure
         if alone and (toured := solve_tour(ir, clock.left(None))) is not None:
@@ -168,6 +168,19 @@ def _solve(ir: IR, clock: _Clock, looked_at: dict[str, int]) -> Solution:
         found = solve_native(alike[0], clock.left(None), hints=False)
         return _by(with_all_reads(asg, alike[1], found), "interchangeable transactions")
     return _by(solve_native(ir, clock.left(None), saturate=small), "direct")
+
+
+def _refuted_repeated(ir: IR, clock: _Clock, looked_at: dict[str, int]) -> Solution | None:
+    """The arguments without a search are about the trace's own keys: what selects say beside that is left out."""
+    if ir.asg.entries is None:
+        return refute_repeated(ir, clock.left(None), looked_at)
+    from boomslang.asg.entries import without_entries
+
+    asg, reads = without_entries(ir.asg)
+    if len(asg.orphans) or len(asg.broken) or not ambiguous_reads(asg):
+        return None
+    found = refute_repeated(lower(asg, ir.level), clock.left(None), looked_at)
+    return found if found is None or found.core_reads is None else replace(found, core_reads=reads[found.core_reads])
 
 
 def _by(solution: Solution, what: str) -> Solution:

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import isfinite
 from typing import Any, NoReturn, TypeAlias
 
-from boomslang.trace.scalars import Absent, Scalar, text_to_int
+from boomslang.trace.scalars import Absent, Scalar, int_to_text, text_to_int
 
 FALSE, UNKNOWN, TRUE = 0, 1, 2
 
@@ -237,6 +237,49 @@ def _value(operand: Operand, values: Values, key: PrimaryKey) -> Any:
     if isinstance(operand, Literal):
         return operand.value
     return values[operand.name] if isinstance(operand, Column) else key[operand.part]
+
+
+# --- words
+
+
+def in_words(condition: Condition) -> str:
+    """A condition as people write it, for people: "where on_call = true"."""
+    said = "" if condition.tree == Join("and", ()) else _words(condition.tree, 0)
+    return f"where {said}" if said else ""
+
+
+def _words(tree: Tree, depth: int) -> str:
+    if isinstance(tree, Join):
+        if tree.op == "not":
+            return f"not {_words(tree.parts[0], 9)}"
+        if not tree.parts:
+            return "true" if tree.op == "and" else "false"
+        text = f" {tree.op} ".join(_words(p, depth + 1) for p in tree.parts)
+        return f"({text})" if depth and len(tree.parts) > 1 else text
+    names = list(_operands(tree))
+    if tree.op == "is-null":
+        return f"{names[0]} is null"
+    if tree.op == "in":
+        more = ", ".join(names[1:4]) + (", ..." if len(names) > 4 else "")
+        return f"{names[0]} in ({more})"
+    return f"{names[0]} {tree.op} {names[1]}"
+
+
+def _literal(value: Scalar) -> str:
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    text = int_to_text(value) if isinstance(value, int) else repr(value)
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+def _operands(test: Test) -> Iterator[str]:
+    for o in test.operands:
+        if isinstance(o, Column):
+            yield o.name
+        elif isinstance(o, Literal):
+            yield _literal(o.value)
+        else:
+            yield f"key[{o.part}]" if o.part else "key"
 
 
 # --- reading

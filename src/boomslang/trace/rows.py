@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -141,6 +142,45 @@ def tables(trace: Trace) -> Tables | None:
             place.columns[found[2]] = key
         of_key[key] = (place, found[2])
     return Tables(conditions, rows, of_table, of_key)
+
+
+_known: WeakKeyDictionary[Trace, Tables | None] = WeakKeyDictionary()
+
+
+def tables_of(trace: Trace) -> Tables | None:
+    """The same, found once."""
+    if trace not in _known:
+        _known[trace] = tables(trace)
+    return _known[trace]
+
+
+def what_was_read(trace: Trace, number: int) -> Scalar:
+    """What a core calls a key: a key of the trace, what a select asked of one, or of a row."""
+    keys = len(trace.keys)
+    if number < 2 * keys:
+        return trace.keys[number % keys]
+    found = tables_of(trace)
+    return found.rows[number - 2 * keys].name if found is not None else None
+
+
+def row_of(trace: Trace, number: int) -> str:
+    """The row that it is about."""
+    keys, found = len(trace.keys), tables_of(trace)
+    if found is None:
+        return ""
+    return (found.of_key[number - keys][0] if number < 2 * keys else found.rows[number - 2 * keys]).name
+
+
+def keys_of(trace: Trace, number: int) -> set[int]:
+    """The trace's keys that it is about."""
+    keys = len(trace.keys)
+    if number < 2 * keys:
+        return {number % keys}
+    found = tables_of(trace)
+    if found is None:
+        return set()
+    row = found.rows[number - 2 * keys]
+    return {key for key in (row.exists, *row.columns.values()) if key >= 0}
 
 
 def refusal(trace: Trace, row: int, message: str) -> TraceError:
