@@ -170,7 +170,8 @@ class Checker:
         if parts is None:
             with _timed(stats, "lower"):
                 ir = lower(asg, level)
-            solution = self.solve(ir, kept_back(self, level, self.left(begin)), stats)
+            ir, solution = self._solved(ir, level, kept_back(self, level, self.left(begin)), stats)
+            asg = ir.asg if asg.entries is not None else asg
             if solution.status == UNKNOWN:
                 tried = attempt(self, level, begin)
                 if tried.holds is None:
@@ -203,6 +204,19 @@ class Checker:
         with _timed(stats, "explain"):
             counterexample = self.explained(asg, level, parts, begin, explaining_seconds(stats))
         return Verdict(self.trace, level, INVALID, counterexample=counterexample, stats=stats)
+
+    def _solved(self, ir: IR, level: Level, limits: Limits, stats: dict[str, Any]) -> tuple[IR, Solution]:
+        """The solution, and the problem that it solves: selects over several columns are added as they are needed."""
+        if ir.asg.entries is None:
+            return ir, self.solve(ir, limits, stats)
+        from boomslang.solve.joint_reads import solve_selects
+
+        start = time.monotonic()
+        found = solve_selects(
+            ir, level, lambda more: self.solve(more, limits.since(start), stats), lazily=self.solver == NATIVE
+        )
+        stats |= found[1].stats
+        return found
 
     def solve(self, ir: IR, limits: Limits, stats: dict[str, Any] | None = None) -> Solution:
         """Asks the solver that was chosen."""

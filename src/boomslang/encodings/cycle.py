@@ -21,7 +21,7 @@ def counterexample(problem: Problem, encoding: str) -> Counterexample:
     txns = sorted({int(asg.txn_of[t]) for n in nodes if (t := ir.graph.transaction(n)) is not None})
     inside = set(txns)
     reads = [
-        (int(asg.read_op[r]), asg.trace_key(int(asg.read_key[r])))
+        asg.pair(r)
         for r in range(len(asg.read_key))
         if int(asg.txn_of[asg.read_txn[r]]) in inside
     ]

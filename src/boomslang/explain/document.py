@@ -17,6 +17,7 @@ from boomslang.explain.operation_words import deed
 from boomslang.ir.expression import START, Edge
 from boomslang.levels.level import Level
 from boomslang.trace.model import Operation, Trace
+from boomslang.trace.rows import what_was_read
 from boomslang.trace.scalars import Absent
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ class _Writer:
                 {
                     "operation": row,
                     "transaction": f"T{self.trace.owner(row)}",
-                    "key": short(self.trace.keys[key]),
+                    "key": short(what_was_read(self.trace, key)),
                     "where": self.trace.operation(row).where,
                 }
                 for row, key in self.found.core.reads
@@ -226,7 +227,8 @@ class _Writer:
         source, target = self._ends(edge)
         key = None
         if edge.key >= 0:
-            key = short(self.trace.keys[edge.key if part is None else part.trace_key(edge.key)])
+            names = self.trace.keys if part is None else part.trace.keys
+            key = short(names[edge.key if part is None else part.trace_key(edge.key)])
         points = (None, None) if self.points == 1 else (edge.source % 2, edge.target % 2)
         name = f"e{len(self.edges) + 1}"
         made: Json = {

@@ -85,7 +85,8 @@ def witness(ir: IR, solution: Solution) -> Witness:
         if value == PRESENT:  # any value will do, as long as it is there: one that the trace does not name
             value = len(asg.trace.values)
         if value > ABSENT:
-            initial.append((asg.trace_key(k), value))
+            if asg.entries is None or asg.trace_key(k) < asg.entries.first:
+                initial.append((asg.trace_key(k), value))
     modules = tuple(m.spelled for m in asg.modules)
     split = None if asg.part_of is None else Split(asg.trace, asg.part_of)
     made = Witness(ir.level.name, ir.graph.points, order, initial, modules=modules, split=split)
@@ -101,7 +102,7 @@ def witness(ir: IR, solution: Solution) -> Witness:
     return replace(
         made,
         read_op=asg.read_op[reads],
-        read_key=asg.read_key[reads],
+        read_key=asg.witness_key(asg.read_key[reads]),
         read_writer=writer,
         version_order=VersionOrders(asg, position),
     )
@@ -124,9 +125,11 @@ class VersionOrders(Mapping[int, Int64]):
         starts = np.flatnonzero(np.append(True, key[1:] != key[:-1])[: len(key)])
         ends = np.append(starts[1:], len(key))
         several = ends - starts > 1
+        own = None if asg.entries is None else asg.entries.first  # entries have the order of their keys
         return {
             asg.trace_key(int(key[a])): writers[a:b]
             for a, b in zip(starts[several].tolist(), ends[several].tolist(), strict=True)
+            if own is None or asg.trace_key(int(key[a])) < own
         }
 
     def __getitem__(self, key: int) -> Int64:

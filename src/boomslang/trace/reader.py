@@ -180,7 +180,12 @@ def trace_of(columns: dict[str, Any]) -> Trace:
     for table in ("keys", "values", "names", "texts"):
         columns[table] = Scalars(*columns[table])
     columns["initial_mode"] = Initial(columns["initial_mode"])
-    return Trace(**columns)
+    trace = Trace(**columns)
+    if trace.op_where is not None:
+        from boomslang.trace.rows import checked_selects
+
+        trace = checked_selects(trace)
+    return trace
 
 
 def finish(reader: Reader, limits: Limits) -> Trace:

@@ -77,7 +77,7 @@ class _Rules:
                 "txn_session txn_outcome txn_name txn_file txn_begin_line txn_end_line txn_begin txn_end",
             ),
             (len(t), "txn_clock txn_ctx"),
-            (self.rows, "op_flags op_key op_value op_range op_line op_invoke op_return op_ctx op_error"),
+            (self.rows, "op_flags op_key op_value op_range op_line op_invoke op_return op_ctx op_error op_where"),
             (len(t.range_lo), "range_hi"),
             (len(t.item_key), "item_value"),
             (len(t.initial_key), "initial_value"),
@@ -122,6 +122,7 @@ class _Rules:
             ("op_range", -1, len(t.range_lo)),
             ("op_ctx", -1, len(t.texts)),
             ("op_error", -1, len(t.texts)),
+            ("op_where", -1, len(t.texts)),
             ("range_lo", -1, len(t.keys)),
             ("range_hi", -1, len(t.keys)),
             ("item_key", -1, len(t.keys)),
@@ -214,7 +215,7 @@ class _Rules:
             return
         opening = np.flatnonzero((t.op_range >= 0) & (t.op_kind != Kind.NEXT))
         opened = np.bincount(t.op_range[opening], minlength=len(t.range_lo))
-        self.none(opened != 1, "a range that not one operation opened", "one scan, iterator or list for each")
+        self.none(opened != 1, "a range that not one operation opened", "one scan, iterator, list or select for each")
         opener = np.zeros(len(t.range_lo), np.int64)
         opener[t.op_range[opening]] = opening
         self.opener = opener
@@ -236,7 +237,8 @@ class _Rules:
         if not len(t.range_lo):
             return
         lo, hi, kind_of, rank = t.range_lo, t.range_hi, t.keys.type, t.key_rank
-        self.none((self.kind == Kind.LIST) & ((lo >= 0) | (hi >= 0)), "bounds of a list", "none")
+        boundless = np.isin(self.kind, (Kind.LIST, Kind.SELECT))
+        self.none(boundless & ((lo >= 0) | (hi >= 0)), "bounds of a list or a select", "none")
         for bound in (lo, hi):
             held = np.where(bound >= 0, bound, 0)
             null = (bound >= 0) & (kind_of[held] == NULL) if len(kind_of) else np.zeros(len(bound), bool)
@@ -247,12 +249,12 @@ class _Rules:
         if (rank[lo[both]] > rank[hi[both]]).any():
             self.refuse("a range from a key down to a smaller one", "the smaller one first")
         owner = self.item_range
-        scanned = np.flatnonzero((self.kind[owner] == Kind.SCAN) & ~self.failed[owner])
+        scanned = np.flatnonzero(np.isin(self.kind[owner], (Kind.SCAN, Kind.SELECT)) & ~self.failed[owner])
         self._inside(t.item_key[scanned], owner[scanned])
         code = (owner[scanned].astype(np.int64) << 32) | t.item_key[scanned]
         code.sort()
         if (np.diff(code) == 0).any():
-            self.refuse("a key twice in one scan", "each key once")
+            self.refuse("a key twice in one scan or select", "each key once")
 
     def _inside(self, key: NDArray[np.int32], of: NDArray[Any]) -> None:
         t = self.t
@@ -303,7 +305,7 @@ class _Rules:
         t = self.t
         ok = (t.op_flags & Flag.ERROR) == 0
         of_list = ok & ((t.op_kind == Kind.APPEND) | (t.op_kind == Kind.LIST))
-        if not (t.op_kind >= Kind.APPEND).any():
+        if not np.isin(t.op_kind, (Kind.APPEND, Kind.LIST)).any():
             return
         is_list = np.zeros(len(t.keys), bool)
         is_list[t.op_key[of_list]] = True
@@ -313,7 +315,8 @@ class _Rules:
         registers = t.op_key[ok & touched & (t.op_key >= 0)]
         scanned = np.zeros(len(t.item_key), bool)
         if len(t.range_lo):
-            scanned = (self.kind[self.item_range] == Kind.SCAN) & ~self.failed[self.item_range]
+            ranged = np.isin(self.kind[self.item_range], (Kind.SCAN, Kind.SELECT))
+            scanned = ranged & ~self.failed[self.item_range]
         items = t.item_key[scanned]
         if is_list[registers].any() or is_list[items].any() or is_list[t.initial_key].any():
             self.refuse("a key that holds a list and a register", "keys of their own for both")
@@ -347,9 +350,9 @@ def _misshapen(
         return f"the end of an iterator in a {what}", "it in a next"
     if told and (kind != Kind.DELETE or told == Flag.FOUND | Flag.NOTHING):
         return f"what a delete found, in a {what} or twice", "found or not, in a delete"
-    takes_key = kind not in (Kind.SCAN, Kind.ITERATOR, Kind.BEGIN, Kind.COMMIT, Kind.ABORT)
+    takes_key = kind not in (Kind.SCAN, Kind.SELECT, Kind.ITERATOR, Kind.BEGIN, Kind.COMMIT, Kind.ABORT)
     takes_value = takes_key and kind not in (Kind.DELETE, Kind.LIST)
-    takes_range = kind in (Kind.SCAN, Kind.ITERATOR, Kind.NEXT, Kind.LIST)
+    takes_range = kind in (Kind.SCAN, Kind.ITERATOR, Kind.NEXT, Kind.LIST, Kind.SELECT)
     for has, takes, name in (
         (key, takes_key, "key"),
         (value, takes_value, "value"),
