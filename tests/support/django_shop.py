@@ -183,7 +183,16 @@ class Shop:
     def run(self, clients: int, each: int) -> None:
         from django.db import DatabaseError, connection, transaction
 
-        choices = [self.buy, self.buy, self.restock, self.cancel, self.sweep, self.go_home, self.book, self.look]
+        choices = [
+            self.buy,
+            self.buy,
+            self.restock,
+            self.cancel,
+            self.sweep,
+            self.go_home,
+            self.book,
+            self.look,
+        ]
         trouble: list[BaseException] = []
 
         def client(number: int) -> None:

@@ -14,4 +14,13 @@ from boomslang.record.recorded import Recorded
 from boomslang.record.session import RecordingFailed, Session
 from boomslang.record.tracer import Tracer
 
-__all__ = ["Recorded", "RecordingFailed", "Session", "Tracer", "statements", "trace_connection", "trace_django", "trace_engine"]
+__all__ = [
+    "Recorded",
+    "RecordingFailed",
+    "Session",
+    "Tracer",
+    "statements",
+    "trace_connection",
+    "trace_django",
+    "trace_engine",
+]

@@ -24,7 +24,9 @@ async def _make(step: Step, call: Callable[[], Awaitable[Any]]) -> Any:
     return result
 
 
-async def _learn(talk: Conversation, text: str, parameters: Any, ask: Callable[[str], Awaitable[Any]]) -> None:
+async def _learn(
+    talk: Conversation, text: str, parameters: Any, ask: Callable[[str], Awaitable[Any]]
+) -> None:
     """Ask the database what must be known to understand this statement."""
     questions = talk.questions(text, parameters)
     if questions is None:

@@ -2,20 +2,22 @@
 
     connection = trace_connection(psycopg.connect(...), tracer)
 
-What its statements read and write is found out from their SQL (record/sql/), or told by a table of statements. It has the methods of the connection it stands for, and gives out cursors that do the same. What it does not know how to
+What its statements read and write is found out from their SQL (record/sql/), or told by a table of statements. It has
+the methods of the connection it stands for, and gives out cursors that do the same. What it does not know how to
 record it refuses, rather than let it pass in silence; `.connection` is the connection itself, for what touches
 nothing that is recorded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from boomslang.errors import UsageError
 from boomslang.record.conversation import Conversation
-from boomslang.record.drivers import Asyncpg, Driver, Psycopg, driver_of
+from boomslang.record.drivers import Asyncpg, Driver, DuckDB, Psycopg, driver_of
 from boomslang.record.session import Session
 from boomslang.record.statements import Change, Statement, Table
 from boomslang.record.step import Step
@@ -30,8 +32,22 @@ HARMLESS = frozenset(
         *("set_isolation_level", "set_read_only", "set_deferrable", "escape", "literal", "create_function"),
         *("create_collation", "nextset", "is_closed", "is_in_transaction", "get_settings", "get_server_pid"),
         *("get_server_version", "row_factory", "cursor_factory", "add_notice_handler", "set_type_codec"),
-        *("create_aggregate", "create_window_function", "getlimit", "setlimit", "interrupt", "set_trace_callback"),
-        *("get_proto_info", "get_host_info", "get_server_info", "character_set_name", "set_charset", "thread_id"),
+        *(
+            "create_aggregate",
+            "create_window_function",
+            "getlimit",
+            "setlimit",
+            "interrupt",
+            "set_trace_callback",
+        ),
+        *(
+            "get_proto_info",
+            "get_host_info",
+            "get_server_info",
+            "character_set_name",
+            "set_charset",
+            "thread_id",
+        ),
         *("show_warnings", "get_transaction_status", "get_backend_pid", "warning_count", "query_timeout"),
         *("set_authorizer", "enable_load_extension", "load_extension", "set_client_encoding", "isolation"),
     )
@@ -81,6 +97,16 @@ def trace_connection(
     if isinstance(driver, Psycopg) and hasattr(connection, "__aenter__"):
         return PsycopgConnection(connection, talk)
     learn(talk, "", None)
+    if isinstance(driver, DuckDB):
+        again = partial(
+            trace_connection,
+            tracer=tracer,
+            statements=statements,
+            key=key,
+            value=value,
+            understand=understand,
+        )
+        return DuckDBConnection(connection, talk, again)
     return TracedConnection(connection, talk)
 
 
@@ -138,7 +164,7 @@ def answered(cursor: Any) -> bool:
 class Stand:
     """What stands for another object: its attributes, but only those of its methods that are known to be harmless."""
 
-    _own = ("connection", "_talk", "_cursor", "_rows", "_at", "_count")
+    _own = ("connection", "_talk", "_cursor", "_rows", "_at", "_count", "_again")
 
     def __init__(self, connection: Any, talk: Conversation) -> None:
         self.connection = connection
@@ -330,10 +356,14 @@ class TracedCursor(Stand):
             step.failed(error, sent=sent or answered(self._cursor))
             raise
         last = getattr(self._cursor, "lastrowid", None)
-        step.done(rows, len(rows) if returns else self._cursor.rowcount, last)
+        step.done(rows, self._changed(rows) if returns else self._cursor.rowcount, last)
         if step.wants_rows or returns:
             self._rows, self._at = rows, 0
         return self if result is self._cursor else result
+
+    def _changed(self, rows: Any) -> int:
+        """How many rows a write has changed that returned these."""
+        return len(rows)
 
     def executemany(self, query: Any, every: Iterable[Any]) -> None:
         """One after the other: how many rows each one changed is part of what happened."""
@@ -376,6 +406,54 @@ class TracedCursor(Stand):
 
     def __exit__(self, *left: Any) -> None:
         self._cursor.__exit__(*left)
+
+
+class DuckDBConnection(TracedCursor):
+    """DuckDB's connection, which is its own cursor; another cursor is another connection, and a session of its own."""
+
+    def __init__(self, connection: Any, talk: Conversation, again: Callable[[Any], Any]) -> None:
+        super().__init__(connection, talk, connection)
+        self._again = again
+
+    def cursor(self) -> Any:
+        return self._again(self.connection.cursor())
+
+    duplicate = cursor
+
+    def _changed(self, rows: Any) -> int:
+        return int(rows[0][0]) if len(rows) == 1 and len(rows[0]) == 1 else -1
+
+    def begin(self) -> DuckDBConnection:
+        self._send(self._talk.begin(), self.connection.begin)
+        return self
+
+    def commit(self) -> DuckDBConnection:
+        self._send(self._talk.commit(), self.connection.commit)
+        return self
+
+    def rollback(self) -> DuckDBConnection:
+        self._send(self._talk.rollback(), self.connection.rollback)
+        return self
+
+    def _send(self, step: Step, call: Callable[[], Any]) -> None:
+        try:
+            call()
+        except BaseException as error:
+            step.failed(error)
+            raise
+        step.done()
+
+    def close(self) -> None:
+        try:
+            self.connection.close()
+        finally:
+            self._talk.closed()
+
+    def __enter__(self) -> DuckDBConnection:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
 
 
 def steps_of_block(talk: Conversation) -> tuple[Step, Any]:

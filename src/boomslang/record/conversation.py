@@ -185,10 +185,7 @@ class Conversation:
         self._go_on()
         known = self.understanding
         assert known is not None
-        if self.names_moved or known.schema is None:
-            what = unclear(text)
-        else:
-            what = known.meaning(text, parameters)
+        what = unclear(text) if self.names_moved or known.schema is None else known.meaning(text, parameters)
         if AUTOCOMMIT.search(text):
             self.refuse_inside("a change of autocommit")
         if what.moves_names:

@@ -213,6 +213,19 @@ class SQLite(Driver):
         return bool(connection.in_transaction)
 
 
+class DuckDB(Driver):
+    """DuckDB: a cursor is a connection of its own, and a write returns how many rows it changed as a row. After an
+    error COMMIT is answered with success though nothing may be committed, so only a rollback is let through."""
+
+    dialect = "duckdb"
+
+    def autocommits(self, connection: Any, text: str) -> bool:
+        return True
+
+    def plain_cursor(self, connection: Any) -> Any:
+        return connection.cursor()
+
+
 class Adapted(Driver):
     """What SQLAlchemy makes of an asyncio driver: it looks like PEP 249, and holds the connection itself."""
 
@@ -262,6 +275,8 @@ KNOWN: dict[str, type[Driver]] = {
     "mysql": OtherMySQL,
     "sqlite3": SQLite,
     "aiosqlite": SQLite,
+    "duckdb": DuckDB,
+    "_duckdb": DuckDB,
 }
 
 

@@ -22,8 +22,8 @@ def trace_engine(engine: Any, tracer: Tracer) -> None:
     inner = getattr(engine, "sync_engine", engine)
     if _connected(inner.pool):
         raise UsageError(
-            "found an engine that has connections already; expected a new one, or some would not be recorded; fix: call "
-            "trace_engine right after create_engine"
+            "found an engine that has connections already; expected a new one, or some would not be recorded; fix: "
+            "call trace_engine right after create_engine"
         )
     creator = inner.pool._creator
     if getattr(creator, "__module__", "") != "sqlalchemy.engine.create":
@@ -36,7 +36,11 @@ def trace_engine(engine: Any, tracer: Tracer) -> None:
         return trace_connection(dialect.connect(*args, **options), tracer)
 
     event.listen(inner, "do_connect", connect)
-    if inner.dialect.name == "postgresql" and inner.dialect.driver == "psycopg" and not inner.dialect.is_async:
+    if (
+        inner.dialect.name == "postgresql"
+        and inner.dialect.driver == "psycopg"
+        and not inner.dialect.is_async
+    ):
         inner.dialect._type_info_fetch = _type_info
 
 

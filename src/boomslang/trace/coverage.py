@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boomslang.trace.model import Flag, Kind, Outcome, Trace
+from boomslang.trace.rows import parse_row_key
 from boomslang.trace.scalars import STR, Scalars
 
 MARKS = (b'"sql"', b'"taints"', b'"writes"')
@@ -76,7 +77,11 @@ class Coverage:
             _share(*self.reads, "read statement", "reads"),
             _share(*self.writes, "write statement", "writes"),
         ]
-        said = f"understood: {' and '.join(part for part in parts if part)}" if any(parts) else "understood: nothing"
+        said = (
+            f"understood: {' and '.join(part for part in parts if part)}"
+            if any(parts)
+            else "understood: nothing"
+        )
         out = [f"{table} ({why})" for table, why in self.tainted.items()]
         out += [
             f"{_about(statement.text)} ({why})"
@@ -90,7 +95,7 @@ class Coverage:
             said += f"; left out: {', '.join(out[:NAMED])}{more}"
         if self.untold:
             share = self.untold / max(1, self.untold + self.reads_told)
-            said += f"; {self.untold:,} values read ({_percent(share)}) are left out because they may be what these wrote"
+            said += f"; {self.untold:,} values read ({_percent(share)}) are left out, as they may be what these wrote"
         return said
 
     def to_json(self) -> dict[str, Any]:
@@ -116,10 +121,11 @@ def _share(executed: int, out: int, partly: int, one: str, many: str) -> str:
     if not executed:
         return ""
     of = f"{executed:,} {many}" if executed != 1 else f"one {one}"
-    if not out:
-        said = f"all of {of}" if executed != 1 else of
-    else:
-        said = f"{_percent((executed - out) / executed)} of {of}"
+    said = (
+        (f"all of {of}" if executed != 1 else of)
+        if not out
+        else f"{_percent((executed - out) / executed)} of {of}"
+    )
     return f"{said} ({_percent(partly / executed)} in part)" if partly else said
 
 
@@ -127,11 +133,15 @@ def _percent(share: float) -> str:
     """Never rounded to all or nothing."""
     if share in (0.0, 1.0):
         return f"{share:.0%}"
-    return f"{min(max(share * 100, 0.1), 99.9):.0f} %" if 0.01 <= share <= 0.99 else f"{min(max(share * 100, 0.1), 99.9):.1f} %"
+    return (
+        f"{min(max(share * 100, 0.1), 99.9):.0f} %"
+        if 0.01 <= share <= 0.99
+        else f"{min(max(share * 100, 0.1), 99.9):.1f} %"
+    )
 
 
 def covered(trace: Trace) -> Trace:
-    """The trace without the reads that cannot be trusted, and with its coverage; as it is, if no recorder of SQL made it."""
+    """The trace without the reads that cannot be trusted, and with its coverage; as it is, if it has no such notes."""
     if trace.op_ctx is None and trace.txn_ctx is None:
         return trace
     data = trace.texts.data.tobytes()
@@ -222,20 +232,6 @@ class _Notes:
                         self.taints.setdefault(taint, "a statement of which nobody knows whether it happened")
 
 
-def parts_of(key: str) -> tuple[str, str] | None:
-    """The table and the column ("" for the row itself) of a row's key; None if it is no such key."""
-    table, bracket, _ = key.partition("[")
-    if not bracket:
-        return None
-    try:
-        _, end = json.JSONDecoder().raw_decode(key, len(table))
-    except ValueError:
-        return None
-    if end == len(key):
-        return table, ""
-    return (table, key[end + 1 :]) if key[end] == "." else None
-
-
 class _Tainted:
     """Is this key tainted, or this table's condition?"""
 
@@ -254,9 +250,9 @@ class _Tainted:
                 self.columns[table].add(rest[2:])
             elif taint != "*":
                 self.cells.add(taint)
-                parts = parts_of(taint)
+                parts = parse_row_key(taint)
                 if parts is not None:
-                    self.some[parts[0]].add(parts[1])
+                    self.some[parts[0]].add(parts[2] or "")
 
     def key(self, key: object) -> bool:
         if self.all:
@@ -270,8 +266,8 @@ class _Tainted:
             return True
         if table not in self.columns:
             return False
-        parts = parts_of(key)
-        return parts is None or parts[1] in self.columns[table]
+        parts = parse_row_key(key)
+        return parts is None or parts[2] in self.columns[table]
 
     def condition(self, table: object, columns: set[str]) -> bool:
         if self.all or table in self.tables or not isinstance(table, str):
@@ -279,7 +275,7 @@ class _Tainted:
         return bool(columns & (self.columns[table] | self.some[table]))
 
 
-READS = tuple(int(kind) for kind in (Kind.GET, Kind.SCAN, Kind.ITERATOR, Kind.NEXT, Kind.LIST))
+READS = tuple(int(kind) for kind in (Kind.GET, Kind.SCAN, Kind.ITERATOR, Kind.NEXT, Kind.LIST, Kind.SELECT))
 RANGES = tuple(int(kind) for kind in (Kind.SCAN, Kind.ITERATOR, Kind.NEXT))
 
 
@@ -287,7 +283,7 @@ def _without(trace: Trace, taints: dict[str, str]) -> tuple[Trace, int, int]:
     """The trace without reads of what is tainted; how many these are, and how many others."""
     kinds = trace.op_kind
     worked = (trace.op_flags & Flag.ERROR) == 0
-    reads = np.isin(kinds, [*READS, *_selects()]) & worked
+    reads = np.isin(kinds, READS) & worked
     if not taints:
         return trace, 0, int(reads.sum())
     tainted = _Tainted(taints)
@@ -295,7 +291,7 @@ def _without(trace: Trace, taints: dict[str, str]) -> tuple[Trace, int, int]:
     of_tainted = np.where(trace.op_key >= 0, keys[np.maximum(trace.op_key, 0)], False)
     out = reads & of_tainted
     out |= np.isin(kinds, RANGES) & worked  # what they did not return, they read too
-    for row in np.flatnonzero(np.isin(kinds, _selects()) & worked).tolist():
+    for row in np.flatnonzero((kinds == Kind.SELECT) & worked).tolist():
         table, columns = _asked(trace, row)
         out[row] = tainted.condition(table, columns) or any(keys[k] for k in _items(trace, row))
     flags = trace.op_flags.copy()
@@ -312,14 +308,9 @@ def _without(trace: Trace, taints: dict[str, str]) -> tuple[Trace, int, int]:
     return made, int((out & reads).sum()), int((reads & ~out).sum())
 
 
-def _selects() -> list[int]:
-    """The operation that reads what matches a condition, where there is one."""
-    return [int(Kind["SELECT"])] if "SELECT" in Kind.__members__ else []
-
-
 def _asked(trace: Trace, row: int) -> tuple[object, set[str]]:
     """A select's table, and the columns that its condition names."""
-    where = getattr(trace, "op_where", None)
+    where = trace.op_where
     if where is None or where[row] < 0:
         return None, set()
     table, condition = json.loads(trace.texts.text(int(where[row])))

@@ -202,22 +202,12 @@ def _operand(column: Column, table: Table) -> Any:
     return {"key": table.key.index(column.name)} if column.name in table.key else {"column": column.name}
 
 
-def _literal(
-    column: Column, node: Any, table: Table, parameters: Parameters, *, order: bool = False
-) -> Any:
+def _literal(column: Column, node: Any, table: Table, parameters: Parameters, *, order: bool = False) -> Any:
     value = constant(node, parameters)
-    made = Unknown if value is Unknown else _cut(column, value)
+    made = Unknown if value is Unknown else label(column, value)
     if made is Unknown or not _fit(column, table, order):
         raise Untold(f"a comparison with {column.name} that only the database can make")
     return {"bytes": made.hex()} if isinstance(made, bytes) else made
-
-
-def _cut(column: Column, value: Any) -> Any:
-    """A value that is compared, as the labels of the column are. (A text that is too long for it is equal to none.)"""
-    if column.kind in ("text", "padded") and type(value) is str and column.length is not None:
-        if len(value.rstrip(" ")) > column.length:
-            return Unknown
-    return label(column, value)
 
 
 def _truth(column: Column) -> Any:

@@ -55,7 +55,7 @@ class Insert:
         changed = self.table.on_update if self.updates and self.table.other_unique else ()
         return {*self.table.triggered, *gone, *changed}
 
-    def told(self, parameters: Parameters, answer: Answer, selects: bool) -> Told:
+    def told(self, parameters: Parameters, answer: Answer) -> Told:
         told = Told()
         if self.table.silent is not None:
             told.why = self.table.silent
@@ -92,6 +92,7 @@ class Insert:
         if self.named is None or part(self.tree, "with"):
             return None
         given = self.tree.expression
+        lists: list[list[Any]] | None
         if isinstance(given, exp.Values):
             lists = [
                 list(node.expressions) if isinstance(node, exp.Tuple) else [_unwrapped(node)]
@@ -143,11 +144,13 @@ class Insert:
                 made.sort()
             return [(one,) for one in made]
         tells = self.schema.dialect in ("mysql", "sqlite")
-        numbered = tells and column.generated and (self.table.key[0] not in rows[0] or rows[0][self.table.key[0]] in (None, 0))
-        if numbered and len(rows) == 1 and answer.count == 1 and type(answer.last) is int and answer.last > 0:
-            if not (self.ignores or self.updates):
-                return [(answer.last,)]
-        return None
+        numbered = (
+            tells
+            and column.generated
+            and (self.table.key[0] not in rows[0] or rows[0][self.table.key[0]] in (None, 0))
+        )
+        one = len(rows) == 1 and answer.count == 1 and not (self.ignores or self.updates)
+        return [(answer.last,)] if numbered and one and type(answer.last) is int and answer.last > 0 else None
 
     def _given(self, row: Row) -> Key | None:
         key: list[Any] = []
@@ -194,9 +197,16 @@ class Insert:
                 return None
             value = node.expression
             source = None
-            if isinstance(value, exp.Column) and value.table.lower() in ("excluded", alias.lower() or "excluded"):
+            if isinstance(value, exp.Column) and value.table.lower() in (
+                "excluded",
+                alias.lower() or "excluded",
+            ):
                 source = self.table.column(value.name)
-            elif isinstance(value, exp.Anonymous | exp.Func) and value.name.upper() == "VALUES" and value.expressions:
+            elif (
+                isinstance(value, exp.Anonymous | exp.Func)
+                and value.name.upper() == "VALUES"
+                and value.expressions
+            ):
                 source = self.table.column(value.expressions[0].name)
             found[column.name] = source
         return found
@@ -243,7 +253,9 @@ def _unnested(given: Any, parameters: Parameters) -> list[list[Any]] | None:
 
     if not isinstance(given, exp.Select) or [type(node) for node in given.expressions] != [exp.Star]:
         return None
-    if any(value for name, value in given.args.items() if name not in ("expressions", "from", "from_", "kind")):
+    if any(
+        value for name, value in given.args.items() if name not in ("expressions", "from", "from_", "kind")
+    ):
         return None
     first = part(given, "from")
     if first is None or not isinstance(first.this, exp.Unnest) or first.this.args.get("alias"):
@@ -268,7 +280,19 @@ def _plain_array(to: Any) -> bool:
 
 
 ARRAYS = frozenset(
-    ("VARCHAR", "TEXT", "SMALLINT", "INT", "BIGINT", "BOOLEAN", "DOUBLE", "DECIMAL", "TIMESTAMPTZ", "DATE", "UUID")
+    (
+        "VARCHAR",
+        "TEXT",
+        "SMALLINT",
+        "INT",
+        "BIGINT",
+        "BOOLEAN",
+        "DOUBLE",
+        "DECIMAL",
+        "TIMESTAMPTZ",
+        "DATE",
+        "UUID",
+    )
 )
 
 
@@ -300,7 +324,9 @@ def _selected_values(given: Any) -> list[list[Any]] | None:
             if not isinstance(inner, exp.Column) or inner.name not in by_name:
                 return None
             value = by_name[inner.name]
-            one.append(exp.Cast(this=value.copy(), to=wanted.to.copy()) if isinstance(wanted, exp.Cast) else value)
+            one.append(
+                exp.Cast(this=value.copy(), to=wanted.to.copy()) if isinstance(wanted, exp.Cast) else value
+            )
         lists.append(one)
     return lists
 

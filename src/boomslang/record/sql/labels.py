@@ -48,13 +48,12 @@ def key_label(column: Column, value: Any) -> Any:
 
 def _integer(column: Column, value: Any) -> Any:
     made: int | None = None
-    if type(value) in (int, bool):
-        made = int(value)
-    elif type(value) is float and value.is_integer() and abs(value) < EXACT_FLOAT:
-        made = int(value)
-    elif type(value) is Decimal and value.is_finite() and value == value.to_integral_value():
-        made = int(value)
-    elif type(value) is str and DIGITS.fullmatch(value):
+    if (
+        type(value) in (int, bool)
+        or (type(value) is float and value.is_integer() and abs(value) < EXACT_FLOAT)
+        or (type(value) is Decimal and value.is_finite() and value == value.to_integral_value())
+        or (type(value) is str and DIGITS.fullmatch(value))
+    ):
         made = int(value)
     if made is None or not within(column, made):
         return Unknown

@@ -20,14 +20,49 @@ from boomslang.record.sql.told import Answer, Told, taints_of
 from boomslang.record.sql.writes import Delete, Update, target_of
 
 HARMLESS = frozenset(
-    "set show pragma listen unlisten notify deallocate discard checkpoint lock describe desc reset kill explain declare "
-    "fetch close move comment use vacuum analyze reindex grant revoke unlock flush optimize check begin".split()
+    [
+        "set",
+        "show",
+        "pragma",
+        "listen",
+        "unlisten",
+        "notify",
+        "deallocate",
+        "discard",
+        "checkpoint",
+        "lock",
+        "describe",
+        "desc",
+        "reset",
+        "kill",
+        "explain",
+        "declare",
+        "fetch",
+        "close",
+        "move",
+        "comment",
+        "use",
+        "vacuum",
+        "analyze",
+        "reindex",
+        "grant",
+        "revoke",
+        "unlock",
+        "flush",
+        "optimize",
+        "check",
+        "begin",
+    ]
 )
 """First words of statements that read and write nothing that is recorded, whatever they do else."""
-SCHEMA_CHANGES = frozenset("create alter drop rename truncate".split())
-COMMITS = SCHEMA_CHANGES | frozenset("lock unlock flush optimize check analyze repair grant revoke".split())
+SCHEMA_CHANGES = frozenset(["create", "alter", "drop", "rename", "truncate"])
+COMMITS = SCHEMA_CHANGES | frozenset(
+    ["lock", "unlock", "flush", "optimize", "check", "analyze", "repair", "grant", "revoke"]
+)
 """First words of statements before which MySQL commits."""
-WRITES = re.compile(r"\b(insert|update|delete|merge|replace|truncate|into|copy|call|do|execute|load)\b", re.IGNORECASE)
+WRITES = re.compile(
+    r"\b(insert|update|delete|merge|replace|truncate|into|copy|call|do|execute|load)\b", re.IGNORECASE
+)
 CALLS = re.compile(r"(\w+)[\"`]?\s*\(")
 SYSTEM = re.compile(r"(?i)sqlite_|pg_|information_schema|performance_schema|duckdb_|mysql$|sys$")
 """Names of the database's own tables."""
@@ -35,7 +70,7 @@ START = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/|\()*(\w+)", re.DOTALL)
 NAMES_MOVE = re.compile(r"\bsearch_path\b|^\s*(?:use|attach|detach)\b", re.IGNORECASE)
 TEMPORARY = re.compile(r"\s*create\s+(?:local\s+|global\s+)?temp(?:orary)?\b", re.IGNORECASE)
 
-Tell = Callable[[Any, Answer, bool], Told]
+Tell = Callable[[Any, Answer], Told]
 
 
 @dataclass(frozen=True)
@@ -94,7 +129,9 @@ def _strangers(tree: Any, schema: Schema) -> frozenset[str]:
 
     nodes = [node for node in tree.find_all(exp.Table) if isinstance(node.this, exp.Identifier)]
     return frozenset(
-        node.name for node in nodes if not SYSTEM.match(node.db or node.name) and table_of(node, schema) is None
+        node.name
+        for node in nodes
+        if not SYSTEM.match(node.db or node.name) and table_of(node, schema) is None
     )
 
 
@@ -102,7 +139,9 @@ def _meaning(made: Parsed, schema: Schema, replaces: bool) -> Meaning:
     from sqlglot import exp
 
     tree = made.tree
-    hidden = [node for node in tree.find_all(exp.Insert, exp.Update, exp.Delete, exp.Merge) if node is not tree]
+    hidden = [
+        node for node in tree.find_all(exp.Insert, exp.Update, exp.Delete, exp.Merge) if node is not tree
+    ]
     if isinstance(tree, exp.Insert | exp.Update | exp.Delete):
         table = target_of(tree, schema)
         if table is None:
@@ -111,7 +150,9 @@ def _meaning(made: Parsed, schema: Schema, replaces: bool) -> Meaning:
         if isinstance(tree, exp.Insert):
             change = Insert(tree, table, schema, replaces)
         else:
-            change = Update(tree, table, schema) if isinstance(tree, exp.Update) else Delete(tree, table, schema)
+            change = (
+                Update(tree, table, schema) if isinstance(tree, exp.Update) else Delete(tree, table, schema)
+            )
         joined = isinstance(tree, exp.Update | exp.Delete) and (
             tree.this.args.get("joins") or (isinstance(tree, exp.Delete) and tree.args.get("tables"))
         )
@@ -121,7 +162,7 @@ def _meaning(made: Parsed, schema: Schema, replaces: bool) -> Meaning:
                 touched |= _mentioned(tree, schema)
             return _unknown_write(touched, schema, "a write of several tables", rows=change.returns)
         return Meaning(
-            lambda given, answer, selects: change.told(made.parameters(given), answer, selects),
+            lambda given, answer: change.told(made.parameters(given), answer),
             writes=_taints(all_reached(schema, change.touched())),
             is_write=True,
             wants_rows=change.returns,
@@ -140,7 +181,7 @@ def _meaning(made: Parsed, schema: Schema, replaces: bool) -> Meaning:
         if select.why is not None:
             return _unread(select.why)
         return Meaning(
-            lambda given, answer, selects: select.told(made.parameters(given), answer, selects),
+            lambda given, answer: select.told(made.parameters(given), answer),
             wants_rows=True,
         )
     if isinstance(tree, exp.Merge | exp.Copy):
@@ -153,7 +194,8 @@ def _only_the_systems(tree: Any) -> bool:
     from sqlglot import exp
 
     return all(
-        isinstance(node.this, exp.Func) or SYSTEM.match(node.db or node.name) for node in tree.find_all(exp.Table)
+        isinstance(node.this, exp.Func) or SYSTEM.match(node.db or node.name)
+        for node in tree.find_all(exp.Table)
     )
 
 
@@ -166,7 +208,11 @@ def _schema_change(text: str, word: str, schema: Schema, given: Any) -> Meaning:
         tree = parsed(text, schema.dialect, given).tree
     except NotParsed:
         tree = None
-    if isinstance(tree, exp.Create) and str(tree.args.get("kind")).upper() == "TABLE" and tree.expression is None:
+    if (
+        isinstance(tree, exp.Create)
+        and str(tree.args.get("kind")).upper() == "TABLE"
+        and tree.expression is None
+    ):
         named = tree.this.this if isinstance(tree.this, exp.Schema) else tree.this
         table = table_of(named, schema) if isinstance(named, exp.Table) else None
         if table is None and isinstance(named, exp.Table):
@@ -183,9 +229,16 @@ def _schema_change(text: str, word: str, schema: Schema, given: Any) -> Meaning:
             )
         if tree.args.get("exists") and not TEMPORARY.match(text):
             return Meaning(_nothing, ignored=True, changes_schema=True, commits=commits)
-    if isinstance(tree, exp.Create) and str(tree.args.get("kind")).upper() in ("INDEX", "SCHEMA", "DATABASE", "SEQUENCE"):
+    if isinstance(tree, exp.Create) and str(tree.args.get("kind")).upper() in (
+        "INDEX",
+        "SCHEMA",
+        "DATABASE",
+        "SEQUENCE",
+    ):
         return Meaning(_nothing, ignored=True, changes_schema=True, commits=commits)
-    if isinstance(tree, exp.Alter) and all(isinstance(a, exp.AddConstraint) for a in tree.args.get("actions") or [0]):
+    if isinstance(tree, exp.Alter) and all(
+        isinstance(a, exp.AddConstraint) for a in tree.args.get("actions") or [0]
+    ):
         return Meaning(_nothing, ignored=True, changes_schema=True, commits=commits)
     touched = _mentioned(tree, schema) if tree is not None else set()
     if not touched:
@@ -213,7 +266,7 @@ def _targets(trees: Iterable[Any], schema: Schema) -> set[Reach]:
     return touched
 
 
-def _nothing(given: Any, answer: Answer, selects: bool) -> Told:
+def _nothing(given: Any, answer: Answer) -> Told:
     return Told()
 
 
@@ -222,13 +275,13 @@ def unclear(text: str) -> Meaning:
     why = "names that may mean any table"
     if WRITES.search(text):
         return Meaning(
-            lambda given, answer, selects: Told(taints=[EVERYTHING], why=why), writes=(EVERYTHING,), is_write=True
+            lambda given, answer: Told(taints=[EVERYTHING], why=why), writes=(EVERYTHING,), is_write=True
         )
     return _unread(why)
 
 
 def _unread(why: str) -> Meaning:
-    return Meaning(lambda given, answer, selects: Told(why=why))
+    return Meaning(lambda given, answer: Told(why=why))
 
 
 def _unknown_write(
@@ -236,7 +289,7 @@ def _unknown_write(
 ) -> Meaning:
     taints = _taints(all_reached(schema, touched))
     return Meaning(
-        lambda given, answer, selects: Told(taints=list(taints), why=why),
+        lambda given, answer: Told(taints=list(taints), why=why),
         writes=taints,
         is_write=True,
         moves_names=moves,

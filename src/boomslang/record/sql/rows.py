@@ -1,26 +1,24 @@
-"""Rows and their columns as keys of a trace: `orders[5]` is true if the row exists, `orders[5].total` holds a column."""
+"""Rows and their columns as keys of a trace: `orders[5]` is true if the row exists, `orders[5].total` a column."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import Any
 
 from boomslang.record.sql.schema import Table
 from boomslang.record.statements import Record
+from boomslang.trace.rows import row_key as key_of_row
 from boomslang.trace.scalars import Absent
 
 Key = tuple[Any, ...]
 
 
-def row_key(table: Table | str, key: Key) -> str:
-    name = table if isinstance(table, str) else table.name
-    parts = [{"bytes": part.hex()} if isinstance(part, bytes) else part for part in key]
-    return name + json.dumps(parts, separators=(",", ":"), ensure_ascii=False)
+def row_key(table: Table, key: Key) -> str:
+    return key_of_row(table.name, key)
 
 
-def cell_key(table: Table | str, key: Key, column: str) -> str:
-    return f"{row_key(table, key)}.{column}"
+def cell_key(table: Table, key: Key, column: str) -> str:
+    return key_of_row(table.name, key, column)
 
 
 def seen(table: Table, key: Key, ctx: Any = None) -> Record:

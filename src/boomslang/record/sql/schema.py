@@ -1,4 +1,4 @@
-"""What a recorder must know of a database's tables to understand statements: data, read by catalogs/ when recording starts.
+"""What a recorder must know of a database's tables to understand statements: read by catalogs/ when recording starts.
 
 A row is its primary key; each column of it is a key of the trace. What a column's type does to a value on its way in
 and out is `kind` (labels.py has a rule for each). What the database does behind a statement's back is here too:
@@ -136,7 +136,9 @@ class Schema:
         }
         table = Table(self.full_name(space, name), kept, **parts)
         odd = next((kept[part].silent for part in table.key if kept[part].silent), None)
-        self.tables[space, name] = replace(table, silent=f"a primary key with {odd}") if odd and not table.silent else table
+        self.tables[space, name] = (
+            replace(table, silent=f"a primary key with {odd}") if odd and not table.silent else table
+        )
 
 
 def all_reached(schema: Schema, first: Iterable[Reach]) -> frozenset[Reach]:

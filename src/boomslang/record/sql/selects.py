@@ -71,7 +71,6 @@ class Select:
     """A SELECT of tables, ready for its parameters and its answer."""
 
     def __init__(self, tree: Any, schema: Schema) -> None:
-        from sqlglot import exp
 
         self.tree = tree
         self.why = _not_for_us(tree)
@@ -105,25 +104,26 @@ class Select:
         """Nothing in it can make rows fewer."""
         self.single = len(sources) == 1 and complete and not joins and not sources[0].optional
         locks = tree.args.get("locks") or []
-        self.ctx = {"lock": "update" if any(x.args.get("update") for x in locks) else "share"} if locks else None
+        self.ctx = (
+            {"lock": "update" if any(x.args.get("update") for x in locks) else "share"} if locks else None
+        )
         self.skips = any(x.args.get("wait") is False for x in locks)
         self.where = tree.args["where"].this if tree.args.get("where") else None
         self.counts = self.single and _is_count(tree)
         if self.why is None and not self.counts and _aggregates(tree):
             self.why = "an aggregate"
 
-    def told(self, parameters: Parameters, answer: Answer, selects: bool) -> Told:
-        """`selects`: the trace has an operation for conditions."""
+    def told(self, parameters: Parameters, answer: Answer) -> Told:
         if self.why is not None:
             return left_out(self.why)
         if self.counts:
-            return self._count(parameters, answer, selects)
+            return self._count(parameters, answer)
         if any(len(row) != len(self.output.columns) for row in answer.rows):
             return left_out("its rows do not have the columns that were expected")
         told = Told()
         unidentified = False
         if self.single:
-            self._single(parameters, answer, selects, told)
+            self._single(parameters, answer, told)
         else:
             fixed = self._fixed(parameters)
             for source in self.known:
@@ -137,7 +137,7 @@ class Select:
 
     # --- one table
 
-    def _single(self, parameters: Parameters, answer: Answer, selects: bool, told: Told) -> None:
+    def _single(self, parameters: Parameters, answer: Answer, told: Told) -> None:
         (source,) = self.known
         table = source.table
         assert table is not None
@@ -153,7 +153,7 @@ class Select:
         found = list(dict.fromkeys(keys or []))
         if pins.keys is not None and not pins.rest:
             # The rows asked for, and nothing but the primary key chose among them.
-            self._items(source, fixed, answer, told)
+            self._rows(source, fixed, answer, told)
             if complete:
                 told.records.extend(
                     missing(table, key, self.ctx) for key in pins.keys if key not in set(found)
@@ -164,26 +164,18 @@ class Select:
         try:
             made = condition(self.where, table, self.scope, parameters)
         except Untold as why:
-            self._partly(source, fixed, answer, told, parameters, str(why))
+            self._partly(source, fixed, answer, told, str(why))
             return
-        if not complete or not selects:
-            why_not = "LIMIT" if complete is False else PARTLY
-            self._partly(source, fixed, answer, told, parameters, why_not if selects else PARTLY)
+        if not complete:
+            self._partly(source, fixed, answer, told, "some may be hidden, as by LIMIT")
             return
         told.records.append(matched(table, made, found, self.ctx))
-        self._items(source, fixed, answer, told, seen_too=False)
+        self._rows(source, fixed, answer, told, seen_too=False)
 
-    def _partly(
-        self, source: Source, fixed: Any, answer: Answer, told: Told, parameters: Parameters, why: str
-    ) -> None:
-        self._items(source, fixed, answer, told)
-        told.why = f"{PARTLY} ({why})" if why not in PARTLY else PARTLY
+    def _partly(self, source: Source, fixed: Any, answer: Answer, told: Told, why: str) -> None:
+        self._rows(source, fixed, answer, told)
+        told.why = f"{PARTLY} ({why})"
         told.partly = bool(told.records)
-
-    def _items(
-        self, source: Source, fixed: Any, answer: Answer, told: Told, seen_too: bool = True
-    ) -> None:
-        self._rows(source, fixed, answer, told, seen_too)
 
     def _complete(self, parameters: Parameters, answer: Answer) -> bool:
         """Is what was returned all that matched?"""
@@ -271,9 +263,7 @@ class Select:
             keys.append(key)
         return keys
 
-    def _rows(
-        self, source: Source, fixed: Any, answer: Answer, told: Told, seen_too: bool = True
-    ) -> bool:
+    def _rows(self, source: Source, fixed: Any, answer: Answer, told: Told, seen_too: bool = True) -> bool:
         """Read what was returned of one source. False if its rows are not known."""
         table = source.table
         assert table is not None
@@ -302,14 +292,16 @@ class Select:
 
     # --- SELECT COUNT(*)
 
-    def _count(self, parameters: Parameters, answer: Answer, selects: bool) -> Told:
+    def _count(self, parameters: Parameters, answer: Answer) -> Told:
         """Which rows were counted is not known, unless there were none."""
         (source,) = self.known
         table = source.table
         assert table is not None
-        if answer.rows and len(answer.rows) == 1 and answer.rows[0][0] == 0 and not table.hides and selects:
+        if answer.rows and len(answer.rows) == 1 and answer.rows[0][0] == 0 and not table.hides:
             try:
-                return Told([matched(table, condition(self.where, table, self.scope, parameters), [], self.ctx)])
+                return Told(
+                    [matched(table, condition(self.where, table, self.scope, parameters), [], self.ctx)]
+                )
             except Untold:
                 pass
         return left_out("a count: which rows were counted is not known")
@@ -371,14 +363,21 @@ def plain_table(node: Any) -> bool:
     if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
         return False
     alias = node.args.get("alias")
-    odd = [name for name, value in node.args.items() if value and name not in ("this", "alias", "db", "catalog")]
+    odd = [
+        name for name, value in node.args.items() if value and name not in ("this", "alias", "db", "catalog")
+    ]
     return not odd and not (alias is not None and alias.args.get("columns"))
 
 
 def _is_count(tree: Any) -> bool:
     from sqlglot import exp
 
-    if len(tree.expressions) != 1 or tree.args.get("having") or tree.args.get("limit") or tree.args.get("distinct"):
+    if (
+        len(tree.expressions) != 1
+        or tree.args.get("having")
+        or tree.args.get("limit")
+        or tree.args.get("distinct")
+    ):
         return False
     node = tree.expressions[0]
     node = node.this if isinstance(node, exp.Alias) else node

@@ -35,16 +35,17 @@ class ToldStep(Step):
         from boomslang.record.sql.understanding import plain
 
         meaning = self._meaning
-        known = self._talk.understanding
         values = [plain(row) for row in rows] if meaning.wants_rows else []
         if any(row is None for row in values):
-            return Told(taints=list(meaning.writes), why="rows that a row factory has made into something else")
+            return Told(
+                taints=list(meaning.writes), why="rows that a row factory has made into something else"
+            )
         if count == 0 and meaning.counts_changes:
             found = self._talk.driver.found(self._talk.connection)
             count = NOBODY_KNOWS if found is None else found
         answer = Answer([row for row in values if row is not None], count, self.last)
         try:
-            return meaning.tell(self._parameters, answer, known is not None and known.selects)
+            return meaning.tell(self._parameters, answer)
         except Exception as error:  # a statement that we misread must do the application no harm
             return Told(taints=list(meaning.writes), why=f"misread ({told_of(error)})")
 
@@ -106,7 +107,7 @@ class ToldAlone(ToldStep):
 
 
 class CommitsFirst(Step):
-    """A statement before which the database commits (MySQL's DDL): the end of the transaction, whatever it does else."""
+    """A statement before which the database commits (MySQL's DDL): the end of the transaction, and whatever else."""
 
     def __init__(self, talk: Conversation, text: str, meaning: Meaning) -> None:
         self._talk, self._meaning = talk, meaning

@@ -12,10 +12,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from boomslang.errors import UsageError
+from boomslang.extras import how_to_install
 from boomslang.record.sql.schema import Unknown
 
-SKIPPED = r"""'(?:[^'\\]|''|\\.)*'|"(?:[^"]|"")*"|`[^`]*`|--[^\n]*|/\*.*?\*/|\$(?P<tag>\w*)\$.*?\$(?P=tag)\$"""
-PARAMETER = r"%%|%s|%\((?P<percent>[^)]*)\)s|\$(?P<dollar>\d+)|\?(?P<question>\d*)|(?<![:\w]):(?P<colon>[A-Za-z_]\w*)"
+SKIPPED = (
+    r"""'(?:[^'\\]|''|\\.)*'|"(?:[^"]|"")*"|`[^`]*`|--[^\n]*|/\*.*?\*/|\$(?P<tag>\w*)\$.*?\$(?P=tag)\$"""
+)
+PARAMETER = (
+    r"%%|%s|%\((?P<percent>[^)]*)\)s|\$(?P<dollar>\d+)|\?(?P<question>\d*)|(?<![:\w]):(?P<colon>[A-Za-z_]\w*)"
+)
 PIECES = re.compile(f"{SKIPPED}|(?P<parameter>{PARAMETER})", re.DOTALL)
 
 PERCENT = re.compile(r"%s|%\(\w+\)s")
@@ -120,6 +125,6 @@ def needs_parser() -> None:
         import sqlglot  # noqa: F401
     except ImportError:
         raise UsageError(
-            "found no SQL parser; expected sqlglot, which understands statements; fix: pip install 'boomslang[sql]', or "
+            f"found no SQL parser; expected sqlglot, which understands statements; fix: {how_to_install('sql')}, or "
             "give trace_connection a table of statements"
         ) from None

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from boomslang.record.sql.rows import Key, cell_key
 from boomslang.record.sql.schema import Reach, Table
 from boomslang.record.statements import Record
 
 
-class Answer(NamedTuple):
+@dataclass(frozen=True)
+class Answer:
     """What came back: all rows, how many were found (-1: nobody says, -2: changed none, and nobody knows how many
     were found), and the key that was generated last."""
 

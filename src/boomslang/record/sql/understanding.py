@@ -1,4 +1,4 @@
-"""What the recorders of one trace know of its database: the schema, the meanings of texts, and what it held at the start.
+"""What the recorders of a trace know of its database: the schema, what texts mean, and what it held at the start.
 
 All connections of a process that are recorded into one trace share it. Before the first of them does anything, the
 rows that are there are noted down as the initial state (in `rows.jsonl`; not if the tracer was told another one). A
@@ -25,7 +25,6 @@ from weakref import WeakKeyDictionary
 from boomslang.errors import UsageError
 from boomslang.record.json_text import quoted, text_of
 from boomslang.record.rules import STATE
-from boomslang.record.session import ARGUMENTS
 from boomslang.record.sql.catalogs import catalog
 from boomslang.record.sql.labels import key_label, label
 from boomslang.record.sql.meaning import Meaning, meaning_of
@@ -54,8 +53,6 @@ class Understanding:
         needs_parser()
         self.folder = folder
         self.dialect = dialect
-        self.selects = "select" in ARGUMENTS
-        """The trace has an operation for conditions."""
         self.schema: Schema | None = None
         self.stale = True
         """The schema must be read before the next statement."""
@@ -70,8 +67,8 @@ class Understanding:
         schema = yield from catalog(self.dialect)
         if self._claim():
             try:
-                listed = yield from self._note_down(schema)
-                self._publish(schema.database, listed)
+                known = yield from self._note_down(schema)
+                self._publish(schema.database, known)
             except BaseException:
                 with _ignored():
                     (self.folder / KNOWN).unlink()
@@ -138,8 +135,8 @@ class Understanding:
                     return json.loads(lines[0]), {json.loads(line) for line in lines[1:]}
             if time.monotonic() > deadline:
                 raise UsageError(
-                    f"found that the process that began to record into {shown(self.folder)} has not noted down what the "
-                    "database held; expected it to have; fix: record anew, into another folder"
+                    f"found that the process that began to record into {shown(self.folder)} has not noted down what "
+                    "the database held; expected it to have; fix: record anew, into another folder"
                 )
             time.sleep(0.01)
 
@@ -260,4 +257,3 @@ def drive(questions: Questions, ask: Callable[[str], Sequence[Sequence[Any]]]) -
             query = questions.send([plain(row) or () for row in ask(query)])
     except StopIteration:
         return
-

@@ -44,7 +44,7 @@ class Change:
         """What it changes if nobody knows more."""
         raise NotImplementedError
 
-    def told(self, parameters: Parameters, answer: Answer, selects: bool) -> Told:
+    def told(self, parameters: Parameters, answer: Answer) -> Told:
         told = Told()
         if self.table.silent is not None:
             told.why = self.table.silent
@@ -57,7 +57,7 @@ class Change:
             told.taint(all_reached(self.schema, self.touched()))
             told.why = "a write of rows that are not known"
             return told
-        self._read(pins, keys, parameters, answer, selects, told)
+        self._read(pins, keys, parameters, answer, told)
         for place, key in enumerate(keys):
             self._write(key, answer.rows[place] if self.returns else None, parameters, told)
         if keys or answer.count == NOBODY_KNOWS:
@@ -96,9 +96,7 @@ class Change:
                 return None
         return key_of(row, places, self.table)
 
-    def _read(
-        self, pins: Pins, keys: list[Key], parameters: Parameters, answer: Answer, selects: bool, told: Told
-    ) -> None:
+    def _read(self, pins: Pins, keys: list[Key], parameters: Parameters, answer: Answer, told: Told) -> None:
         """What its WHERE has seen."""
         if answer.count == NOBODY_KNOWS and not self.returns:
             told.why, told.partly = "how many rows were found is not known", True
@@ -129,7 +127,7 @@ class Change:
                 if set(keys) == set(pins.keys):
                     return
         try:
-            if not selects or self.table.hides:
+            if self.table.hides:
                 raise Untold(UNMATCHED)
             made = condition(self.where, self.table, self.scope, parameters)
             told.records[:] = [matched(self.table, made, keys, LOCK)]
@@ -156,7 +154,9 @@ class Update(Change):
         from sqlglot import exp
 
         for node in tree.expressions:
-            column = self.table.column(node.this.name) if isinstance(node, exp.EQ) and node.this.name else None
+            column = (
+                self.table.column(node.this.name) if isinstance(node, exp.EQ) and node.this.name else None
+            )
             if column is None or column.name in table.key:
                 self.strange = True
             else:
@@ -171,12 +171,12 @@ class Update(Change):
         referred = self.strange or self.table.other_unique
         return {*self.table.triggered, *(self.table.on_update if referred else ())}
 
-    def told(self, parameters: Parameters, answer: Answer, selects: bool) -> Told:
+    def told(self, parameters: Parameters, answer: Answer) -> Told:
         if self.strange and answer.count != 0 and self.table.silent is None:
             told = Told(why="a primary key is changed")
             told.taint(all_reached(self.schema, self.touched()))
             return told
-        return super().told(parameters, answer, selects)
+        return super().told(parameters, answer)
 
     def _write(self, key: Key, row: tuple[Any, ...] | None, parameters: Parameters, told: Told) -> None:
         named = [column.name for column, _ in self.sets]
@@ -243,7 +243,11 @@ def target_of(tree: Any, schema: Schema) -> Table | None:
 
     node = tree.this
     node = node.this if isinstance(node, exp.Schema) else node
-    return table_of(node, schema) if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier) else None
+    return (
+        table_of(node, schema)
+        if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier)
+        else None
+    )
 
 
 __all__ = ["Delete", "Update", "columns_of", "target_of"]

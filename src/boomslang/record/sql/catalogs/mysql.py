@@ -1,4 +1,5 @@
-"""MariaDB's and MySQL's schema, from information_schema. Collations matter most: by default case and accents do not count."""
+"""MariaDB's and MySQL's schema, from information_schema. Collations matter most: by default neither case nor accents
+count, and blanks at the end do not either."""
 
 from __future__ import annotations
 
@@ -121,9 +122,19 @@ def column(row: Any, maria: bool) -> Column:
         exact=not text or binary,
         ordered=not text or unpadded,
         length=int(length) if length is not None and (text or kind == "bytes") else None,
-        scale=int(scale) if kind == "decimal" and scale is not None else int(precision) if precision is not None else None,
-        range=None if bits is None else (0, (1 << bits) - 1) if unsigned else (-(1 << bits - 1), (1 << bits - 1) - 1),
-        members=frozenset(m.replace("''", "'") for m in re.findall(r"'((?:[^']|'')*)'", full)) if kind == "enum" else None,
+        scale=int(scale)
+        if kind == "decimal" and scale is not None
+        else int(precision)
+        if precision is not None
+        else None,
+        range=None
+        if bits is None
+        else (0, (1 << bits) - 1)
+        if unsigned
+        else (-(1 << bits - 1), (1 << bits - 1) - 1),
+        members=frozenset(m.replace("''", "'") for m in re.findall(r"'((?:[^']|'')*)'", full))
+        if kind == "enum"
+        else None,
         default=Unknown if automatic else default_value(default, extra, nullable, kind, maria),
         generated=automatic,
         silent=silent,

@@ -19,7 +19,8 @@ SELECT current_database()::text, (SELECT oid::bigint FROM pg_database WHERE datn
 COLUMNS = f"""
 SELECT c.oid::bigint, n.nspname::text, c.relname::text, c.relkind::text, c.relrowsecurity, c.relhasrules,
   c.relpersistence::text, a.attnum::int, a.attname::text, t.typname::text, t.typtype::text, a.atttypmod::int,
-  a.attgenerated::text, a.attidentity::text, pg_get_expr(d.adbin, d.adrelid), co.collname::text, co.collisdeterministic
+  a.attgenerated::text, a.attidentity::text, pg_get_expr(d.adbin, d.adrelid), co.collname::text,
+  co.collisdeterministic
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
   JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
   JOIN pg_type t ON t.oid = a.atttypid
@@ -32,8 +33,8 @@ SELECT i.indrelid::bigint, i.indisprimary, i.indkey::text FROM pg_index i JOIN p
 TRIGGERS = """
 SELECT g.tgrelid::bigint, p.prosrc FROM pg_trigger g JOIN pg_proc p ON p.oid = g.tgfoid WHERE NOT g.tgisinternal"""
 REFERENCES = """
-SELECT conrelid::bigint, confrelid::bigint, confdeltype::text, confupdtype::text, array_to_string(conkey, ' ') FROM pg_constraint
-WHERE contype = 'f'"""
+SELECT conrelid::bigint, confrelid::bigint, confdeltype::text, confupdtype::text, array_to_string(conkey, ' ')
+FROM pg_constraint WHERE contype = 'f'"""
 INHERITS = "SELECT inhrelid::bigint, inhparent::bigint FROM pg_inherits"
 ROUTINES = f"SELECT p.proname::text FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE {OURS}"
 
@@ -134,7 +135,13 @@ def column(row: Any, database_collation: str) -> Column:
     number = dict(enumerate(row))
     name, base, category, modifier = number[8], number[9], number[10], number[11]
     generated, identity, default, collation, deterministic = row[12:]
-    kind = "enum" if category == "e" else KINDS.get(base, f"of the type {base}") if category == "b" else "a domain"
+    kind = (
+        "enum"
+        if category == "e"
+        else KINDS.get(base, f"of the type {base}")
+        if category == "b"
+        else "a domain"
+    )
     text = kind in ("text", "padded")
     collated = database_collation if collation == "default" else collation
     limited = modifier >= 0
@@ -143,7 +150,7 @@ def column(row: Any, database_collation: str) -> Column:
         name,
         kind,
         exact=not text or (base != "citext" and deterministic is not False),
-        ordered=not text and kind != "enum" or (text and collated in ("C", "POSIX") and base != "bpchar"),
+        ordered=(not text and kind != "enum") or (text and collated in ("C", "POSIX") and base != "bpchar"),
         length=modifier - 4 if limited and text else None,
         scale=((modifier - 4) & 0x7FF if limited and kind == "decimal" else None)
         if kind == "decimal"

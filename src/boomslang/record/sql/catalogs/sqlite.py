@@ -1,5 +1,5 @@
-"""SQLite's schema: its pragmas as tables. A column's declared type is only an affinity (datatype3.html on sqlite.org), so
-what it holds follows from that; dates and times are text by the convention of every library."""
+"""SQLite's schema: its pragmas as tables. A column's declared type is only an affinity (datatype3.html on sqlite.org),
+so what it holds follows from that; dates and times are text by the convention of every library."""
 
 from __future__ import annotations
 
