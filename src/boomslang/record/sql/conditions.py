@@ -13,10 +13,12 @@ from typing import Any
 from boomslang.record.sql.labels import key_label, label
 from boomslang.record.sql.literals import constant
 from boomslang.record.sql.schema import Column, Table, Unknown
-from boomslang.record.sql.scope import Scope, Source
+from boomslang.record.sql.scope import Scope, Source, only
 
 Parameters = Callable[[str], Any]
 Key = tuple[Any, ...]
+PARTS = ("this", "expression", "low", "high", "table", "db", "negate")
+"""Of nodes that are translated: one with any other argument is not."""
 MOST_PARTS, DEEPEST, MOST_COLUMNS = 200, 16, 8
 """Of a condition, for whoever reads the trace."""
 
@@ -31,7 +33,7 @@ def conjuncts(node: Any) -> Iterator[Any]:
 
     while isinstance(node, exp.Paren):
         node = node.this
-    if isinstance(node, exp.And):
+    if isinstance(node, exp.And) and only(node, "this", "expression"):
         yield from conjuncts(node.this)
         yield from conjuncts(node.expression)
     elif node is not None:
@@ -42,7 +44,7 @@ def equality(node: Any, scope: Scope, parameters: Parameters) -> tuple[Source, C
     """`column = constant`, either way round."""
     from sqlglot import exp
 
-    if not isinstance(node, exp.EQ):
+    if not isinstance(node, exp.EQ) or not only(node, "this", "expression"):
         return None
     for one, other in ((node.this, node.expression), (node.expression, node.this)):
         found = scope.find(one)
@@ -57,7 +59,7 @@ def members(node: Any, scope: Scope, parameters: Parameters) -> tuple[Source, Co
     """`column IN (constants)`."""
     from sqlglot import exp
 
-    if not isinstance(node, exp.In) or not node.expressions or node.args.get("query"):
+    if not isinstance(node, exp.In) or not node.expressions or not only(node, "this", "expressions"):
         return None
     found = scope.find(node.this)
     values = [constant(item, parameters) for item in node.expressions]
@@ -128,6 +130,8 @@ def _condition(node: Any, table: Table, scope: Scope, parameters: Parameters, de
     def inner(part: Any) -> Any:
         return _condition(part, table, scope, parameters, depth + 1)
 
+    if not only(node, *(("this", "expressions") if isinstance(node, exp.In) else PARTS)):
+        raise Untold("a condition that only the database can evaluate")
     if isinstance(node, exp.Paren):
         return _condition(node.this, table, scope, parameters, depth)
     if isinstance(node, exp.And):
@@ -141,12 +145,15 @@ def _condition(node: Any, table: Table, scope: Scope, parameters: Parameters, de
     if isinstance(node, exp.Column):
         return _truth(_named(node, table, scope))
     if isinstance(node, exp.Is | exp.NullSafeEQ):
-        return _is(node, table, scope, parameters)
+        made = _is(node, table, scope, parameters)
+        return ["not", made] if node.args.get("negate") else made
+    if node.args.get("negate"):
+        raise Untold("a condition that only the database can evaluate")
     if isinstance(node, exp.Between):
         column = _named(node.this, table, scope)
         ends = [_literal(column, node.args[end], table, parameters, order=True) for end in ("low", "high")]
         return ["between", _operand(column, table), *ends]
-    if isinstance(node, exp.In) and node.expressions and not node.args.get("query"):
+    if isinstance(node, exp.In) and node.expressions:
         column = _named(node.this, table, scope)
         values = [_literal(column, item, table, parameters) for item in node.expressions]
         return ["in", _operand(column, table), values]

@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from boomslang.record.sql.schema import Unknown
+from boomslang.record.sql.scope import only
 
 CASTS: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("VARCHAR", "TEXT"), lambda v: type(v) is str),
@@ -29,6 +30,8 @@ def constant(node: Any, parameters: Callable[[str], Any]) -> Any:
     """The value of an expression, if it is one that stands there; else Unknown."""
     from sqlglot import exp
 
+    if not only(node, "this", "is_string", "to"):
+        return Unknown
     if isinstance(node, exp.Paren):
         return constant(node.this, parameters)
     if isinstance(node, exp.Null):

@@ -13,7 +13,7 @@ from typing import Any
 
 from boomslang.record.sql.inserts import Insert
 from boomslang.record.sql.schema import EVERYTHING, Reach, Schema, all_reached
-from boomslang.record.sql.scope import table_of
+from boomslang.record.sql.scope import only, table_of
 from boomslang.record.sql.selects import Select
 from boomslang.record.sql.text import NotParsed, Parsed, parsed
 from boomslang.record.sql.told import Answer, Told, taints_of
@@ -69,6 +69,13 @@ SYSTEM = re.compile(r"(?i)sqlite_|pg_|information_schema|performance_schema|duck
 START = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/|\()*(\w+)", re.DOTALL)
 NAMES_MOVE = re.compile(r"\bsearch_path\b|^\s*(?:use|attach|detach)\b", re.IGNORECASE)
 TEMPORARY = re.compile(r"\s*create\s+(?:local\s+|global\s+)?temp(?:orary)?\b", re.IGNORECASE)
+
+CLAUSES = {
+    "Insert": ("this", "expression", "conflict", "returning", "alternative", "ignore", "default", "with"),
+    "Update": ("this", "expressions", "from", "where", "returning", "order", "limit", "with"),
+    "Delete": ("this", "tables", "using", "where", "returning", "order", "limit", "with"),
+}
+"""That are known of each kind of write."""
 
 Tell = Callable[[Any, Answer], Told]
 
@@ -156,6 +163,8 @@ def _meaning(made: Parsed, schema: Schema, replaces: bool) -> Meaning:
         joined = isinstance(tree, exp.Update | exp.Delete) and (
             tree.this.args.get("joins") or (isinstance(tree, exp.Delete) and tree.args.get("tables"))
         )
+        if not only(tree, *CLAUSES[type(tree).__name__]):
+            return _unknown_write(change.touched(), schema, "a clause that is not known", rows=change.returns)
         if hidden or joined:
             touched = {*change.touched(), *_targets(hidden, schema)}
             if joined:

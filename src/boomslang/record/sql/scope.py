@@ -56,6 +56,11 @@ def alias_of(node: Any) -> str:
     return str(node.alias or node.name)
 
 
+def only(node: Any, *names: str) -> bool:
+    """Has a node no arguments but these? What else a parser may put there would change what it means."""
+    return not any(value for name, value in node.args.items() if name.rstrip("_") not in names)
+
+
 def part(tree: Any, name: str) -> Any:
     """An argument of a node whose name Python reserves: sqlglot has changed how it spells these."""
     return tree.args.get(f"{name}_") or tree.args.get(name)

@@ -22,7 +22,7 @@ from boomslang.record.sql.labels import key_label, label
 from boomslang.record.sql.literals import constant
 from boomslang.record.sql.rows import Key, matched, missing, read, seen
 from boomslang.record.sql.schema import Column, Schema, Table, Unknown
-from boomslang.record.sql.scope import Scope, Source, alias_of, part, table_of
+from boomslang.record.sql.scope import Scope, Source, alias_of, only, part, table_of
 from boomslang.record.sql.told import Answer, Told, left_out
 
 PARTLY = "rows that did not match are not recorded"
@@ -78,7 +78,11 @@ class Select:
         sources: list[Source] = []
         complete = self.why is None
         joins = tree.args.get("joins") or []
-        if any((join.kind or "").upper() not in ("", "INNER", "CROSS", "OUTER") for join in joins):
+        if any(
+            (join.kind or "").upper() not in ("", "INNER", "CROSS", "OUTER")
+            or not only(join, "this", "on", "using", "side", "kind")
+            for join in joins
+        ):
             self.why = "a join of another kind"
         sides = {(join.side or "").upper() for join in joins}
         first = part(tree, "from")
@@ -185,7 +189,7 @@ class Select:
         if limit is None:
             return True
         most = constant(limit.expression, parameters)
-        return type(most) is int and len(answer.rows) < most and not limit.args.get("offset")
+        return type(most) is int and len(answer.rows) < most and only(limit, "expression")
 
     # --- who the rows are
 
@@ -214,7 +218,7 @@ class Select:
 
         found = []
         for node in self._conditions():
-            if not isinstance(node, exp.EQ):
+            if not isinstance(node, exp.EQ) or not only(node, "this", "expression"):
                 continue
             one, other = self.scope.find(node.this), self.scope.find(node.expression)
             if one is None or other is None:
@@ -319,6 +323,10 @@ def key_of(row: tuple[Any, ...], places: list[tuple[str, Any]], table: Table | N
     return tuple(key)
 
 
+CLAUSES = ("expressions", "from", "joins", "where", "having", "distinct", "qualify", "order", "limit", "offset")
+CLAUSES += ("fetch", "locks", "windows")
+
+
 def _not_for_us(tree: Any) -> str | None:
     from sqlglot import exp
 
@@ -328,9 +336,7 @@ def _not_for_us(tree: Any) -> str | None:
         return "a common table expression"
     if tree.args.get("group"):
         return "an aggregate"
-    if tree.args.get("laterals") or tree.args.get("pivots"):
-        return "a lateral or pivoted table"
-    return None
+    return None if only(tree, *CLAUSES) else "a clause that is not known"
 
 
 def _aggregates(tree: Any) -> bool:

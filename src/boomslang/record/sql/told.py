@@ -37,7 +37,7 @@ class Told:
     """But some of it is."""
 
     def taint(self, reaches: Iterable[Reach]) -> None:
-        for reach in reaches:
+        for reach in sorted(reaches, key=lambda one: (one.table, one.columns)):
             self.taints.extend(taints_of(reach))
 
     def unknown_cell(self, table: Table, key: Key, column: str) -> None:

@@ -17,7 +17,7 @@ from boomslang.record.sql.labels import label
 from boomslang.record.sql.literals import constant
 from boomslang.record.sql.rows import Key, matched, missing, read, removed, seen, written
 from boomslang.record.sql.schema import Column, Reach, Schema, Table, Unknown, all_reached
-from boomslang.record.sql.scope import Scope, Source, alias_of, part, table_of
+from boomslang.record.sql.scope import Scope, Source, alias_of, only, part, table_of
 from boomslang.record.sql.selects import Output, key_of, plain_table
 from boomslang.record.sql.told import Answer, Told
 
@@ -213,6 +213,8 @@ def _before(node: Any, column: Column, made: Any, scope: Scope, parameters: Para
 
     while isinstance(node, exp.Paren):
         node = node.this
+    if not only(node, "this", "expression"):
+        return None
     if column.kind != "integer" or type(made) is not int or not isinstance(node, exp.Add | exp.Sub):
         return None
     found = scope.find(node.this)
