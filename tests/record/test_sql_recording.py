@@ -244,7 +244,7 @@ def test_coverage_stays_with_the_trace_in_other_files(file: Path, tracer: Tracer
         if name.endswith("gz"):
             write_trace(trace, tmp_path / name)
         else:
-            assert main(["convert", str(tracer.folder), str(tmp_path / name), "--quiet"]) == 0
+            assert main(["convert", str(tracer.folder), str(tmp_path / name)]) == 0
         again = read_trace(tmp_path / name)
         assert again.coverage is not None and trace.coverage is not None
         assert again.coverage.tainted == trace.coverage.tainted

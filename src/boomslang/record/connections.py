@@ -130,8 +130,6 @@ def learn(talk: Conversation, text: str, parameters: Any) -> None:
 
     assert talk.understanding is not None
     with talk.understanding.lock:
-        if not talk.understanding.stale:
-            return
         cursor = talk.driver.plain_cursor(talk.connection)
 
         def ask(query: str) -> Any:
@@ -335,6 +333,11 @@ class TracedCursor(Stand):
 
     def _object(self) -> Any:
         return self._cursor
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") and not name.startswith("__"):  # its driver's own affairs
+            return getattr(self._cursor, name)
+        return super().__getattr__(name)
 
     def execute(self, query: Any, parameters: Any = None, *args: Any, **kwargs: Any) -> Any:
         text = text_of_query(query, self.connection)

@@ -80,6 +80,8 @@ class Conversation:
         self.understanding = understanding
         """Of statements that are in no table; None: these are refused."""
         self.notes = Notes(session)
+        self.identified = False
+        """It is known which database this is."""
         self.names_moved = False
         """Nobody knows any more which table a name means."""
         self.connection = connection
@@ -108,7 +110,13 @@ class Conversation:
             return None
         if not known.stale and self._plain_meaning(text) is None:
             known.meaning(text, parameters)
-        return known.questions() if known.stale else None
+        if known.stale:
+            self.identified = True
+            return known.questions()
+        if not self.identified:
+            self.identified = True
+            return known.identify()
+        return None
 
     def begin(self) -> Step:
         return self._take(self._begin_step)

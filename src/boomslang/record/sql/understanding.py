@@ -25,7 +25,7 @@ from weakref import WeakKeyDictionary
 from boomslang.errors import UsageError
 from boomslang.record.json_text import quoted, text_of
 from boomslang.record.rules import STATE
-from boomslang.record.sql.catalogs import catalog
+from boomslang.record.sql.catalogs import catalog, identity
 from boomslang.record.sql.labels import key_label, label
 from boomslang.record.sql.meaning import Meaning, meaning_of
 from boomslang.record.sql.rows import cell_key, row_key
@@ -73,18 +73,18 @@ class Understanding:
                 with _ignored():
                     (self.folder / KNOWN).unlink()
                 raise
-        database, listed = self._listed()
-        if database != schema.database:
-            raise UsageError(
-                f"found a connection to {schema.database} in the trace {shown(self.folder)}, which is of {database}; "
-                "expected one database a trace; fix: give each database a Tracer of its own"
-            )
+        listed = self._listed(schema.database)
         if self._open_start:
             for place, table in schema.tables.items():
                 if table.name not in listed and table.silent is None:
                     schema.tables[place] = replace(table, silent=LATER)
         self.schema, self.stale = schema, False
         self._meanings.clear()
+
+    def identify(self) -> Questions:
+        """Ask which database a new connection is to."""
+        database = yield from identity(self.dialect)
+        self._listed(database)
 
     def meaning(self, text: str, given: Any) -> Meaning:
         """What a text means. If a name in it is not known, the schema is stale: ask, and call again."""
@@ -126,13 +126,20 @@ class Understanding:
         part.write_text("".join(f"{json.dumps(line)}\n" for line in (database, *tables)), encoding="utf-8")
         part.replace(self.folder / KNOWN)
 
-    def _listed(self) -> tuple[str, set[str]]:
+    def _listed(self, database: str) -> set[str]:
+        """The tables whose rows at the start are known, of this database."""
         deadline = time.monotonic() + PATIENCE
         while True:
+            lines: list[str] = []
             with _ignored():
-                lines = (self.folder / KNOWN).read_text(encoding="utf-8").splitlines()
-                if lines:
-                    return json.loads(lines[0]), {json.loads(line) for line in lines[1:]}
+                lines = [json.loads(line) for line in (self.folder / KNOWN).read_text("utf-8").splitlines()]
+            if lines and lines[0] != database:
+                raise UsageError(
+                    f"found a connection to {database} in the trace {shown(self.folder)}, which is of {lines[0]}; "
+                    "expected one database a trace; fix: give each database a Tracer of its own"
+                )
+            if lines:
+                return set(lines[1:])
             if time.monotonic() > deadline:
                 raise UsageError(
                     f"found that the process that began to record into {shown(self.folder)} has not noted down what "

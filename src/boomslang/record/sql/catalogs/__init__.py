@@ -15,5 +15,15 @@ DIALECTS = ("postgres", "mysql", "sqlite", "duckdb")
 
 
 def catalog(dialect: str) -> Asking:
-    read = importlib.import_module(f"boomslang.record.sql.catalogs.{dialect}").read
-    return cast("Callable[[], Asking]", read)()
+    """Asks for the schema."""
+    return cast("Callable[[], Asking]", _module(dialect).read)()
+
+
+def identity(dialect: str) -> Generator[str, Sequence[Sequence[Any]], str]:
+    """Asks which database this is."""
+    rows = yield _module(dialect).DATABASE
+    return cast(str, _module(dialect).database(rows))
+
+
+def _module(dialect: str) -> Any:
+    return importlib.import_module(f"boomslang.record.sql.catalogs.{dialect}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any
 
 from boomslang.record.sql.catalogs import Asking
@@ -33,9 +34,14 @@ KINDS = {
 BITS = {"TINYINT": 8, "SMALLINT": 16, "INTEGER": 32, "BIGINT": 64}
 
 
+def database(rows: Sequence[Sequence[Any]]) -> str:
+    name, _, path = rows[0]
+    return f"duckdb:{path or name}"
+
+
 def read() -> Asking:
-    ((name, space, path),) = yield DATABASE
-    schema = Schema("duckdb", f"duckdb:{path or name}", (space,), MAIN)
+    told = yield DATABASE
+    schema = Schema("duckdb", database(told), (told[0][1],), MAIN)
     found: dict[tuple[str, str], list[Any]] = defaultdict(list)
     for row in (yield COLUMNS):
         found[row[0], row[1]].append(row)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any
 
 from boomslang.record.sql.bodies import named_in
@@ -37,11 +38,16 @@ ACTIONS = ("CASCADE", "SET NULL", "SET DEFAULT")
 TRANSACTIONAL = ("innodb", "rocksdb")
 
 
+def database(rows: Sequence[Sequence[Any]]) -> str:
+    name, _, port, host = rows[0]
+    return f"mysql:{_text(name)}@{_text(host)}:{port}"
+
+
 def read() -> Asking:
-    ((database, version, port, host),) = yield DATABASE
-    maria = "mariadb" in _text(version).lower()
-    home = _text(database)
-    schema = Schema("mysql", f"mysql:{home}@{_text(host)}:{port}", (home,), home)
+    told = yield DATABASE
+    home, version = (_text(part) for part in told[0][:2])
+    maria = "mariadb" in version.lower()
+    schema = Schema("mysql", database(told), (home,), home)
     found: dict[str, list[Any]] = defaultdict(list)
     for row in (yield COLUMNS):
         parts = [_text(x) for x in row]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any
 
 from boomslang.record.sql.bodies import named_in
@@ -61,10 +62,16 @@ ACTIONS = ("c", "n", "d")
 BITS = {"int2": 15, "int4": 31, "int8": 63}
 
 
+def database(rows: Sequence[Sequence[Any]]) -> str:
+    name, oid, port = rows[0][:3]
+    return f"postgres:{name}/{oid}:{port}"
+
+
 def read() -> Asking:
-    ((name, oid, port, path, collation),) = yield DATABASE
+    told = yield DATABASE
+    ((_, _, _, path, collation),) = told
     spaces = tuple(path.split("|")) if path else ()
-    schema = Schema("postgres", f"postgres:{name}/{oid}:{port}", spaces, HOME)
+    schema = Schema("postgres", database(told), spaces, HOME)
     found: dict[int, list[Any]] = defaultdict(list)
     for row in (yield COLUMNS):
         found[row[0]].append(row)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any
 
 from boomslang.record.sql.bodies import named_in
@@ -24,15 +25,18 @@ REFERENCES = """
 SELECT m.name, f."table", f."from", f.on_delete, f.on_update
 FROM sqlite_master m JOIN pragma_foreign_key_list(m.name) f WHERE m.type = 'table'"""
 TRIGGERS = "SELECT tbl_name, sql FROM sqlite_master WHERE type = 'trigger'"
-FILE = "SELECT file FROM pragma_database_list WHERE name = 'main'"
+DATABASE = "SELECT file FROM pragma_database_list WHERE name = 'main'"
 
 ACTIONS = ("CASCADE", "SET NULL", "SET DEFAULT")
 WORD = 2**63
 
 
+def database(rows: Sequence[Sequence[Any]]) -> str:
+    return f"sqlite:{rows[0][0] or 'in memory'}"
+
+
 def read() -> Asking:
-    ((file,),) = yield FILE
-    schema = Schema("sqlite", f"sqlite:{file or 'in memory'}", (MAIN,), MAIN)
+    schema = Schema("sqlite", database((yield DATABASE)), (MAIN,), MAIN)
     found: dict[str, list[Any]] = defaultdict(list)
     for row in (yield COLUMNS):
         found[row[0]].append(row)
