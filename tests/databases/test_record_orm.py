@@ -144,9 +144,9 @@ def sell_together(engine: Any) -> int:
 
 
 ANOMALIES = [
-    ("postgres", RC, sell_together, "si", "lost-update"),
+    ("postgres", RC, sell_together, "si", "lost update"),
     ("postgres", RR, go_home_together, "ser", None),
-    ("mariadb", RC, sell_together, "si", "lost-update"),
+    ("mariadb", RC, sell_together, "si", "lost update"),
     ("mariadb", RC, go_home_together, "ser", None),
 ]
 

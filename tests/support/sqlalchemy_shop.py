@@ -41,6 +41,7 @@ class Order(Base):
     note: Mapped[str | None] = mapped_column(String(40))
     at: Mapped[datetime] = mapped_column(server_default=func.now())
     item: Mapped[Item] = relationship()
+    __mapper_args__ = {"confirm_deleted_rows": False}  # noqa: RUF012
 
 
 class Doctor(Base):

@@ -47,13 +47,17 @@ class Parsed:
             place = self.places[int(name[1:])]
             try:
                 found = given[place]
-                if isinstance(found, int) and type(found).__module__.startswith("psycopg."):
-                    return int(found)  # an integer that says how large it may be
-                return found
+                return [plain_integer(one) for one in found] if type(found) is list else plain_integer(found)
             except (LookupError, TypeError):
                 return Unknown
 
         return value
+
+
+def plain_integer(value: Any) -> Any:
+    """psycopg has integers that say how large they may be; Django uses them."""
+    own = isinstance(value, int) and type(value).__module__.startswith("psycopg.")
+    return int(value) if own else value
 
 
 class NotParsed(Exception):
