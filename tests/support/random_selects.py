@@ -61,7 +61,10 @@ def random_selects(seed: int, *, transactions: tuple[int, int] = (2, 4), width: 
     given: Any = None
     if mode == "given":
         given = [
-            (row_key("t", [pk], c), v) for pk, row in initially.items() for c, v in (("", True), *row.items()) if c
+            (row_key("t", [pk], c), v)
+            for pk, row in initially.items()
+            for c, v in (("", True), *row.items())
+            if c
         ]
         given += [(row_key("t", [pk]), True) for pk in initially]
     b = TraceBuilder(initial="unknown" if mode == "unknown" else given)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from itertools import product
@@ -162,6 +163,8 @@ class _Asked:
         self.rows = of.found.of_table[condition.table]
         self.parts = conjuncts(condition.tree)
         self.several = [p for p in self.parts if len(_columns(p)) > 1]
+        self.found: dict[Any, Any] = {}
+        """What was found out about rows that the asking transaction had not written."""
 
     @property
     def simple(self) -> bool:
@@ -207,7 +210,6 @@ class _Derivation:
         self._entries: dict[tuple[Any, ...], int] = {}
         self._relations: dict[tuple[Any, ...], Any] = {}
         self._place = {r.number: n for rows in found.of_table.values() for n, r in enumerate(rows)}
-        self._own_values: dict[str, set[int]] | None = None
 
     # --- looked up once
 
@@ -286,9 +288,40 @@ class _Derivation:
             if row is not None and row.table == asked.condition.table
         }
         for n in sorted(returned):
-            self.matched(txn, op, asked, n, own, held)
+            row = asked.rows[n]
+            items_of_row = tuple(held.get(row.columns.get(name, -1)) for name in asked.condition.columns)
+            if n in mine or not self.again(txn, op, asked, (n, items_of_row)):
+                with self.remembered(asked, (n, items_of_row), own=n in mine):
+                    self.matched(txn, op, asked, n, own, held)
         for n in sorted((asked.may_match | mine) - returned):
-            self.whole(txn, op, asked, n, own, returned=False)
+            if n in mine or not self.again(txn, op, asked, n):
+                with self.remembered(asked, n, own=n in mine):
+                    self.whole(txn, op, asked, n, own, returned=False)
+
+    @contextmanager
+    def remembered(self, asked: _Asked, code: Any, *, own: bool) -> Iterator[None]:
+        """What is found out about a row is the same for the next select that asks the same of it."""
+        before = len(self.made.reads), len(self.joints), len(self.made.internal)
+        yield
+        if not own:
+            asked.found[code] = (
+                [(place, pattern) for _, place, pattern, _ in self.made.reads[before[0] :]],
+                self.joints[before[1] :],
+                self.made.internal[before[2] :],
+            )
+
+    def again(self, txn: int, op: int, asked: _Asked, code: Any) -> bool:
+        """The same as it was found before; False if it was not."""
+        known = asked.found.get(code)
+        if known is None:
+            return False
+        reads, joints, internal = known
+        self.made.reads += [(txn, place, pattern, op) for place, pattern in reads]
+        self.joints += [
+            Joint(op, txn, j.number, j.name, j.returned, j.keys, j.classes, j.bad, j.parts) for j in joints
+        ]
+        self.made.internal += [(txn, op, key, seen, there) for _, _, key, seen, there in internal]
+        return True
 
     # --- one row
 

@@ -167,7 +167,9 @@ def _unsatisfiable(trace: Trace, level: str, kept: set[int], reads: set[tuple[in
         for t, key, seen in external
     ]
     seen_by_selects = [left[key].keys() - aborted for a in selects for key in a.keys]
-    actors = sorted((kept - aborted).union(*sources, *(set(row) - aborted for *_, row in lists), *seen_by_selects))
+    actors = sorted(
+        (kept - aborted).union(*sources, *(set(row) - aborted for *_, row in lists), *seen_by_selects)
+    )
     finals = {t: {k: v for _, k, v in written(trace, rows_of(trace, t))} for t in actors}
 
     solver = z3.Solver()

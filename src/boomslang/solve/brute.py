@@ -345,8 +345,14 @@ def _acyclic(given: _Given, committed: set[int], reads: list[Read]) -> bool:
             start = graph.add(start, kind, a, b)
     if start is None:
         return False
-    keys = sorted({r.key for r in binding} | {k for t in committed for k in finals[t]} | {k for a in asked for k in a.keys})
-    dead: set[tuple[int, _State, _Noted]] = set()  # only what is reached counts, not the choices that led to it
+    keys = sorted(
+        {r.key for r in binding}
+        | {k for t in committed for k in finals[t]}
+        | {k for a in asked for k in a.keys}
+    )
+    dead: set[tuple[int, _State, _Noted]] = (
+        set()
+    )  # only what is reached counts, not the choices that led to it
 
     def search(i: int, state: _State, noted: _Noted) -> bool:
         if i == len(keys):
@@ -390,7 +396,11 @@ def _versions_asked(
         more = set()
         for before, told in found:
             for i, writer in enumerate(versions):
-                after = None if writer == a.txn else _read(given.graph, before, r, writer, list(versions[i + 1 :]))
+                after = (
+                    None
+                    if writer == a.txn
+                    else _read(given.graph, before, r, writer, list(versions[i + 1 :]))
+                )
                 if after is None:
                     continue
                 seen = {k: v for m, k, v in told if m == n} | {key: values[writer]}

@@ -296,23 +296,29 @@ def parse(asked: str) -> Condition:
     table, where = decoded(asked)
     if not isinstance(table, str) or not table or "[" in table:
         raise ConditionError(
-            f"{table!r:.60} as a table", "a name without [", "call the table by another name, the same everywhere"
+            f"{table!r:.60} as a table",
+            "a name without [",
+            "call the table by another name, the same everywhere",
         )
     reader = _Reader()
     tree = reader.tree(where, 1)
     condition = Condition(table, tree)
     if len(condition.columns) > MOST_COLUMNS:
         raise ConditionError(
-            f"a condition over {len(condition.columns)} columns", f"at most {MOST_COLUMNS}", "leave the read out"
+            f"a condition over {len(condition.columns)} columns",
+            f"at most {MOST_COLUMNS}",
+            "leave the read out",
         )
     return condition
 
 
 def decoded(text: str) -> tuple[Any, Any]:
     """The two values; whatever is not exactly that is refused."""
-    fix = "write \"table\": \"name\" and \"where\": [\"=\", {\"column\": \"name\"}, value]"
+    fix = 'write "table": "name" and "where": ["=", {"column": "name"}, value]'
     if len(text) > LONGEST:
-        raise ConditionError(f"a condition of {len(text):,} bytes", f"at most {LONGEST:,}", "leave the read out")
+        raise ConditionError(
+            f"a condition of {len(text):,} bytes", f"at most {LONGEST:,}", "leave the read out"
+        )
     try:
         both = json.loads(text, object_pairs_hook=_pairs, parse_constant=_refuse, parse_int=text_to_int)
         json.dumps(both, ensure_ascii=False).encode()
@@ -349,7 +355,9 @@ class _Reader:
         self.parts += 1
         if self.parts > MOST_PARTS or depth > DEEPEST:
             raise ConditionError(
-                "a condition with too many parts", f"at most {MOST_PARTS}, {DEEPEST} deep", "leave the read out"
+                "a condition with too many parts",
+                f"at most {MOST_PARTS}, {DEEPEST} deep",
+                "leave the read out",
             )
         if x is True:
             return ALWAYS

@@ -36,7 +36,9 @@ def row_key(table: str, key: Iterable[Scalar], column: str | None = None) -> str
     parts = [{"bytes": k.hex()} if isinstance(k, bytes) else k for k in key]
     for part in parts:
         if part is None or isinstance(part, float):
-            raise TypeError(f"found {part!r} in a primary key; expected integers, strings, booleans and bytes")
+            raise TypeError(
+                f"found {part!r} in a primary key; expected integers, strings, booleans and bytes"
+            )
     text = f"{table}{json.dumps(parts, separators=(',', ':'), ensure_ascii=False)}"
     return text if column is None else f"{text}.{column}"
 
@@ -195,7 +197,9 @@ def checked_selects(trace: Trace) -> Trace:
     selects = np.flatnonzero((trace.op_kind == SELECT) & (trace.op_flags & ERROR == 0))
     if trace.op_where is None:
         if len(selects):
-            raise refusal(trace, int(selects[0]), "found a select without a table; expected one; fix: record it")
+            raise refusal(
+                trace, int(selects[0]), "found a select without a table; expected one; fix: record it"
+            )
         return trace
     found = tables(trace)
     assert found is not None
