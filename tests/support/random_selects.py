@@ -1,8 +1,10 @@
-"""Small random traces of tables: inserts, updates, deletes, and selects by conditions over one and several columns.
+"""Small random traces of tables: inserts, updates, deletes, and selects by conditions over one and several
+columns.
 
-A handful of transactions run against a little simulated database, one after the other, each on a view of its own: the newest
-state, some older one, another for each statement, or nonsense. NULLs, deletes, unknown outcomes, own writes, and each kind of
-initial state occur. Rows are few, and so are values, so that most reads have several candidates.
+A handful of transactions run against a little simulated database, one after the other, each on a view of
+its own: the newest state, some older one, another for each statement, or nonsense. NULLs, deletes, unknown
+outcomes, own writes, and each kind of initial state occur. Rows are few, and so are values, so that most
+reads have several candidates.
 """
 
 from __future__ import annotations

@@ -1,12 +1,14 @@
-"""What selects say of rows: entries and the reads of them (entries.py), from conditions and who wrote which column.
+"""What selects say of rows: entries and the reads of them (entries.py), from conditions and who wrote which
+column.
 
-For each select and each row of its table: own writes of the transaction are what they are; the columns that are left may
-have been written by others. If the condition comes out as it was observed whatever they wrote, nothing is said. If it depends on
-one column, an entry of that column was read. If it depends on several, it is a joint read. A row that was returned is taken
-apart first: what an AND says of single columns is an entry each.
+For each select and each row of its table: own writes of the transaction are what they are; the columns that
+are left may have been written by others. If the condition comes out as it was observed whatever they wrote,
+nothing is said. If it depends on one column, an entry of that column was read. If it depends on several, it
+is a joint read. A row that was returned is taken apart first: what an AND says of single columns is an
+entry each.
 
-To leave out what needs no look is most of the work: a row that no version of a column ever made match is never looked at.
-So for each condition the values of a column are tested once, and the rows found by arrays.
+To leave out what needs no look is most of the work: a row that no version of a column ever made match is
+never looked at. So for each condition the values of a column are tested once, and the rows found by arrays.
 """
 
 from __future__ import annotations
@@ -85,7 +87,8 @@ class _Values:
 
     @cached_property
     def _places_of(self) -> dict[Any, list[int]]:
-        """Python's equality of numbers is exact, and there is one family: that is checked before this is used."""
+        """Python's equality of numbers is exact, and there is one family: that is checked before this is
+        used."""
         found: dict[Any, list[int]] = {}
         for n, x in enumerate(self.scalars):
             if x is not None:
@@ -328,10 +331,12 @@ class _Derivation:
     def matched(
         self, txn: int, op: int, asked: _Asked, n: int, own: dict[int, int], held: dict[int, int]
     ) -> None:
-        """A row that was returned: what single columns must have been, and what several must have been together."""
+        """A row that was returned: what single columns must have been, and what several must have been
+        together."""
         row, condition = asked.rows[n], asked.condition
         if any(truth(p, {}, row.key) != TRUE for p in asked.parts if not _columns(p)):
-            return self.impossible(txn, op, asked, n, returned=True)
+            self.impossible(txn, op, asked, n, returned=True)
+            return
         parts: set[int] = set()
         for name in condition.columns:
             key = row.columns.get(name, -1)
@@ -340,9 +345,8 @@ class _Derivation:
                 value = own.get(key, ABSENT)
                 if value == ABSENT or not self.true(mine, name, value, row):
                     alone = self.keys + key if key in own else None
-                    return self.impossible(
-                        txn, op, asked, n, returned=True, own=key in own, key=key, number=alone
-                    )
+                    self.impossible(txn, op, asked, n, returned=True, own=key in own, key=key, number=alone)
+                    return
             elif key in held and self.true(mine, name, held[key], row):
                 continue  # what was read as an item says as much
             else:
@@ -365,7 +369,8 @@ class _Derivation:
         returned: bool,
         parts: Collection[int] = (),
     ) -> bool:
-        """What the whole condition says of a row. True: `parts`, entries of single columns, may stand for some of it."""
+        """What the whole condition says of a row. True: `parts`, entries of single columns, may stand for
+        some of it."""
         row, condition = asked.rows[n], asked.condition
         if not condition.columns:
             matches = truth(condition.tree, {}, row.key) == TRUE
@@ -425,7 +430,8 @@ class _Derivation:
         open_: tuple[tuple[str, int], ...],
         returned: bool,
     ) -> tuple[list[dict[int, int]], set[tuple[int, ...]], list[int]]:
-        """Of the columns that matter: classes of values, and which classes cannot have been there together; and which
+        """Of the columns that matter: classes of values, and which classes cannot have been there together;
+        and which
         columns these are."""
         possible = [self.possible(row.table, name, key) for name, key in open_]
         pk = row.key if asked.condition.key_parts else ()
@@ -436,7 +442,8 @@ class _Derivation:
         return found
 
     def possible(self, table: str, name: str, key: int) -> list[int]:
-        """What others may have left in the key. What it held initially may be unknown; then all that the column ever had."""
+        """What others may have left in the key. What it held initially may be unknown; then all that the
+        column ever had."""
         low, high = int(self.asg.key_start[key]), int(self.asg.key_start[key + 1])
         live = self.asg.outcome[self.asg.write_txn[low:high]] != Outcome.ABORTED
         values = set(self.asg.write_value[low:high][live].tolist())
@@ -628,10 +635,14 @@ def _is_there(ids: NDArray[np.int32]) -> NDArray[np.bool_]:
     return np.asarray(ids != ABSENT, bool)
 
 
+def _with(choice: tuple[int, ...], i: int, other: int) -> tuple[int, ...]:
+    return (*choice[:i], other, *choice[i + 1 :])
+
+
 def _matters(good: dict[tuple[int, ...], bool], i: int, size: int) -> bool:
     """Does it make a difference what column i holds?"""
     return any(
-        good[choice] != good[(*choice[:i], other, *choice[i + 1 :])]
+        good[choice] != good[_with(choice, i, other)]
         for choice in good
         if choice[i] == 0
         for other in range(1, size)

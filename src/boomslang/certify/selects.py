@@ -1,9 +1,10 @@
 """What selects say of rows: the verifiers' own reading of it, shared with nothing that checks.
 
-Of each row of its table a select saw one version of every column that its condition names (of the row's existence, if it names
-none): with these the condition is true if the row was returned, and not true if it was not. Own writes of the transaction
-are what they are. A core calls this `2 * keys + n` for the n-th row, and `keys + k` what an AND says of the key k alone, if the row
-was returned; a witness names the version of the key k that a select saw as that of `keys + k`.
+Of each row of its table a select saw one version of every column that its condition names (of the row's
+existence, if it names none): with these the condition is true if the row was returned, and not true if it
+was not. Own writes of the transaction are what they are. A core calls this `2 * keys + n` for the n-th row,
+and `keys + k` what an AND says of the key k alone, if the row was returned; a witness names the version of
+the key k that a select saw as that of `keys + k`.
 """
 
 from __future__ import annotations
@@ -71,9 +72,10 @@ def asked(trace: Trace, row: int, number: int) -> Asked | None:
             return None
         place = found.rows[number - 2 * keys]
     else:
-        place, column = found.of_key.get(number - keys, (None, None))
-        if place is None or column not in condition.columns:
+        known = found.of_key.get(number - keys)
+        if known is None or known[1] not in condition.columns:
             return None
+        place, column = known
     if place.table != condition.table:
         return None
     returned = place.exists in _items(trace, row)
@@ -116,9 +118,10 @@ def replay_selects(
 ) -> int:
     """Checks what all selects that count say of the rows of their tables.
 
-    `value(key, row)` is what the operation saw in a key that its transaction had not written, where the order settles it.
-    Where it does not (None), `told(row, key)` is what the version holds that the witness names, and `may(key)` all that it
-    can have been: what the witness does not name must not matter. Says how many names were used.
+    `value(key, row)` is what the operation saw in a key that its transaction had not written, where the order
+    settles it. Where it does not (None), `told(row, key)` is what the version holds that the witness names, and
+    `may(key)` all that it can have been: what the witness does not name must not matter. Says how many names
+    were used.
     """
     found, used = tables_of(trace), 0
     if found is None or trace.op_where is None:
@@ -162,7 +165,8 @@ def replay_selects(
 def _comes_out(
     trace: Trace, condition: Condition, place: Row, keys: tuple[int, ...], returned: bool, seen: list[Any]
 ) -> bool:
-    """Whatever the columns were (of each, a value or a set of values): is the row returned if and only if it matches?"""
+    """Whatever the columns were (of each, a value or a set of values): is the row returned if and only if
+    it matches?"""
     said = Asked(-1, -1, keys, {}, condition, place, returned)
     options = [sorted(v) if isinstance(v, frozenset) else [v] for v in seen]
     try:

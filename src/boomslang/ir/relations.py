@@ -1,8 +1,8 @@
 """What joint reads say: the versions that a select saw of a row's columns fit together.
 
-A condition over several columns is observed by one read for each column that others wrote (asg/entries.py), and a relation between
-what they took: for each combination of values that the select cannot have seen, one of the columns was another. As an
-expression it is a disjunction of read edges, so every solver knows it.
+A condition over several columns is observed by one read for each column that others wrote (asg/entries.py),
+and a relation between what they took: for each combination of values that the select cannot have seen, one
+of the columns was another. As an expression it is a disjunction of read edges, so every solver knows it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from boomslang.ir.model import IR
 
 
 def joint_reads(asg: ASG) -> Iterator[tuple[Joint, list[int]]]:
-    """The joints of which all reads are there, with these: of a part of a trace, some may have been left out."""
+    """The joints of which all reads are there, with these: of a part of a trace, some may have been left
+    out."""
     entries = asg.entries
     if entries is None or not entries.active:
         return

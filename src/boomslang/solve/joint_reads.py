@@ -1,15 +1,17 @@
 """Selects over several columns: asked only where an order gets them wrong.
 
-What a condition over several columns says is a relation between reads, which the engine takes as clauses (ir/relations.py). Most of
-them hold in any order that explains the rest. So the trace is first asked without them; those that are wrong in the state that
-the order found has at the reader are added, and it is asked again, until none is wrong or there is no order. (This is
-abstraction refined by counterexamples: Clarke, Grumberg, Jha, Lu and Veith, CAV 2000.) Each round adds one at least, so it
-ends. A refutation of some is a refutation of all. One that comes out in the state at the reader is explained by these versions.
-(Not where the level forbids some cycles with one anti-dependency, and the order has reads that miss versions before them: then to
-have seen one more version may be too much. Unless no read does, all are asked there.)
+What a condition over several columns says is a relation between reads, which the engine takes as clauses
+(ir/relations.py). Most of them hold in any order that explains the rest. So the trace is first asked
+without them; those that are wrong in the state that the order found has at the reader are added, and it is
+asked again, until none is wrong or there is no order. (This is abstraction refined by counterexamples:
+Clarke, Grumberg, Jha, Lu and Veith, CAV 2000.) Each round adds one at least, so it ends. A refutation of
+some is a refutation of all. One that comes out in the state at the reader is explained by these versions.
+(Not where the level forbids some cycles with one anti-dependency, and the order has reads that miss
+versions before them: then to have seen one more version may be too much. Unless no read does, all are asked
+there.)
 
-Where the initial state is unknown, what a key held initially is chosen here, last, so that all selects that saw it come out;
-where that is not found, the answer is unknown.
+Where the initial state is unknown, what a key held initially is chosen here, last, so that all selects that
+saw it come out; where that is not found, the answer is unknown.
 """
 
 from __future__ import annotations
@@ -73,7 +75,8 @@ def _refined(ir: IR, level: Level, solve: Callable[[IR], Solution]) -> tuple[IR,
 
 
 def _as_snapshots(asg: ASG, level: Level, solve: Callable[[IR], Solution]) -> tuple[IR, Solution] | None:
-    """Levels that forbid cycles with one anti-dependency hold where there are snapshots, and an order of begins and
+    """Levels that forbid cycles with one anti-dependency hold where there are snapshots, and an order of
+    begins and
     commits settles what was seen. None if there is no such order, or none was found."""
     forward = SNAPSHOT_ISOLATION.edges[Dependency.WR]
     order = {d: forward for d in (Dependency.SO, Dependency.RT) if level.has(d)}
@@ -101,6 +104,7 @@ class Order:
         place[solution.order] = np.arange(len(solution.order))
         self.begin, commit = place[::points], place[points - 1 :: points]
         asg, self.places = self.asg, np.int64(len(place) + 1)
+        assert asg.entries is not None
         rows = np.flatnonzero((asg.write_key < asg.entries.first) & (commit[asg.write_txn] >= 0))
         code = asg.write_key[rows] * self.places + commit[asg.write_txn[rows]]
         by = np.argsort(code)
@@ -119,7 +123,8 @@ class Order:
         return writer, np.where(none, given, asg.write_value[row])
 
     def seen(self) -> tuple[list[int], Int64, Int64, list[tuple[int, ...]]]:
-        """The joints that were not asked and whose transactions are in: their numbers, and of each of their keys in turn the
+        """The joints that were not asked and whose transactions are in: their numbers, and of each of their
+        keys in turn the
         key, the writer, and of each joint the values."""
         entries = self.asg.entries
         assert entries is not None
@@ -168,7 +173,8 @@ def _given(asg: ASG) -> Int32:
 
 
 def with_joints(ir: IR, solution: Solution, op: Any, key: Any, writer: Any) -> tuple[Any, Any, Any]:
-    """The reads of a witness (operations, keys, writers) and those of joints that were not asked. Where one of those has a key,
+    """The reads of a witness (operations, keys, writers) and those of joints that were not asked. Where one
+    of those has a key,
     it has it alone: a select sees one version."""
     entries = ir.asg.entries
     assert entries is not None
@@ -212,12 +218,12 @@ def settle_initial(ir: IR, solution: Solution) -> Solution:
             groups[root(key)] = root(keys[0])
     for group in {root(key) for keys, _, _ in demands for key in keys}:
         mine = [d for d in demands if root(d[0][0]) == group]
-        keys = sorted({key for d in mine for key in d[0]})
-        options = [_options(asg, key, int(initial[key]), mine) for key in keys]
+        together = sorted({key for d in mine for key in d[0]})
+        options = [_options(asg, key, int(initial[key]), mine) for key in together]
         for chosen in islice(product(*options), MOST_TRIED):
-            held = dict(zip(keys, chosen, strict=True))
+            held = dict(zip(together, chosen, strict=True))
             if all(fits(tuple(held[key] for key in some)) for some, fits, _ in mine):
-                initial[keys] = chosen
+                initial[together] = chosen
                 break
         else:
             return Solution(

@@ -86,9 +86,8 @@ def witness(ir: IR, solution: Solution) -> Witness:
         value = int(solution.initial[k])
         if value == PRESENT:  # any value will do, as long as it is there: one that the trace does not name
             value = len(asg.trace.values)
-        if value > ABSENT:
-            if asg.entries is None or asg.trace_key(k) < asg.entries.first:
-                initial.append((asg.trace_key(k), value))
+        if value > ABSENT and asg.entry(k) is None:
+            initial.append((asg.trace_key(k), value))
     modules = tuple(m.spelled for m in asg.modules)
     split = None if asg.part_of is None else Split(asg.trace, asg.part_of)
     made = Witness(ir.level.name, ir.graph.points, order, initial, modules=modules, split=split)
