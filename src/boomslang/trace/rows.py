@@ -132,8 +132,8 @@ def tables(trace: Trace) -> Tables | None:
         if found is None:
             raise TraceError(
                 f"found the key {text_of_key!r:.80}, which begins like a row of the table {table!r}, "
-                f"which a select asks; expected {table}[primary key] or {table}[primary key].column, spelled as docs/trace-format.md says; "
-                "fix: spell the key so, or give it another name"
+                f"which a select asks; expected {table}[primary key] or {table}[primary key].column, "
+                "spelled as docs/trace-format.md says; fix: spell the key so, or give it another name"
             )
         spelled = text_of_key if found[2] is None else text_of_key[: -len(found[2]) - 1]
         place = known.get((table, spelled))
@@ -223,7 +223,8 @@ def checked_selects(trace: Trace) -> Trace:
                     trace,
                     row,
                     f"found the item {trace.keys[key]!r:.80} of a select from {table!r}; "
-                    f"expected rows of that table, such as {table}[1], and columns of these, such as {table}[1].name; fix: record other keys as gets",
+                    f"expected rows of that table, such as {table}[1], and columns of these, such as "
+                    f"{table}[1].name; fix: record other keys as gets",
                 )
             if place[0].number not in returned:
                 raise refusal(
