@@ -108,19 +108,19 @@ class Order:
         rows = np.flatnonzero((asg.write_key < asg.entries.first) & (commit[asg.write_txn] >= 0))
         code = asg.write_key[rows] * self.places + commit[asg.write_txn[rows]]
         by = np.argsort(code)
-        self.version, self.rows = np.append(np.int64(-1), code[by]), np.append(np.int64(-1), rows[by])
+        self.version = np.append(np.int64(-1), code[by])
+        self.txn = np.append(np.int64(-1), asg.write_txn[rows[by]])
+        self.value = np.append(np.int64(-1), asg.write_value[rows[by]])
 
     def last(self, keys: Int64, txns: Int64) -> tuple[Int64, Int64]:
         """Whom each transaction saw in a key that it had not written (-1: nobody), and what."""
         asg, low = self.asg, keys * self.places
         at = np.searchsorted(self.version, low + self.begin[txns]) - 1
-        mine = (self.version[at] >= low) & (asg.write_txn[self.rows[at]] == txns)
+        mine = (self.version[at] >= low) & (self.txn[at] == txns)
         at = at - mine
         none = self.version[at] < low
-        row = self.rows[at]
         given = _given(asg)[keys]
-        writer = np.where(none, -1, asg.write_txn[row])
-        return writer, np.where(none, given, asg.write_value[row])
+        return np.where(none, -1, self.txn[at]), np.where(none, given, self.value[at])
 
     def seen(self) -> tuple[list[int], Int64, Int64, list[tuple[int, ...]]]:
         """The joints that were not asked and whose transactions are in: their numbers, and of each of their
