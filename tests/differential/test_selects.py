@@ -142,11 +142,14 @@ def test_forged_witnesses_are_refused() -> None:
                     refused += 1
             # The witness of one level is none for a stronger one that is broken.
             for stronger in ASKED:
-                if stronger.points == level.points and implies(stronger, level) and not brute(trace, stronger.name):
+                if (
+                    stronger.points == level.points
+                    and implies(stronger, level)
+                    and not brute(trace, stronger.name)
+                ):
                     assert holds
                     with pytest.raises(ReplayError):
                         replay(trace, replace(verdict.witness, level=stronger.name))
                     refused += 1
                     break
     assert refused > 40, refused
-

@@ -36,7 +36,9 @@ def test_row_keys_have_one_spelling(table: str, key: list[Any], column: str | No
     assert parse_row_key(text) == (table, tuple(key), column)
 
 
-@pytest.mark.parametrize("text", ["t", "[1]", "t[1", "t[ 1]", "t[1].", "t[1]x", "t[]", "t[1.0]", "t[null]", "t[01]", "t[[1]]"])
+@pytest.mark.parametrize(
+    "text", ["t", "[1]", "t[1", "t[ 1]", "t[1].", "t[1]x", "t[]", "t[1.0]", "t[null]", "t[01]", "t[[1]]"]
+)
 def test_what_is_no_row_key(text: str) -> None:
     assert parse_row_key(text) is None
 
@@ -135,7 +137,11 @@ def test_what_is_no_condition_is_refused(condition: Any, found: str) -> None:
 
 def lines(*select: dict[str, Any], initial: Any = "empty") -> str:
     head = {"boomslang": 1, "initial": initial}
-    made = [{"txn": 1, "op": "begin"}, *({"txn": 1, "op": "select", **s} for s in select), {"txn": 1, "op": "commit"}]
+    made = [
+        {"txn": 1, "op": "begin"},
+        *({"txn": 1, "op": "select", **s} for s in select),
+        {"txn": 1, "op": "commit"},
+    ]
     return "\n".join(json.dumps(x) for x in (head, *made)) + "\n"
 
 
@@ -150,7 +156,10 @@ def lines(*select: dict[str, Any], initial: Any = "empty") -> str:
         ({"table": "t", "items": [["t[1].a", 1]]}, "and not the row itself"),
         ({"table": "t", "items": [["t[1 ]", True]]}, "begins like a row"),
         ({"table": "t", "items": [["t[1]", True], ["t[1]", True]]}, "twice"),
-        ({"table": "t", "where": ["=", {"key": 1}, 1], "items": [["t[1]", True]]}, "part 1 of the primary key"),
+        (
+            {"table": "t", "where": ["=", {"key": 1}, 1], "items": [["t[1]", True]]},
+            "part 1 of the primary key",
+        ),
         ({"table": "t", "where": ["nor", A, 1], "items": []}, "one of = !="),
         ({"table": "t", "items": [], "from": 1}, "unknown in"),
     ],
@@ -169,7 +178,9 @@ def test_values_of_two_types_are_an_error_that_names_the_line() -> None:
     b = TraceBuilder(initial={"t[1]": True, "t[1].a": "x"})
     with b.transaction() as t:
         t.select("t", ["=", A, 1])
-    with pytest.raises(TraceError, match=r"operation 2: found a condition that compares a string with a number"):
+    with pytest.raises(
+        TraceError, match=r"operation 2: found a condition that compares a string with a number"
+    ):
         check(b.build(), "serializable")
 
 
@@ -225,7 +236,9 @@ def test_sessions_that_interleave_keep_their_conditions(tmp_path: Path) -> None:
         rows.append({"session": f"s{n}", "txn": 1, "op": "begin"})
     for k in range(4):
         for n in range(3):
-            rows.append({"session": f"s{n}", "op": "select", "table": "t", "where": ["=", A, 10 * n + k], "items": []})
+            rows.append(
+                {"session": f"s{n}", "op": "select", "table": "t", "where": ["=", A, 10 * n + k], "items": []}
+            )
     rows += [{"session": f"s{n}", "op": "commit"} for n in range(3)]
     path.write_text("".join(json.dumps(r) + "\n" for r in rows))
     trace = read_trace(path)

@@ -218,6 +218,12 @@ def _longer(table: Scalars, names: list[str]) -> Scalars:
     )
 
 
+def everything(asg: ASG) -> ASG:
+    """The ASG with the reads of all its joints."""
+    entries = asg.entries
+    return asg if entries is None or not entries.joints else activate(asg, list(range(len(entries.joints))))
+
+
 def activate(asg: ASG, which: list[int]) -> ASG:
     """The ASG with the reads of these joints."""
     from boomslang.asg.graph import linked

@@ -25,6 +25,7 @@ from functools import cached_property
 
 import numpy as np
 
+from boomslang.asg.entries import everything
 from boomslang.asg.graph import ASG, OUT
 from boomslang.certify.certificate import Core
 from boomslang.certify.proof import Proof
@@ -97,7 +98,7 @@ def all_violations(
         from boomslang.explain.interleavings import all_interleavings
 
         return all_interleavings(asg.given, level, first)
-    search = _Search(asg, level, first, limits, told)
+    search = _Search(everything(asg), level, first, limits, told)
     try:
         search.run()
     except LimitReached as limit:
