@@ -118,6 +118,8 @@ class Checker:
             raise UsageError("the native engine takes no encoding but its own; use solver='z3' or 'clingo'")
         if solver == NATIVE and passes is not None:
             raise UsageError("passes are for eager solvers; use solver='z3' or 'clingo'")
+        if encoding is not None and trace.op_where is not None:
+            raise UsageError("the trace has selects, which no earlier checker knows; ask without an encoding")
         self.trace = trace
         self.solver = solver
         self.passes = passes if solver == NATIVE else _chosen(passes)

@@ -1,8 +1,10 @@
-"""Small random traces of tables: inserts, updates, deletes, and selects by conditions over one and several columns.
+"""Small random traces of tables: inserts, updates, deletes, and selects by conditions over one and several
+columns.
 
-A handful of transactions run against a little simulated database, one after the other, each on a view of its own: the newest
-state, some older one, another for each statement, or nonsense. NULLs, deletes, unknown outcomes, own writes, and each kind of
-initial state occur. Rows are few, and so are values, so that most reads have several candidates.
+A handful of transactions run against a little simulated database, one after the other, each on a view of
+its own: the newest state, some older one, another for each statement, or nonsense. NULLs, deletes, unknown
+outcomes, own writes, and each kind of initial state occur. Rows are few, and so are values, so that most
+reads have several candidates.
 """
 
 from __future__ import annotations
@@ -61,7 +63,10 @@ def random_selects(seed: int, *, transactions: tuple[int, int] = (2, 4), width: 
     given: Any = None
     if mode == "given":
         given = [
-            (row_key("t", [pk], c), v) for pk, row in initially.items() for c, v in (("", True), *row.items()) if c
+            (row_key("t", [pk], c), v)
+            for pk, row in initially.items()
+            for c, v in (("", True), *row.items())
+            if c
         ]
         given += [(row_key("t", [pk]), True) for pk in initially]
     b = TraceBuilder(initial="unknown" if mode == "unknown" else given)

@@ -1,24 +1,26 @@
 """Keys that the trace does not have: entries, which say of a row whether it matches a condition.
 
-A database answers `WHERE on_call` from an index of the rows that match. So does the ASG: for a row and a condition over one
-of its columns there is an *entry*, a key of its own. Whoever writes the column writes the entry: present if the row now matches,
-absent if not. A select then reads entries, those of the rows it returned as present and all others as absent, and these are
-predicate reads like any that a scan makes: every level, every solver and every explanation knows what to do with them. This is
-exact, because each writer of the column settles the entry, whatever else happened.
+A database answers `WHERE on_call` from an index of the rows that match. So does the ASG: for a row and a
+condition over one of its columns there is an *entry*, a key of its own. Whoever writes the column writes
+the entry: present if the row now matches, absent if not. A select then reads entries, those of the rows it
+returned as present and all others as absent, and these are predicate reads like any that a scan makes:
+every level, every solver and every explanation knows what to do with them. This is exact, because each
+writer of the column settles the entry, whatever else happened.
 
-A condition over several columns is settled by no single write. Then there is a *joint* read: of each column one version, which the
-solver chooses as for any read, and a relation that the values must be in (ir/relations.py). The keys of such reads are
-entries too: present with every version.
+A condition over several columns is settled by no single write. Then there is a *joint* read: of each column
+one version, which the solver chooses as for any read, and a relation that the values must be in
+(ir/relations.py). The keys of such reads are entries too: present with every version.
 
-Entries are numbered after the trace's own keys. Certificates have no numbers of ours: they say `keys + k` for what a select
-asked of the key k alone, and `2 * keys + n` for what it asked of the n-th row (trace/rows.py).
+Entries are numbered after the trace's own keys. Certificates have no numbers of ours: they say `keys + k`
+for what a select asked of the key k alone, and `2 * keys + n` for what it asked of the n-th row
+(trace/rows.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -127,7 +129,8 @@ class Making:
 
 
 def added(asg: ASG, made: Making) -> ASG:
-    """The ASG with these entries and reads, not linked yet. Places of entries count from the keys there are."""
+    """The ASG with these entries and reads, not linked yet. Places of entries count from the keys there
+    are."""
     old = asg.entries
     first, keys = (asg.keys if old is None else old.first), asg.keys
     write_key = np.concatenate([asg.write_key, *(k + keys for k in made.write_key)]).astype(np.int32)
@@ -173,9 +176,12 @@ def added(asg: ASG, made: Making) -> ASG:
         initial_by=asg.initial_by
         if not len(asg.initial_by)
         else np.concatenate([asg.initial_by, np.full(len(made.names), -1)]),
-        internal=tuple(
-            np.concatenate([a, b + keys if i == 2 else b]).astype(np.int32)
-            for i, (a, b) in enumerate(zip(asg.internal, contradictions.T, strict=True))
+        internal=cast(
+            "Any",
+            tuple(
+                np.concatenate([a, b + keys if i == 2 else b]).astype(np.int32)
+                for i, (a, b) in enumerate(zip(asg.internal, contradictions.T, strict=True))
+            ),
         ),
         intermediate=(
             inner_txn[inner_rows][inner_by],
@@ -187,10 +193,10 @@ def added(asg: ASG, made: Making) -> ASG:
         entries=Entries(
             asg.trace if old is None else old.trace,
             first,
-            _joined(old and old.base, made.base, np.int64),
-            _joined(old and old.number, made.number, np.int64),
-            _joined(old and old.joint, made.joint, np.int32),
-            _joined(old and old.column, made.column, np.int32),
+            _joined(None if old is None else old.base, made.base, np.int64),
+            _joined(None if old is None else old.number, made.number, np.int64),
+            _joined(None if old is None else old.joint, made.joint, np.int32),
+            _joined(None if old is None else old.column, made.column, np.int32),
             (() if old is None else old.fits) + tuple(made.fits),
             (() if old is None else old.known) + tuple(made.known),
             () if old is None else old.joints,
@@ -199,7 +205,7 @@ def added(asg: ASG, made: Making) -> ASG:
     )
 
 
-def _joined(old: NDArray[np.generic] | None, new: list[int], kind: type[np.generic]) -> NDArray[np.generic]:
+def _joined(old: Any, new: list[int], kind: type[np.generic]) -> Any:
     return np.concatenate([np.zeros(0, kind) if old is None else old, np.array(new, kind)])
 
 
@@ -210,6 +216,12 @@ def _longer(table: Scalars, names: list[str]) -> Scalars:
         np.concatenate([table.offset, more.offset[1:] + table.offset[-1]]),
         np.concatenate([table.data, more.data]),
     )
+
+
+def everything(asg: ASG) -> ASG:
+    """The ASG with the reads of all its joints."""
+    entries = asg.entries
+    return asg if entries is None or not entries.joints else activate(asg, list(range(len(entries.joints))))
 
 
 def activate(asg: ASG, which: list[int]) -> ASG:
@@ -288,8 +300,8 @@ def without_entries(asg: ASG) -> tuple[ASG, Int64]:
         read_kind=asg.read_kind[kept],
         initial=settled_initial(asg)[:first],
         initial_by=asg.initial_by[:0],
-        internal=tuple(column[asg.internal[2] < first] for column in asg.internal),
-        intermediate=tuple(column[inner] for column in asg.intermediate),
+        internal=cast("Any", tuple(column[asg.internal[2] < first] for column in asg.internal)),
+        intermediate=cast("Any", tuple(column[inner] for column in asg.intermediate)),
         lists=lists,
         entries=None,
     )

@@ -1,18 +1,21 @@
-"""What selects say of rows: entries and the reads of them (entries.py), from conditions and who wrote which column.
+"""What selects say of rows: entries and the reads of them (entries.py), from conditions and who wrote which
+column.
 
-For each select and each row of its table: own writes of the transaction are what they are; the columns that are left may
-have been written by others. If the condition comes out as it was observed whatever they wrote, nothing is said. If it depends on
-one column, an entry of that column was read. If it depends on several, it is a joint read. A row that was returned is taken
-apart first: what an AND says of single columns is an entry each.
+For each select and each row of its table: own writes of the transaction are what they are; the columns that
+are left may have been written by others. If the condition comes out as it was observed whatever they wrote,
+nothing is said. If it depends on one column, an entry of that column was read. If it depends on several, it
+is a joint read. A row that was returned is taken apart first: what an AND says of single columns is an
+entry each.
 
-To leave out what needs no look is most of the work: a row that no version of a column ever made match is never looked at.
-So for each condition the values of a column are tested once, and the rows found by arrays.
+To leave out what needs no look is most of the work: a row that no version of a column ever made match is
+never looked at. So for each condition the values of a column are tested once, and the rows found by arrays.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from itertools import product
@@ -84,7 +87,8 @@ class _Values:
 
     @cached_property
     def _places_of(self) -> dict[Any, list[int]]:
-        """Python's equality of numbers is exact, and there is one family: that is checked before this is used."""
+        """Python's equality of numbers is exact, and there is one family: that is checked before this is
+        used."""
         found: dict[Any, list[int]] = {}
         for n, x in enumerate(self.scalars):
             if x is not None:
@@ -162,6 +166,8 @@ class _Asked:
         self.rows = of.found.of_table[condition.table]
         self.parts = conjuncts(condition.tree)
         self.several = [p for p in self.parts if len(_columns(p)) > 1]
+        self.found: dict[Any, Any] = {}
+        """What was found out about rows that the asking transaction had not written."""
 
     @property
     def simple(self) -> bool:
@@ -207,7 +213,6 @@ class _Derivation:
         self._entries: dict[tuple[Any, ...], int] = {}
         self._relations: dict[tuple[Any, ...], Any] = {}
         self._place = {r.number: n for rows in found.of_table.values() for n, r in enumerate(rows)}
-        self._own_values: dict[str, set[int]] | None = None
 
     # --- looked up once
 
@@ -286,19 +291,52 @@ class _Derivation:
             if row is not None and row.table == asked.condition.table
         }
         for n in sorted(returned):
-            self.matched(txn, op, asked, n, own, held)
+            row = asked.rows[n]
+            items_of_row = tuple(held.get(row.columns.get(name, -1)) for name in asked.condition.columns)
+            if n in mine or not self.again(txn, op, asked, (n, items_of_row)):
+                with self.remembered(asked, (n, items_of_row), own=n in mine):
+                    self.matched(txn, op, asked, n, own, held)
         for n in sorted((asked.may_match | mine) - returned):
-            self.whole(txn, op, asked, n, own, returned=False)
+            if n in mine or not self.again(txn, op, asked, n):
+                with self.remembered(asked, n, own=n in mine):
+                    self.whole(txn, op, asked, n, own, returned=False)
+
+    @contextmanager
+    def remembered(self, asked: _Asked, code: Any, *, own: bool) -> Iterator[None]:
+        """What is found out about a row is the same for the next select that asks the same of it."""
+        before = len(self.made.reads), len(self.joints), len(self.made.internal)
+        yield
+        if not own:
+            asked.found[code] = (
+                [(place, pattern) for _, place, pattern, _ in self.made.reads[before[0] :]],
+                self.joints[before[1] :],
+                self.made.internal[before[2] :],
+            )
+
+    def again(self, txn: int, op: int, asked: _Asked, code: Any) -> bool:
+        """The same as it was found before; False if it was not."""
+        known = asked.found.get(code)
+        if known is None:
+            return False
+        reads, joints, internal = known
+        self.made.reads += [(txn, place, pattern, op) for place, pattern in reads]
+        self.joints += [
+            Joint(op, txn, j.number, j.name, j.returned, j.keys, j.classes, j.bad, j.parts) for j in joints
+        ]
+        self.made.internal += [(txn, op, key, seen, there) for _, _, key, seen, there in internal]
+        return True
 
     # --- one row
 
     def matched(
         self, txn: int, op: int, asked: _Asked, n: int, own: dict[int, int], held: dict[int, int]
     ) -> None:
-        """A row that was returned: what single columns must have been, and what several must have been together."""
+        """A row that was returned: what single columns must have been, and what several must have been
+        together."""
         row, condition = asked.rows[n], asked.condition
         if any(truth(p, {}, row.key) != TRUE for p in asked.parts if not _columns(p)):
-            return self.impossible(txn, op, asked, n, returned=True)
+            self.impossible(txn, op, asked, n, returned=True)
+            return
         parts: set[int] = set()
         for name in condition.columns:
             key = row.columns.get(name, -1)
@@ -307,9 +345,8 @@ class _Derivation:
                 value = own.get(key, ABSENT)
                 if value == ABSENT or not self.true(mine, name, value, row):
                     alone = self.keys + key if key in own else None
-                    return self.impossible(
-                        txn, op, asked, n, returned=True, own=key in own, key=key, number=alone
-                    )
+                    self.impossible(txn, op, asked, n, returned=True, own=key in own, key=key, number=alone)
+                    return
             elif key in held and self.true(mine, name, held[key], row):
                 continue  # what was read as an item says as much
             else:
@@ -332,7 +369,8 @@ class _Derivation:
         returned: bool,
         parts: Collection[int] = (),
     ) -> bool:
-        """What the whole condition says of a row. True: `parts`, entries of single columns, may stand for some of it."""
+        """What the whole condition says of a row. True: `parts`, entries of single columns, may stand for
+        some of it."""
         row, condition = asked.rows[n], asked.condition
         if not condition.columns:
             matches = truth(condition.tree, {}, row.key) == TRUE
@@ -392,7 +430,8 @@ class _Derivation:
         open_: tuple[tuple[str, int], ...],
         returned: bool,
     ) -> tuple[list[dict[int, int]], set[tuple[int, ...]], list[int]]:
-        """Of the columns that matter: classes of values, and which classes cannot have been there together; and which
+        """Of the columns that matter: classes of values, and which classes cannot have been there together;
+        and which
         columns these are."""
         possible = [self.possible(row.table, name, key) for name, key in open_]
         pk = row.key if asked.condition.key_parts else ()
@@ -403,7 +442,8 @@ class _Derivation:
         return found
 
     def possible(self, table: str, name: str, key: int) -> list[int]:
-        """What others may have left in the key. What it held initially may be unknown; then all that the column ever had."""
+        """What others may have left in the key. What it held initially may be unknown; then all that the
+        column ever had."""
         low, high = int(self.asg.key_start[key]), int(self.asg.key_start[key + 1])
         live = self.asg.outcome[self.asg.write_txn[low:high]] != Outcome.ABORTED
         values = set(self.asg.write_value[low:high][live].tolist())
@@ -595,10 +635,14 @@ def _is_there(ids: NDArray[np.int32]) -> NDArray[np.bool_]:
     return np.asarray(ids != ABSENT, bool)
 
 
+def _with(choice: tuple[int, ...], i: int, other: int) -> tuple[int, ...]:
+    return (*choice[:i], other, *choice[i + 1 :])
+
+
 def _matters(good: dict[tuple[int, ...], bool], i: int, size: int) -> bool:
     """Does it make a difference what column i holds?"""
     return any(
-        good[choice] != good[(*choice[:i], other, *choice[i + 1 :])]
+        good[choice] != good[_with(choice, i, other)]
         for choice in good
         if choice[i] == 0
         for other in range(1, size)

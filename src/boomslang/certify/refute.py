@@ -167,7 +167,9 @@ def _unsatisfiable(trace: Trace, level: str, kept: set[int], reads: set[tuple[in
         for t, key, seen in external
     ]
     seen_by_selects = [left[key].keys() - aborted for a in selects for key in a.keys]
-    actors = sorted((kept - aborted).union(*sources, *(set(row) - aborted for *_, row in lists), *seen_by_selects))
+    actors = sorted(
+        (kept - aborted).union(*sources, *(set(row) - aborted for *_, row in lists), *seen_by_selects)
+    )
     finals = {t: {k: v for _, k, v in written(trace, rows_of(trace, t))} for t in actors}
 
     solver = z3.Solver()
@@ -208,7 +210,8 @@ def _unsatisfiable(trace: Trace, level: str, kept: set[int], reads: set[tuple[in
     marked = trace.marked("cursor")
 
     def versions(t: int, key: int, row: int, writers: list[int], item: bool, holds: Any) -> dict[int, Any]:
-        """For each writer, that the operation took its version of the key; `holds` is what the initial one must be."""
+        """For each writer, that the operation took its version of the key; `holds` is what the initial one
+        must be."""
         others = [p for p in actors if key in finals[p] and p != t]
         latest = item_rw if item else predicate_rw
         if base == "cursor-stability" and item and key in finals[t]:
@@ -229,11 +232,11 @@ def _unsatisfiable(trace: Trace, level: str, kept: set[int], reads: set[tuple[in
     for (t, key, seen), writers in zip(external, sources, strict=True):
         holds = first[key] != ABSENT if seen.value == SOME_VALUE else first[key] == seen.value
         versions(t, key, seen.row, writers, seen.item, holds)
-    for a in selects:
+    for said in selects:
         every = []
-        for key in a.keys:
-            writers = [w for w in left[key] if w != a.txn and w not in aborted]
-            options = versions(a.txn, key, a.row, writers, False, z3.BoolVal(True))
+        for key in said.keys:
+            writers = [w for w in left[key] if w != said.txn and w not in aborted]
+            options = versions(said.txn, key, said.row, writers, False, z3.BoolVal(True))
             # It sees one version, so that what it saw is one value.
             for v, w in combinations(options.values(), 2):
                 solver.add(z3.Not(z3.And(v, w)))
@@ -245,9 +248,9 @@ def _unsatisfiable(trace: Trace, level: str, kept: set[int], reads: set[tuple[in
                 saw.setdefault(v, []).append(z3.And(options[INITIAL], first[key] == v))
             every.append(saw)
         for values in product(*every):
-            if not _fits(trace, a, values):
+            if not _fits(trace, said, values):
                 saw_them = [z3.Or(*saw[v]) for saw, v in zip(every, values, strict=True)]
-                solver.add(z3.Implies(committed[a.txn], z3.Not(z3.And(*saw_them))))
+                solver.add(z3.Implies(committed[said.txn], z3.Not(z3.And(*saw_them))))
     for t, key, at, row in lists:
         if aborted & set(row):
             solver.add(z3.Not(committed[t]))
@@ -378,7 +381,8 @@ def _binding_selects(trace: Trace, kept: set[int], rows: set[tuple[int, int]]) -
 
 
 def _initially(trace: Trace, key: int) -> set[int]:
-    """What the key may have held, as far as anybody has seen or written it. (Anything else is not looked at, and fits.)"""
+    """What the key may have held, as far as anybody has seen or written it. (Anything else is not looked
+    at, and fits.)"""
     if trace.initial_mode != Initial.UNKNOWN:
         return {ABSENT, *trace.initial_value[trace.initial_key == key].tolist()}
     held = {*trace.op_value[trace.op_key == key].tolist(), *trace.item_value[trace.item_key == key].tolist()}

@@ -15,6 +15,7 @@ a second apart. Prefix is snapshot isolation whose
 writers may overlap. What the levels between these say is in replay_paths.py, and of lists in replay_lists.py.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -239,31 +240,29 @@ class _Reads:
         if self.trace.op_where is None:
             return 0
 
-        def held(at: int, key: int) -> int:
-            return int(self.initial[key]) if at == 0 else int(self.left[at])
+        first = np.searchsorted(self.version, np.arange(len(self.initial) + 1) * self.places).tolist()
+        places, left = (self.version % self.places).tolist(), self.left.tolist()
+        initial, begin, commit = self.initial.tolist(), self.begin.tolist(), self.commit.tolist()
+        txn = self.txn
 
         def value(key: int, row: int) -> int:
-            base = key * self.places
-            at = int(np.searchsorted(self.version, base + self.begin[self.txn[row]])) - 1
-            return held(at if self.version[at] >= base else 0, key)
+            at = bisect_left(places, begin[txn[row]], first[key], first[key + 1]) - 1
+            return int(left[at] if at >= first[key] else initial[key])
 
-        def told(row: int, key: int) -> tuple[int, int] | None:
-            code = (key + len(self.initial)) * self.rows + row
-            place = int(np.searchsorted(self.read, code))
-            if place >= len(self.read) or self.read[place] != code:
-                return None
-            writer, start = int(self.source[place]), self.begin[self.txn[row]]
-            if writer < 0:
-                return writer, held(0, key)
-            wanted = key * self.places + self.commit[writer]
-            at = int(np.searchsorted(self.version, wanted, side="right")) - 1
-            if self.commit[writer] < 0 or self.commit[writer] >= start or self.version[at] != wanted:
+        named = {} if not self.named else dict(zip(self.read.tolist(), self.source.tolist(), strict=True))
+
+        def told(row: int, key: int) -> int | None:
+            writer = named.get((key + len(initial)) * self.rows + row)
+            if writer is None or writer < 0:
+                return None if writer is None else int(initial[key])
+            at = bisect_left(places, commit[writer], first[key], first[key + 1])
+            before = 0 <= commit[writer] < begin[txn[row]] and at < first[key + 1]
+            if not before or places[at] != commit[writer]:
                 refuse(np.array([row]), "reads from one that left no version of the key before it")
-            return writer, held(at, key)
+            return int(left[at])
 
-        def may(key: int) -> set[int]:
-            low, high = np.searchsorted(self.version, [key * self.places, (key + 1) * self.places])
-            return {held(0, key), *self.left[low:high].tolist()}
+        def may(key: int) -> frozenset[int]:
+            return frozenset([initial[key], *left[first[key] : first[key + 1]]])
 
         return replay_selects(self.trace, self.counts, None if self.named else value, told, may, refuse)
 

@@ -1,9 +1,10 @@
 """What selects say of rows: the verifiers' own reading of it, shared with nothing that checks.
 
-Of each row of its table a select saw one version of every column that its condition names (of the row's existence, if it names
-none): with these the condition is true if the row was returned, and not true if it was not. Own writes of the transaction
-are what they are. A core calls this `2 * keys + n` for the n-th row, and `keys + k` what an AND says of the key k alone, if the row
-was returned; a witness names the version of the key k that a select saw as that of `keys + k`.
+Of each row of its table a select saw one version of every column that its condition names (of the row's
+existence, if it names none): with these the condition is true if the row was returned, and not true if it
+was not. Own writes of the transaction are what they are. A core calls this `2 * keys + n` for the n-th row,
+and `keys + k` what an AND says of the key k alone, if the row was returned; a witness names the version of
+the key k that a select saw as that of `keys + k`.
 """
 
 from __future__ import annotations
@@ -71,9 +72,10 @@ def asked(trace: Trace, row: int, number: int) -> Asked | None:
             return None
         place = found.rows[number - 2 * keys]
     else:
-        place, column = found.of_key.get(number - keys, (None, None))
-        if place is None or column not in condition.columns:
+        known = found.of_key.get(number - keys)
+        if known is None or known[1] not in condition.columns:
             return None
+        place, column = known
     if place.table != condition.table:
         return None
     returned = place.exists in _items(trace, row)
@@ -110,52 +112,64 @@ def replay_selects(
     trace: Trace,
     counts: Array,
     value: Callable[[int, int], int] | None,
-    told: Callable[[int, int], tuple[int, int] | None],
-    may: Callable[[int], set[int]],
+    told: Callable[[int, int], int | None],
+    may: Callable[[int], frozenset[int]],
     refuse: Refuse,
 ) -> int:
     """Checks what all selects that count say of the rows of their tables.
 
-    `value(key, row)` is what the operation saw in a key that its transaction had not written, where the order settles it.
-    Where it does not (None), `told(row, key)` is what the witness names as seen, and `may(key)` all that it can have
-    been: what the witness does not name must not matter. Says how many names were used.
+    `value(key, row)` is what the operation saw in a key that its transaction had not written, where the order
+    settles it. Where it does not (None), `told(row, key)` is what the version holds that the witness names, and
+    `may(key)` all that it can have been: what the witness does not name must not matter. Says how many names
+    were used.
     """
     found, used = tables_of(trace), 0
     if found is None or trace.op_where is None:
         return 0
-    good: dict[Any, bool] = {}
+    good: dict[Any, bool] = {}  # of each condition and what a row's columns may have been: does it come out?
+    keys_of: dict[int, list[tuple[Row, tuple[int, ...]]]] = {}
     for row in np.flatnonzero((trace.op_kind == Kind.SELECT) & counts).tolist():
-        condition = found.conditions[int(trace.op_where[row])]
+        text = int(trace.op_where[row])
+        condition = found.conditions[text]
+        names = condition.columns
+        if text not in keys_of:
+            keys_of[text] = [
+                (place, tuple(place.columns.get(name, -1) for name in names) if names else (place.exists,))
+                for place in found.of_table[condition.table]
+            ]
         items = _items(trace, row)
         t = int(np.searchsorted(trace.txn_ops, row, side="right")) - 1
         own = {key: v for _, key, v in written(trace, range(rows_of(trace, t).start, row))}
-        for place in found.of_table[condition.table]:
-            names = condition.columns
-            keys = [place.columns.get(name, -1) for name in names] if names else [place.exists]
-            returned = place.exists in items
-            mine = {key: own.get(key, ABSENT) for key in keys if key < 0 or key in own}
-            others = tuple(key for key in keys if key not in mine)
-            said = Asked(t, row, others, mine, condition, place, returned)
-            options: list[Any] = []
-            for key in others:
-                if value is not None:
-                    options.append((value(key, row),))
-                elif (seen := told(row, key)) is not None:
-                    used += 1
-                    options.append((seen[1],))
+        own[-1] = ABSENT
+        for place, keys in keys_of[text]:
+            seen: list[Any] = []
+            for key in keys:
+                if key in own:
+                    seen.append(own[key])
+                elif value is not None:
+                    seen.append(value(key, row))
                 else:
-                    options.append((items[key],) if key in items else sorted(may(key)))
-            for seen_values in product(*options):
-                held = {**mine, **dict(zip(others, seen_values, strict=True))}
-                by_key = place.key if condition.key_parts else ()
-                code = (int(trace.op_where[row]), by_key, returned, tuple(held[key] for key in keys))
-                if code not in good:
-                    try:
-                        good[code] = said.fits(trace, seen_values)
-                    except (ConditionError, IndexError):
-                        good[code] = False
-                if not good[code]:
-                    what = "does not match, and returned it" if returned else "matches, and did not return it"
-                    refuse(np.array([row]), f"saw a state in which {place.name} {what}")
+                    named = told(row, key)
+                    used += named is not None
+                    seen.append(named if named is not None else items.get(key, may(key)))
+            returned = place.exists in items
+            code = (text, place.key if condition.key_parts else (), returned, *seen)
+            if code not in good:
+                good[code] = _comes_out(trace, condition, place, keys, returned, seen)
+            if not good[code]:
+                what = "does not match, and returned it" if returned else "matches, and did not return it"
+                refuse(np.array([row]), f"saw a state in which {place.name} {what}")
     return used
 
+
+def _comes_out(
+    trace: Trace, condition: Condition, place: Row, keys: tuple[int, ...], returned: bool, seen: list[Any]
+) -> bool:
+    """Whatever the columns were (of each, a value or a set of values): is the row returned if and only if
+    it matches?"""
+    said = Asked(-1, -1, keys, {}, condition, place, returned)
+    options = [sorted(v) if isinstance(v, frozenset) else [v] for v in seen]
+    try:
+        return all(said.fits(trace, values) for values in product(*options))
+    except (ConditionError, IndexError):  # values of two types, or one that the trace does not name
+        return False

@@ -25,6 +25,7 @@ from functools import cached_property
 
 import numpy as np
 
+from boomslang.asg.entries import everything
 from boomslang.asg.graph import ASG, OUT
 from boomslang.certify.certificate import Core
 from boomslang.certify.proof import Proof
@@ -97,7 +98,7 @@ def all_violations(
         from boomslang.explain.interleavings import all_interleavings
 
         return all_interleavings(asg.given, level, first)
-    search = _Search(asg, level, first, limits, told)
+    search = _Search(everything(asg), level, first, limits, told)
     try:
         search.run()
     except LimitReached as limit:
@@ -395,11 +396,7 @@ def _parts_of(asg: ASG, core: Core) -> Parts:
     """A core's parts in the numbers of an ASG that holds them."""
     wanted = set(core.reads)
     rows = np.array(sorted({row for row, _ in wanted}), np.int64)
-    reads = [
-        r
-        for r in np.flatnonzero(np.isin(asg.read_op, rows)).tolist()
-        if asg.pair(r) in wanted
-    ]
+    reads = [r for r in np.flatnonzero(np.isin(asg.read_op, rows)).tolist() if asg.pair(r) in wanted]
     inner = [
         i
         for i in np.flatnonzero(np.isin(asg.internal[1], rows)).tolist()

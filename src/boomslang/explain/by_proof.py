@@ -38,7 +38,9 @@ CHANGED_TWICE = Anomaly(
 def explain_by_proof(asg: ASG, level: Level, proof: Proof, parts: Parts, seconds: float) -> Counterexample:
     """The counterexample whose core is what the proof rests on."""
     reads = [asg.pair(r) for r in parts.reads.tolist()]
-    core = Core(level.name, tuple(asg.txn_of[parts.transactions].tolist()), tuple(sorted(set(reads))), proof=proof)
+    core = Core(
+        level.name, tuple(asg.txn_of[parts.transactions].tolist()), tuple(sorted(set(reads))), proof=proof
+    )
     if isinstance(proof, TooFewVersions):
         proved, anomaly = count_in_words(asg, proof), LOST_UPDATE
         likely = what_probably_happened(asg, level, core.transactions, seconds, lost=proof.key)

@@ -177,7 +177,11 @@ class Counterexample:
             "minimal": self.minimal,
             "transactions": [self._txn_json(t) for t in self.core.transactions],
             "reads": [
-                {"operation": op, "key": _json(what_was_read(self.trace, key)), "where": self.trace.operation(op).where}
+                {
+                    "operation": op,
+                    "key": _json(what_was_read(self.trace, key)),
+                    "where": self.trace.operation(op).where,
+                }
                 for op, key in self.core.reads
             ],
             "argument": None if self.argument is None else self.argument.to_json(),

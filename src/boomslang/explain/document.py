@@ -79,6 +79,7 @@ class _Writer:
         self.level = level
         self.trace: Trace = found.trace
         self.part = found.part
+        self.keys = found.trace.keys if found.part is None else found.part.trace.keys
         self.points = 1 if found.part is None else level.points
         self.edges: list[Json] = []
         self.steps: list[Json] = []
@@ -227,8 +228,9 @@ class _Writer:
         source, target = self._ends(edge)
         key = None
         if edge.key >= 0:
-            names = self.trace.keys if part is None else part.trace.keys
-            key = short(names[edge.key if part is None else part.trace_key(edge.key)])
+            number = edge.key if part is None else part.trace_key(edge.key)
+            # What selects asked has names only with the part that the argument is about.
+            key = short(self.keys[number]) if number < len(self.keys) else None
         points = (None, None) if self.points == 1 else (edge.source % 2, edge.target % 2)
         name = f"e{len(self.edges) + 1}"
         made: Json = {

@@ -1,8 +1,8 @@
 """What joint reads say: the versions that a select saw of a row's columns fit together.
 
-A condition over several columns is observed by one read for each column that others wrote (asg/entries.py), and a relation between
-what they took: for each combination of values that the select cannot have seen, one of the columns was another. As an
-expression it is a disjunction of read edges, so every solver knows it.
+A condition over several columns is observed by one read for each column that others wrote (asg/entries.py),
+and a relation between what they took: for each combination of values that the select cannot have seen, one
+of the columns was another. As an expression it is a disjunction of read edges, so every solver knows it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from boomslang.ir.model import IR
 
 
 def joint_reads(asg: ASG) -> Iterator[tuple[Joint, list[int]]]:
-    """The joints of which all reads are there, with these: of a part of a trace, some may have been left out."""
+    """The joints of which all reads are there, with these: of a part of a trace, some may have been left
+    out."""
     entries = asg.entries
     if entries is None or not entries.active:
         return
@@ -41,9 +42,7 @@ def joint_reads(asg: ASG) -> Iterator[tuple[Joint, list[int]]]:
 def classes_of(asg: ASG, joint: Joint, column: int, family: ReadFrom) -> dict[int, int | None]:
     """Of each candidate of a column's read, the class of what it wrote; None: it can have been anything."""
     low, high = int(asg.key_start[family.key]), int(asg.key_start[family.key + 1])
-    values = dict(
-        zip(asg.write_txn[low:high].tolist(), asg.write_value[low:high].tolist(), strict=True)
-    )
+    values = dict(zip(asg.write_txn[low:high].tolist(), asg.write_value[low:high].tolist(), strict=True))
     values[START] = int(asg.initial[family.key])
     found: dict[int, int | None] = {}
     for w in family.candidates:
@@ -55,7 +54,10 @@ def classes_of(asg: ASG, joint: Joint, column: int, family: ReadFrom) -> dict[in
 def relate(ir: IR) -> None:
     """Adds what the joint reads say."""
     for joint, reads in joint_reads(ir.asg):
-        families = [ir.read_from(read, int(np.searchsorted(ir.asg.read_start, read, side="right")) - 1) for read in reads]
+        families = [
+            ir.read_from(read, int(np.searchsorted(ir.asg.read_start, read, side="right")) - 1)
+            for read in reads
+        ]
         classes = [classes_of(ir.asg, joint, i, family) for i, family in enumerate(families)]
         for bad in sorted(joint.bad):
             other: list[Expression] = [

@@ -14,22 +14,23 @@ B and commit C: what one reads or overwrites was committed before one began (C -
 was not yet committed when one began (B -> C). Session order and real time are the "strong session" and
 "strong" forms of Daudjee and Salem (VLDB 2006) and of Herlihy and Wing's linearizability.
 
-A `get` is an item read whatever it returns; a scan or iterator is an item read of each key it returned
-and a predicate read of absent of every other key it covered. A version of a list is all that its writer and those
-before it in the key's order appended; a list read is an item read of the version that is just that. A select is an
-item read of what it returned and, for each row of its table, a predicate read of one version of each column that its
-condition names (of the row's existence, if it names none), with which the condition comes out as observed.
+A `get` is an item read whatever it returns; a scan or iterator is an item read of each key it returned and
+a predicate read of absent of every other key it covered. A version of a list is all that its writer and
+those before it in the key's order appended; a list read is an item read of the version that is just that. A
+select is an item read of what it returned and, for each row of its table, a predicate read of one version
+of each column that its condition names (of the row's existence, if it names none), with which the condition
+comes out as observed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from itertools import chain, combinations, pairwise, permutations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from boomslang.trace import ABSENT, NO_TIME, Absent, Flag, Initial, Kind, Outcome, Trace
-from boomslang.trace.conditions import TRUE, ConditionError, conjuncts, tests, truth
-from boomslang.trace.rows import tables
+from boomslang.trace.conditions import TRUE, Condition, ConditionError, Tree, conjuncts, tests, truth
+from boomslang.trace.rows import Row, tables
 
 # level: (points a transaction, its edges)
 GRAPHS = {
@@ -87,7 +88,8 @@ class Read(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """Transaction `txn` saw versions of these keys at operation `row` for which `fits` holds: what a select said of a row."""
+    """Transaction `txn` saw versions of these keys at operation `row` for which `fits` holds: what a select
+    said of a row."""
 
     txn: int
     row: int
@@ -140,7 +142,8 @@ def reads_of(trace: Trace, t: int) -> list[Read]:
             reads.append(Read(t, row, key, value, item, internal=bool(before)))
 
     def ordered(a: int, b: int) -> bool:
-        """Do these two keys have an order? Those of one type do, and all numbers; else it is the database's."""
+        """Do these two keys have an order? Those of one type do, and all numbers; else it is the
+        database's."""
         numbers = (2, 3)
         types = trace.keys.type[[a, b]].tolist()
         return types[0] == types[1] or (types[0] in numbers and types[1] in numbers)
@@ -223,11 +226,20 @@ def asked_of(trace: Trace) -> list[Asked]:
     return asked
 
 
-def _asked_of_row(trace, t, row, condition, place, keys, returned, own):  # type: ignore[no-untyped-def]
+def _asked_of_row(
+    trace: Trace,
+    t: int,
+    row: int,
+    condition: Condition,
+    place: Row,
+    keys: list[int],
+    returned: bool,
+    own: dict[int, int],
+) -> Iterator[Asked]:
     held = {k: own[k] for k in keys if k in own} | ({-1: ABSENT} if -1 in keys else {})
     others = tuple(k for k in keys if k not in held)
 
-    def values(seen: tuple[int, ...]) -> list[object]:
+    def values(seen: tuple[int, ...]) -> list[Any]:
         all_of_them = held | dict(zip(others, seen, strict=True))
         return [Absent if all_of_them[k] == ABSENT else trace.values[all_of_them[k]] for k in keys]
 
@@ -246,7 +258,7 @@ def _asked_of_row(trace, t, row, condition, place, keys, returned, own):  # type
     for name, k in zip(condition.columns, keys, strict=False) if returned else ():
         parts = [c for c in conjuncts(condition.tree) if {n for x in tests(c) for n in x.columns} == {name}]
 
-        def alone(seen: tuple[int, ...], k: int = k, name: str = name, parts: list = parts) -> bool:  # type: ignore[type-arg]
+        def alone(seen: tuple[int, ...], k: int = k, name: str = name, parts: list[Tree] = parts) -> bool:
             (value,) = seen or (held[k],)
             if value in (ABSENT, PRESENT):
                 return False
@@ -345,8 +357,14 @@ def _acyclic(given: _Given, committed: set[int], reads: list[Read]) -> bool:
             start = graph.add(start, kind, a, b)
     if start is None:
         return False
-    keys = sorted({r.key for r in binding} | {k for t in committed for k in finals[t]} | {k for a in asked for k in a.keys})
-    dead: set[tuple[int, _State, _Noted]] = set()  # only what is reached counts, not the choices that led to it
+    keys = sorted(
+        {r.key for r in binding}
+        | {k for t in committed for k in finals[t]}
+        | {k for a in asked for k in a.keys}
+    )
+    dead: set[tuple[int, _State, _Noted]] = (
+        set()
+    )  # only what is reached counts, not the choices that led to it
 
     def search(i: int, state: _State, noted: _Noted) -> bool:
         if i == len(keys):
@@ -390,7 +408,11 @@ def _versions_asked(
         more = set()
         for before, told in found:
             for i, writer in enumerate(versions):
-                after = None if writer == a.txn else _read(given.graph, before, r, writer, list(versions[i + 1 :]))
+                after = (
+                    None
+                    if writer == a.txn
+                    else _read(given.graph, before, r, writer, list(versions[i + 1 :]))
+                )
                 if after is None:
                     continue
                 seen = {k: v for m, k, v in told if m == n} | {key: values[writer]}
@@ -413,7 +435,8 @@ def _initial_values(trace: Trace, key: int, reads: list[Read], asked: bool) -> s
 def _choices(
     given: _Given, state: _State, writers: list[int], values: dict[int, int], reads: list[Read]
 ) -> Iterator[tuple[_State, tuple[int, ...]]]:
-    """Order one key's writers and give each of its reads a writer, in every way without a cycle; with the versions."""
+    """Order one key's writers and give each of its reads a writer, in every way without a cycle; with the
+    versions."""
     graph = given.graph
     for order in permutations(writers):
         versions = [INITIAL, *order]
@@ -461,13 +484,15 @@ def _cursor_moved(given: _Given, r: Read, i: int, versions: list[int]) -> bool:
 
 
 def _cursor_reads(trace: Trace) -> set[int]:
-    """All item reads count as reads through a cursor, unless some operations are marked as such; then those do."""
+    """All item reads count as reads through a cursor, unless some operations are marked as such; then those
+    do."""
     rows = range(len(trace.op_kind))
     return {row for row in rows if (trace.operation(row).ctx or {}).get("cursor") is True} or set(rows)
 
 
 def _in_order(given: _Given, r: Read, order: tuple[int, ...]) -> bool:
-    """Do the elements of a list come in this order of their writers? (Some may come from others, who aborted.)"""
+    """Do the elements of a list come in this order of their writers? (Some may come from others, who
+    aborted.)"""
     trace = given.trace
     writer = {e: t for t in order for e in given.appends[t].get(r.key, ())}
     span = int(trace.op_range[r.row])
@@ -489,7 +514,8 @@ class _State(NamedTuple):
 
 
 class _Graph:
-    """A level: strong-session- adds so, strong- adds rt; -within-5 adds the rt of what is more than 5 apart."""
+    """A level: strong-session- adds so, strong- adds rt; -within-5 adds the rt of what is more than 5
+    apart."""
 
     def __init__(self, n: int, level: str) -> None:
         self.base, _, bound = level.partition("-within-")

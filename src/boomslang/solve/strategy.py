@@ -180,7 +180,11 @@ def _refuted_repeated(ir: IR, clock: _Clock, looked_at: dict[str, int]) -> Solut
     if len(asg.orphans) or len(asg.broken) or not ambiguous_reads(asg):
         return None
     found = refute_repeated(lower(asg, ir.level), clock.left(None), looked_at)
-    return found if found is None or found.core_reads is None else replace(found, core_reads=reads[found.core_reads])
+    return (
+        found
+        if found is None or found.core_reads is None
+        else replace(found, core_reads=reads[found.core_reads])
+    )
 
 
 def _by(solution: Solution, what: str) -> Solution:

@@ -1,10 +1,10 @@
 """Conditions over the columns of a row: a small closed language, as data.
 
-What a `select` asked is a JSON value such as `["and", ["=", {"column": "on_call"}, true], [">", {"key": 0}, 5]]`; the page
-docs/trace-format.md has all of it. It is read into a tree of `Test`s (which look at columns) joined by and, or and not,
-and evaluated in SQL's logic of three values, after the SQL standard (ISO/IEC 9075-2, 8.2 and 6.39): a comparison with NULL is
-unknown, and a row matches only if the condition is true. Truth is a number, so that `and` is the smaller of two and `or` the
-larger: FALSE 0, UNKNOWN 1, TRUE 2.
+What a `select` asked is a JSON value such as `["and", ["=", {"column": "on_call"}, true], [">", {"key": 0},
+5]]`; the page docs/trace-format.md has all of it. It is read into a tree of `Test`s (which look at columns)
+joined by and, or and not, and evaluated in SQL's logic of three values, after the SQL standard (ISO/IEC
+9075-2, 8.2 and 6.39): a comparison with NULL is unknown, and a row matches only if the condition is true.
+Truth is a number, so that `and` is the smaller of two and `or` the larger: FALSE 0, UNKNOWN 1, TRUE 2.
 
 No text is executed, and size and nesting are bounded: a trace is untrusted.
 """
@@ -296,23 +296,29 @@ def parse(asked: str) -> Condition:
     table, where = decoded(asked)
     if not isinstance(table, str) or not table or "[" in table:
         raise ConditionError(
-            f"{table!r:.60} as a table", "a name without [", "call the table by another name, the same everywhere"
+            f"{table!r:.60} as a table",
+            "a name without [",
+            "call the table by another name, the same everywhere",
         )
     reader = _Reader()
     tree = reader.tree(where, 1)
     condition = Condition(table, tree)
     if len(condition.columns) > MOST_COLUMNS:
         raise ConditionError(
-            f"a condition over {len(condition.columns)} columns", f"at most {MOST_COLUMNS}", "leave the read out"
+            f"a condition over {len(condition.columns)} columns",
+            f"at most {MOST_COLUMNS}",
+            "leave the read out",
         )
     return condition
 
 
 def decoded(text: str) -> tuple[Any, Any]:
     """The two values; whatever is not exactly that is refused."""
-    fix = "write \"table\": \"name\" and \"where\": [\"=\", {\"column\": \"name\"}, value]"
+    fix = 'write "table": "name" and "where": ["=", {"column": "name"}, value]'
     if len(text) > LONGEST:
-        raise ConditionError(f"a condition of {len(text):,} bytes", f"at most {LONGEST:,}", "leave the read out")
+        raise ConditionError(
+            f"a condition of {len(text):,} bytes", f"at most {LONGEST:,}", "leave the read out"
+        )
     try:
         both = json.loads(text, object_pairs_hook=_pairs, parse_constant=_refuse, parse_int=text_to_int)
         json.dumps(both, ensure_ascii=False).encode()
@@ -338,8 +344,8 @@ class _Reader:
     def __init__(self) -> None:
         self.parts = 0
 
-    def wrong(self, found: object, expected: str) -> NoReturn:
-        raise ConditionError(
+    def wrong(self, found: object, expected: str) -> ConditionError:
+        return ConditionError(
             f"{json.dumps(found, ensure_ascii=False)[:60]} in a condition",
             expected,
             "see Rows and conditions in docs/trace-format.md",
@@ -349,16 +355,18 @@ class _Reader:
         self.parts += 1
         if self.parts > MOST_PARTS or depth > DEEPEST:
             raise ConditionError(
-                "a condition with too many parts", f"at most {MOST_PARTS}, {DEEPEST} deep", "leave the read out"
+                "a condition with too many parts",
+                f"at most {MOST_PARTS}, {DEEPEST} deep",
+                "leave the read out",
             )
         if x is True:
             return ALWAYS
         if not isinstance(x, list) or not x or not isinstance(x[0], str):
-            self.wrong(x, 'true, or a list such as ["=", {"column": "name"}, value]')
+            raise self.wrong(x, 'true, or a list such as ["=", {"column": "name"}, value]')
         op, rest = x[0], x[1:]
         if op in JOINS:
             if (op == "not" and len(rest) != 1) or not rest:
-                self.wrong(x, f'"{op}" and ' + ("one condition" if op == "not" else "conditions"))
+                raise self.wrong(x, f'"{op}" and ' + ("one condition" if op == "not" else "conditions"))
             return Join(op, tuple(self.tree(part, depth + 1) for part in rest))
         if op in COMPARISONS:
             return Test(op, self.operands(x, rest, 2))
@@ -370,23 +378,23 @@ class _Reader:
         if op == "like":
             text, pattern = self.operands(x, rest, 2)
             if not isinstance(pattern, Literal) or not isinstance(pattern.value, str):
-                self.wrong(x, "a string as the pattern")
+                raise self.wrong(x, "a string as the pattern")
             if re.search(r"(?<!\\)(?:\\\\)*\\$", pattern.value):
-                self.wrong(x, "a pattern that does not end with a single \\")
+                raise self.wrong(x, "a pattern that does not end with a single \\")
             return Test(op, (text, pattern))
         if op == "in":
             if len(rest) != 2 or not isinstance(rest[1], list):
-                self.wrong(x, '["in", a, [b, ...]]')
+                raise self.wrong(x, '["in", a, [b, ...]]')
             listed = tuple(self.operand(b) for b in rest[1])
             if all(isinstance(b, Literal) for b in listed):
                 return Test(op, (self.operand(rest[0]), *listed)) if listed else Join("or", ())
             self.parts += len(listed)
             return Join("or", tuple(Test("=", (self.operand(rest[0]), b)) for b in listed))
-        self.wrong(op, "one of " + " ".join((*COMPARISONS, "in between is-null like", *JOINS)))
+        raise self.wrong(op, "one of " + " ".join((*COMPARISONS, "in between is-null like", *JOINS)))
 
     def operands(self, x: object, rest: list[Any], count: int) -> tuple[Operand, ...]:
         if len(rest) != count:
-            self.wrong(x, f"{count} operand{'s' if count > 1 else ''}")
+            raise self.wrong(x, f"{count} operand{'s' if count > 1 else ''}")
         return tuple(self.operand(o) for o in rest)
 
     def operand(self, x: object) -> Operand:
@@ -400,4 +408,4 @@ class _Reader:
                 return Key(held)
             if name == "bytes" and isinstance(held, str) and re.fullmatch("(?:[0-9a-fA-F]{2})*", held):
                 return Literal(bytes.fromhex(held))
-        self.wrong(x, '{"column": "name"}, {"key": 0}, or a value')
+        raise self.wrong(x, '{"column": "name"}, {"key": 0}, or a value')

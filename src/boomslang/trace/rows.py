@@ -1,8 +1,10 @@
-"""Rows of tables, as keys of a trace: `doctors[1].on_call` is a column of a row, `doctors[1]` that the row exists.
+"""Rows of tables, as keys of a trace: `doctors[1].on_call` is a column of a row, `doctors[1]` that the row
+exists.
 
-The convention is docs/trace-format.md's: the table's name, the primary key as a JSON list in its one spelling, and for a column
-a dot and its name. It matters only to a `select`, which speaks of all rows of a table: `tables` finds those that a trace
-names, and `checked_selects` looks at what the trace's selects say about them.
+The convention is docs/trace-format.md's: the table's name, the primary key as a JSON list in its one
+spelling, and for a column a dot and its name. It matters only to a `select`, which speaks of all rows of a
+table: `tables` finds those that a trace names, and `checked_selects` looks at what the trace's selects say
+about them.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ def row_key(table: str, key: Iterable[Scalar], column: str | None = None) -> str
     parts = [{"bytes": k.hex()} if isinstance(k, bytes) else k for k in key]
     for part in parts:
         if part is None or isinstance(part, float):
-            raise TypeError(f"found {part!r} in a primary key; expected integers, strings, booleans and bytes")
+            raise TypeError(
+                f"found {part!r} in a primary key; expected integers, strings, booleans and bytes"
+            )
     text = f"{table}{json.dumps(parts, separators=(',', ':'), ensure_ascii=False)}"
     return text if column is None else f"{text}.{column}"
 
@@ -102,7 +106,8 @@ class Tables:
 
 
 def tables(trace: Trace) -> Tables | None:
-    """The conditions, and the rows of the tables that they ask; None if there are none. Raises `TraceError`."""
+    """The conditions, and the rows of the tables that they ask; None if there are none. Raises
+    `TraceError`."""
     if trace.op_where is None:
         return None
     conditions: dict[int, Condition] = {}
@@ -126,9 +131,9 @@ def tables(trace: Trace) -> Tables | None:
         found = parse_row_key(text_of_key)
         if found is None:
             raise TraceError(
-                f"found the key {text_of_key!r:.80}, which begins like a row of the table {table!r} that a select asks; "
-                f"expected {table}[primary key] or {table}[primary key].column, spelled as docs/trace-format.md says; "
-                "fix: spell the key so, or give it another name"
+                f"found the key {text_of_key!r:.80}, which begins like a row of the table {table!r}, "
+                f"which a select asks; expected {table}[primary key] or {table}[primary key].column, "
+                "spelled as docs/trace-format.md says; fix: spell the key so, or give it another name"
             )
         spelled = text_of_key if found[2] is None else text_of_key[: -len(found[2]) - 1]
         place = known.get((table, spelled))
@@ -190,12 +195,15 @@ def refusal(trace: Trace, row: int, message: str) -> TraceError:
 
 
 def checked_selects(trace: Trace) -> Trace:
-    """The trace, with all keys that its selects look at. Raises a `TraceError` if a select is none: a condition that cannot
+    """The trace, with all keys that its selects look at. Raises a `TraceError` if a select is none: a
+    condition that cannot
     be read, items that are not of its rows."""
     selects = np.flatnonzero((trace.op_kind == SELECT) & (trace.op_flags & ERROR == 0))
     if trace.op_where is None:
         if len(selects):
-            raise refusal(trace, int(selects[0]), "found a select without a table; expected one; fix: record it")
+            raise refusal(
+                trace, int(selects[0]), "found a select without a table; expected one; fix: record it"
+            )
         return trace
     found = tables(trace)
     assert found is not None
@@ -214,8 +222,9 @@ def checked_selects(trace: Trace) -> Trace:
                 raise refusal(
                     trace,
                     row,
-                    f"found the item {trace.keys[key]!r:.80} of a select from {table!r}; expected rows of that table, "
-                    f"such as {table}[1], and columns of these, such as {table}[1].name; fix: record other keys as gets",
+                    f"found the item {trace.keys[key]!r:.80} of a select from {table!r}; "
+                    f"expected rows of that table, such as {table}[1], and columns of these, such as "
+                    f"{table}[1].name; fix: record other keys as gets",
                 )
             if place[0].number not in returned:
                 raise refusal(
@@ -236,7 +245,8 @@ def checked_selects(trace: Trace) -> Trace:
 
 
 def with_unnamed_keys(trace: Trace, found: Tables) -> Trace:
-    """If the initial state is unknown, a column that the trace does not name may have held anything, but one thing: so that
+    """If the initial state is unknown, a column that the trace does not name may have held anything, but
+    one thing: so that
     there is something to speak of, it becomes a key. (Else it is absent, and nothing need be said.)"""
     missing: dict[str, None] = {}
     for condition in found.conditions.values():

@@ -77,7 +77,10 @@ class _Rules:
                 "txn_session txn_outcome txn_name txn_file txn_begin_line txn_end_line txn_begin txn_end",
             ),
             (len(t), "txn_clock txn_ctx"),
-            (self.rows, "op_flags op_key op_value op_range op_line op_invoke op_return op_ctx op_error op_where"),
+            (
+                self.rows,
+                "op_flags op_key op_value op_range op_line op_invoke op_return op_ctx op_error op_where",
+            ),
             (len(t.range_lo), "range_hi"),
             (len(t.item_key), "item_value"),
             (len(t.initial_key), "initial_value"),
@@ -215,7 +218,11 @@ class _Rules:
             return
         opening = np.flatnonzero((t.op_range >= 0) & (t.op_kind != Kind.NEXT))
         opened = np.bincount(t.op_range[opening], minlength=len(t.range_lo))
-        self.none(opened != 1, "a range that not one operation opened", "one scan, iterator, list or select for each")
+        self.none(
+            opened != 1,
+            "a range that not one operation opened",
+            "one scan, iterator, list or select for each",
+        )
         opener = np.zeros(len(t.range_lo), np.int64)
         opener[t.op_range[opening]] = opening
         self.opener = opener
