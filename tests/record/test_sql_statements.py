@@ -318,6 +318,7 @@ CASES: dict[str, tuple[Any, list[str]]] = {
         {"count": 1},
         ["taints *", "left out: a write to something that is no table"],
     ),
+    "UPDATE shown SET stock = 1": ({"count": 1}, ["taints *", "left out: a write to a view"]),
     "SELECT sqlite_version()": ({"rows": [("3",)]}, []),
     "PRAGMA foreign_keys": ({"rows": [(1,)]}, []),
     "CREATE TABLE fresh (id INTEGER PRIMARY KEY)": ({}, []),

@@ -111,8 +111,24 @@ class Statements:
     def statement(self) -> tuple[str, list[Any]]:
         """One of all kinds."""
         draw = self.draw
-        tame = (self.select, self.select, self.select_joined, self.insert, self.upsert, self.update, self.pair)
-        wild = (self.insert, self.update, self.update_computed, self.delete, self.part, self.odd, self.watched)
+        tame = (
+            self.select,
+            self.select,
+            self.select_joined,
+            self.insert,
+            self.upsert,
+            self.update,
+            self.pair,
+        )
+        wild = (
+            self.insert,
+            self.update,
+            self.update_computed,
+            self.delete,
+            self.part,
+            self.odd,
+            self.watched,
+        )
         return draw.choice(tame if self.tame and draw.random() < 0.97 else (*tame, *wild))()
 
     def where(self, parameters: list[Any], writes: bool = False) -> str:
@@ -266,7 +282,11 @@ class Statements:
 
     def delete(self) -> tuple[str, list[Any]]:
         parameters: list[Any] = []
-        where = self.where(parameters) if self.draw.random() < (0.02 if self.tame else 0.3) else f"id = {self.mark}"
+        where = (
+            self.where(parameters)
+            if self.draw.random() < (0.02 if self.tame else 0.3)
+            else f"id = {self.mark}"
+        )
         if not parameters and where.startswith("id ="):
             parameters = [self.draw.randint(1, 12)]
         returning = self.draw.choice(("", " RETURNING id, n"))

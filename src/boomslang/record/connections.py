@@ -123,13 +123,16 @@ def _understanding(tracer: Tracer, driver: Driver, connection: Any) -> Understan
 
 def learn(talk: Conversation, text: str, parameters: Any) -> None:
     """Ask the database what must be known to understand this statement."""
-    questions = talk.questions(text, parameters)
-    if questions is None:
+    if talk.understanding is None:
+        return
+    if not talk.understanding.stale and talk.identified and talk.questions(text, parameters) is None:
         return
     from boomslang.record.sql.understanding import drive
 
-    assert talk.understanding is not None
     with talk.understanding.lock:
+        questions = talk.questions(text, parameters)
+        if questions is None:
+            return
         cursor = talk.driver.plain_cursor(talk.connection)
 
         def ask(query: str) -> Any:

@@ -140,12 +140,17 @@ def _percent(share: float) -> str:
     )
 
 
+def has_notes(trace: Trace) -> bool:
+    """May a recorder of SQL have made this, or this part of a trace?"""
+    if trace.op_ctx is None and trace.txn_ctx is None:
+        return False
+    data = trace.texts.data.tobytes()
+    return any(mark in data for mark in MARKS)
+
+
 def covered(trace: Trace) -> Trace:
     """The trace without the reads that cannot be trusted, and with its coverage; as it is, if it has no such notes."""
-    if trace.op_ctx is None and trace.txn_ctx is None:
-        return trace
-    data = trace.texts.data.tobytes()
-    if not any(mark in data for mark in MARKS):
+    if not has_notes(trace):
         return trace
     notes = _Notes(trace)
     if not notes.found:

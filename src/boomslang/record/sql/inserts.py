@@ -143,7 +143,7 @@ class Insert:
                     return None
                 made.sort()
             return [(one,) for one in made]
-        tells = self.schema.dialect in ("mysql", "sqlite")
+        tells = self.schema.dialect in ("mysql", "sqlite") and "LAST_INSERT_ID" not in self.tree.sql().upper()
         numbered = (
             tells
             and column.generated

@@ -153,6 +153,8 @@ def _meaning(made: Parsed, schema: Schema, replaces: bool) -> Meaning:
         table = target_of(tree, schema)
         if table is None:
             return _unknown_write([Reach(EVERYTHING)], schema, "a write to something that is no table")
+        if (table.silent or "").startswith("a view"):
+            return _unknown_write([Reach(EVERYTHING)], schema, "a write to a view")
         change: Insert | Update | Delete
         if isinstance(tree, exp.Insert):
             change = Insert(tree, table, schema, replaces)

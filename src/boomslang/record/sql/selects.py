@@ -323,8 +323,22 @@ def key_of(row: tuple[Any, ...], places: list[tuple[str, Any]], table: Table | N
     return tuple(key)
 
 
-CLAUSES = ("expressions", "from", "joins", "where", "having", "distinct", "qualify", "order", "limit", "offset")
-CLAUSES += ("fetch", "locks", "windows")
+CLAUSES = frozenset(
+    (
+        "expressions",
+        "from",
+        "joins",
+        "where",
+        "having",
+        "distinct",
+        "qualify",
+        "order",
+        "limit",
+        "offset",
+        "fetch",
+    )
+) | {"locks", "windows"}
+"""That are known."""
 
 
 def _not_for_us(tree: Any) -> str | None:

@@ -48,8 +48,7 @@ class Change:
         told = Told()
         if self.table.silent is not None:
             told.why = self.table.silent
-            if self.table.triggered or self.table.on_delete:
-                told.taint(self._behind())
+            told.taint(all_reached(self.schema, self._behind()))
             return told
         pins = Pins(self.where, self.source, self.scope, parameters)
         keys = self._changed(pins, answer)

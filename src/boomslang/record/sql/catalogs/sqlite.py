@@ -48,7 +48,10 @@ def read() -> Asking:
         collates = bool(re.search(r"\bcollate\b", text, re.IGNORECASE))
         columns = {row[3]: column(row, collates) for row in rows}
         key = [row[3] for row in sorted((row for row in rows if row[7]), key=lambda row: row[7])]
-        if len(key) == 1 and columns[key[0]].kind == "integer":
+        plain = not re.search(r"\bwithout\s+rowid\b|\bdesc\b", text, re.IGNORECASE)
+        declared = {row[3]: str(row[4] or "").upper() for row in rows}
+        if len(key) == 1 and plain and declared[key[0]] == "INTEGER":
+            # The one kind of column that is the row's own number, which is given out and told.
             columns[key[0]] = Column(key[0], "integer", generated=True, range=(-WORD, WORD - 1))
         schema.add(
             MAIN,
@@ -86,7 +89,7 @@ def read() -> Asking:
 def column(row: Any, collates: bool) -> Column:
     _, _, _, name, declared, _, default, _, hidden = row
     kind = kind_of(str(declared or "").upper())
-    plain = kind != "text" or not collates
+    plain = kind not in ("text", "timestamp", "date", "time") or (kind == "text" and not collates)
     return Column(
         name,
         kind,
