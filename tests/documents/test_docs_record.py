@@ -94,8 +94,15 @@ def added(name: str) -> int:
 
 
 def test_every_program_is_run() -> None:
-    assert sorted(PROGRAMS) == ["bank.py", "by_hand.py", "count.py", "notes.py", "shop.py", "versions.py"]
+    programs = ["bank.py", "by_hand.py", "count.py", "notes.py", "on_call.py", "shop.py", "versions.py"]
+    assert sorted(PROGRAMS) == programs
     assert max(added(name) for name in PROGRAMS) <= 10
+
+
+def test_sqlalchemy(tmp_path: Path, postgres: str) -> None:
+    pytest.importorskip("sqlalchemy")
+    trace = played("on_call.py", tmp_path, postgres)
+    assert [Outcome(o) for o in trace.txn_outcome] == [Outcome.COMMITTED] * 3
 
 
 def test_psycopg(tmp_path: Path, postgres: str) -> None:
