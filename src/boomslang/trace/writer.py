@@ -68,7 +68,7 @@ def _write(path: Path, lines: Iterator[str]) -> None:
         file.writelines(line.encode() for line in lines)
 
 
-class _Texts:
+class JsonTexts:
     """The JSON text of each scalar of a table, made once."""
 
     def __init__(self, table: Scalars) -> None:
@@ -93,9 +93,9 @@ class _Texts:
 class _Writer:
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
-        self.keys = _Texts(trace.keys)
-        self.values = _Texts(trace.values)
-        self.names = _Texts(trace.names)
+        self.keys = JsonTexts(trace.keys)
+        self.values = JsonTexts(trace.values)
+        self.names = JsonTexts(trace.names)
         self.sessions = [json.dumps(name, ensure_ascii=False) for name in trace.sessions]
 
     def lines(self, transactions: Iterable[int], clock: int) -> Iterator[str]:

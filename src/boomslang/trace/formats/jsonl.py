@@ -60,10 +60,10 @@ def read(
             "fix: give the folder that holds the files",
             shown(path),
         )
-    return _read([(f, _session(f)) for f in files], path, reading)
+    return _read([(f, session_of(f)) for f in files], path, reading)
 
 
-def _session(path: Path) -> str:
+def session_of(path: Path) -> str:
     name = Path(shown(path)).name
     return next(name[: -len(suffix)] for suffix in SUFFIXES if name.endswith(suffix))
 

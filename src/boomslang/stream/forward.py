@@ -1,0 +1,633 @@
+"""Windows that go forward: read, solved, and forgotten.
+
+Where the past is decided, the state that it left is known, and the next transactions are a small trace that starts in
+that state (window.py). Of the order that the engine finds for it, the beginning is taken for good, and what stands at
+its end is asked again in the next window, together with what came in meanwhile: later reads may yet say in which order
+the last writers wrote. What is left of the past is what each key holds (live.py).
+
+Why *valid* is sound: the orders that were taken, one after the other, are an order of all points. A read sees the last
+writer before it in its window, or what the windows behind left: just that was its start state. A transaction that
+begins in one window and commits in a later one had its reads explained where it began, and is the first of its
+writers of a key where it goes on (window.py). What is read later belongs to no earlier place: a session's transactions
+come in their order, and no window takes what began after a moment up to which not all files have told what ended.
+Each of these is checked again as the order is taken (`_replay`, `_in_time`), and what is written is a certificate.
+
+A window that has no order shows nothing by itself, for its start state was a choice. Its core is asked as a part of all
+that was recorded (past.py), which refutes the level or does not; then the window is joined with those before it, as far
+back as they are kept. What is still open then is *unknown*.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boomslang.asg.graph import ASG, PRESENT
+from boomslang.explain.parts import first_broken
+from boomslang.levels.level import Dependency, Level
+from boomslang.solve.solution import Limits, Solution
+from boomslang.solve.strategy import solve
+from boomslang.stream.last_writers import swapped
+from boomslang.stream.live import Code, Held, LiveKeys, Undo, code
+from boomslang.stream.window import Question, question, writers_must_not_overlap
+from boomslang.trace.blocks import Block, Blocks, Files, Lines
+from boomslang.trace.errors import LimitReached
+from boomslang.trace.model import ABSENT, NO_TIME, Initial, Kind, Outcome
+from boomslang.trace.scalars import Scalars
+from boomslang.windows.worth import fits_windows
+
+Int32 = NDArray[np.int32]
+Int64 = NDArray[np.int64]
+Ints = NDArray[np.signedinteger[Any]]
+Mask = NDArray[np.bool_]
+
+BYTES = 16 << 20
+"""Lines of a window."""
+TAIL = 400
+"""Transactions at the end of a window's order that are asked again in the next one."""
+KEPT = 16
+"""Windows behind that can be joined again."""
+
+
+class NotForward(Exception):
+    """Why this trace cannot be checked in windows that go forward."""
+
+
+class Stuck(Exception):
+    """A window has no order, and what came before it, as far as it is kept, does not say why."""
+
+
+@dataclass(frozen=True, eq=False)
+class Taken:
+    """A part of the order, for good."""
+
+    place: Int64
+    """Of the transaction of each point: see `window.places`."""
+    commit: Mask | None
+    """With two points a transaction: is it the commit?"""
+    initial: list[tuple[Code, Code | None]]
+    """Where the initial state is unknown: what reads of this part fixed."""
+
+
+@dataclass(eq=False)
+class _Behind:
+    """A window that was decided: what is needed to decide it otherwise."""
+
+    held: Files
+    new: Files
+    pins: dict[int, int]
+    undo: list[Undo]
+    asg: ASG
+    """Of the question, without the operations."""
+    place: Int64
+    pinned: Mask
+    order: Int64
+    """The points that were taken, in numbers of the question."""
+    initial: list[tuple[Code, Code | None]]
+    others: dict[Code, tuple[Code | None, int, int, int]]
+    """Of keys whose last two writers overlapped: what the earlier wrote; the key and both in the
+    question's numbers."""
+    began: int
+    """The latest begin that was taken before."""
+    points: int
+    """Taken before."""
+    lost: dict[int, _Lost]
+    counted: Counted
+
+    def taken(self, points: int) -> Taken:
+        order = self.order
+        if points == 2:  # begins of pinned transactions are in a window before
+            order = order[~(self.pinned[order // 2] & (order % 2 == 0))]
+        place = self.place[order // points]
+        return Taken(place, order % 2 == 1 if points == 2 else None, self.initial)
+
+
+@dataclass(frozen=True, eq=False)
+class _Lost:
+    """A transaction of unknown outcome that nobody has read from yet."""
+
+    lines: Files
+    wrote: list[tuple[Code, Code | None]]
+
+
+@dataclass
+class Counted:
+    """How far it has come."""
+
+    transactions: int = 0
+    """Taken: committed, or of unknown outcome and read from."""
+    committed: int = 0
+    aborted: int = 0
+    operations: int = 0
+    windows: int = 0
+    joins: int = 0
+    swaps: int = 0
+    """Last writers of a key whose order later reads told."""
+    asked: int = 0
+    """Cores that were asked as a part of all that was recorded."""
+    largest: int = 0
+    conflicts: int = 0
+    held: int = 0
+    """Transactions that are asked again."""
+    keys: int = 0
+    lost: int = 0
+    """Transactions of unknown outcome that nobody has read from."""
+    has_times: bool = False
+    has_sessions: bool = False
+
+
+Refuted = Callable[["Forward", Question, Solution], Any]
+"""Is the core of this window refuted as a part of all that was recorded? Something, if it is."""
+
+
+class Forward:
+    """One trace that is checked as it goes by, at one level."""
+
+    def __init__(
+        self,
+        blocks: Blocks,
+        level: Level,
+        limits: Limits | None = None,
+        *,
+        take: Callable[[Taken], None] = lambda taken: None,
+        refuted: Refuted = lambda forward, asked, found: None,
+        size: int = BYTES,
+        tail: int = TAIL,
+        kept: int = KEPT,
+    ) -> None:
+        if not fits_windows(level):
+            raise NotForward(f"{level.title} is not decided by an order of begins and commits alone")
+        self.blocks, self.level, self.limits = blocks, level, limits or Limits()
+        self.take, self.refuted = take, refuted
+        self.size, self.tail, self.kept = size, tail, kept
+        self.start = time.monotonic()
+        self.counted = Counted()
+        self.live: LiveKeys | None = None
+        self.initial: LiveKeys | None = None
+        """As it was at first."""
+        self._held: Files = []
+        self._pins: dict[int, int] = {}  # place of each that is pinned -> where its begin stands in the order
+        self._behind: deque[_Behind] = deque()
+        self._lost: dict[int, _Lost] = {}
+        self._latest: list[int] = []  # of each file the last moment that it told of
+        self._began = NO_TIME  # the latest begin that was taken
+        self._points = 0  # taken
+        self._scans = False
+        self._sessions: dict[str, int] = {}
+
+    # --- going on
+
+    def step(self) -> Any:
+        """Reads more and decides a window. What `refuted` returned, if the level is broken; else None."""
+        new = self.blocks.more(self.size, self._held)
+        return self.decide(new)
+
+    @property
+    def done(self) -> bool:
+        """All that will ever be recorded is decided."""
+        return self.blocks.done and not any(lines.text for lines in self._held)
+
+    @property
+    def at_once(self) -> bool:
+        """The window that is asked is the whole trace."""
+        return self.blocks.done and not self._behind and self._points == 0
+
+    @property
+    def can_go_back(self) -> bool:
+        """Are there windows behind that can be joined with the one that is asked?"""
+        return bool(self._behind)
+
+    def finish(self) -> None:
+        """Nothing will be joined any more: gives out what was taken."""
+        while self._behind:
+            self.take(self._behind.popleft().taken(self.level.points))
+
+    def run(self) -> Any:
+        """To the end."""
+        while True:
+            if (found := self.step()) is not None:
+                return found
+            if self.done:
+                self.finish()
+                return None
+
+    # --- one window
+
+    def decide(self, new: Files) -> Any:
+        joined: list[_Behind] = []
+        extended = False
+        held = self._held + [Lines()] * (len(new) - len(self._held))
+        while True:
+            asked = self._asked([a + b for a, b in zip(held, new, strict=True)])
+            found = self._solved(asked)
+            if found.status == "valid":
+                self._taken(asked, found, held, new)
+                return None
+            if asked.undecided.any() and found.status == "invalid":
+                asked = self._asked(asked.block.files, hopeful=False)
+                found = self._solved(asked)
+                if found.status == "valid":
+                    self._taken(asked, found, held, new)
+                    return None
+            if found.status == "unknown":
+                raise LimitReached(found.reason)
+            if (answer := self.refuted(self, asked, found)) is not None:
+                return answer
+            if not self.blocks.done and (not extended or (not self._behind and self._points == 0)):
+                # What comes next may explain it: a log is written a moment after things happened.
+                extended = True
+                more = self.blocks.more(self.size // 4 if self._points else 2 * self.size)
+                new = [a + b for a, b in zip(_padded(new, len(more)), more, strict=True)]
+                held = _padded(held, len(new))
+                continue
+            if not self._behind:
+                raise Stuck(_demand(asked, found))
+            self.counted.joins += 1
+            for _ in range(max(1, len(joined))):
+                if self._behind:
+                    last = self._behind.pop()
+                    joined.append(last)
+                    self._go_back(last)
+                    held = _padded(last.held, len(new))
+                    new = [a + b for a, b in zip(_padded(last.new, len(new)), new, strict=True)]
+
+    def _go_back(self, to: _Behind) -> None:
+        assert self.live is not None
+        for change in reversed(to.undo):
+            self.live.undo(change)
+        self._pins, self._began, self._points, self._lost = dict(to.pins), to.began, to.points, dict(to.lost)
+        now, then = self.counted, to.counted
+        now.transactions, now.committed = then.transactions, then.committed
+        now.aborted, now.operations = then.aborted, then.operations
+
+    def _asked(self, files: Files, *, hopeful: bool = True) -> Question:
+        block = self._parsed(files)
+        pins = np.array(sorted(self._pins), np.int64)
+        assert self.live is not None
+        for _ in range(5):
+            # Once more with what these reads say of two last writers, or of transactions of unknown outcome.
+            trace = block.trace if self._scans else self.live.given_to(block.trace)
+            undecided = block.open
+            if (moment := self.blocks.watermark(block, self._latest)) is not None:
+                undecided = undecided | (trace.txn_end > moment) | (trace.txn_begin > moment)
+            asked = question(block, trace, self.level, pins, undecided, hopeful=hopeful)
+            if len(asked.asg.orphans) and self._last_writers_swapped(asked):
+                if self._scans:
+                    block = self._parsed(files)
+                continue
+            if not (again := self._read_at_last(asked)):
+                break
+            files = [_together(a, b) for a, b in zip(files, _padded(again, len(files)), strict=True)]
+            block = self._parsed(files)
+        return asked
+
+    def _parsed(self, files: Files) -> Block:
+        if self.live is None:
+            block = self.blocks.parsed(files)
+            self._suits(block)
+            self.live = LiveKeys.at_first(block.trace)
+            self.initial = LiveKeys.at_first(block.trace)
+            self._scans = bool(len(block.trace.range_lo))
+            if self._scans and self.live.mode == Initial.UNKNOWN:
+                raise NotForward("it has scans, and does not say what the database held at first")
+            self.blocks.forget_initial()
+            return block
+        start = self.live.as_json() if self._scans else b""
+        block = self.blocks.parsed(files, start)
+        if not self._scans and len(block.trace.range_lo):
+            if self.live.mode == Initial.UNKNOWN:
+                raise NotForward("it has scans, and does not say what the database held at first")
+            self._scans = True
+            return self._parsed(files)
+        if not self._scans and len(block.trace.initial_key):
+            raise NotForward("it loads initial values after its beginning")
+        self._suits(block)
+        return block
+
+    def _suits(self, block: Block) -> None:
+        """Can windows go forward on this?"""
+        trace = block.trace
+        self.counted.has_times |= trace.has_times
+        self.counted.has_sessions |= trace.has_sessions
+        if bool(np.isin(trace.op_kind, (Kind.APPEND, Kind.LIST)).any()):
+            raise NotForward("it has lists")
+        clock = trace.txn_clock
+        if len(self.blocks.sources) == 1:
+            return
+        if len(clock) and bool((clock != clock[0]).any()):
+            raise NotForward("its files have several clocks")
+        ended = trace.txn_outcome == Outcome.COMMITTED
+        if bool((trace.txn_end[ended] == NO_TIME).any()):
+            raise NotForward("it has several files, and not all that committed have times")
+
+    def _solved(self, asked: Question) -> Solution:
+        asg = asked.asg
+        if (broken := first_broken(asg)) is not None:
+            return Solution("invalid", core_transactions=broken.transactions, core_reads=broken.reads)
+        found = solve(asked.ir, self.limits.since(self.start))
+        self.counted.conflicts += int(found.stats.get("conflicts", 0))
+        return found
+
+    # --- what is taken of the order
+
+    def _taken(self, asked: Question, found: Solution, held: Files, new: Files) -> None:
+        assert self.live is not None and found.order is not None
+        points, asg, trace = self.level.points, asked.asg, asked.asg.trace
+        order = found.order[found.order < points * asg.transactions].astype(np.int64)
+        place = np.full(points * asg.transactions, -1, np.int64)
+        place[order] = np.arange(len(order))
+        begin, commit = place[::points], place[points - 1 :: points]
+        end = self._how_far(asked, order, begin, commit)
+        began, over = (begin >= 0) & (begin < end), (commit >= 0) & (commit < end)
+        undo = self._changed(asked, found, begin, commit, over, end)
+        self._behind.append(
+            _Behind(
+                held,
+                new,
+                dict(self._pins),
+                undo,
+                _without_operations(asg),
+                asked.place,
+                asked.pinned,
+                order[:end],
+                [
+                    (code(trace.keys, k), None if v == ABSENT else code(trace.values, v))
+                    for k, v in zip(
+                        *map(np.ndarray.tolist, self._fixed(asked, found, over, began)), strict=True
+                    )
+                ],
+                self._overlapping(asked, commit, over),
+                self._began,
+                self._points,
+                dict(self._lost),
+                replace(self.counted),
+            )
+        )
+        self._in_time(asked, began & ~asked.pinned)
+        for t in np.flatnonzero(over & asked.pinned).tolist():
+            del self._pins[int(asked.place[t])]
+        for t in np.flatnonzero(began & ~over & ~asked.pinned).tolist():
+            self._pins[int(asked.place[t])] = self._points + int(begin[t])
+        self._points += end
+        self._carry(asked, begin, over)
+        done = np.flatnonzero(over)
+        self.counted.transactions += len(done)
+        self.counted.committed += int((asg.trace.txn_outcome[done] == Outcome.COMMITTED).sum())
+        self.counted.aborted += int((asg.trace.txn_outcome == Outcome.ABORTED).sum())
+        self.counted.operations += int((asg.trace.txn_ops[done + 1] - asg.trace.txn_ops[done]).sum())
+        self.counted.windows += 1
+        self.counted.largest = max(self.counted.largest, asg.transactions)
+        self.counted.keys, self.counted.lost = len(self.live), len(self._lost)
+        while len(self._behind) > self.kept:
+            self.take(self._behind.popleft().taken(self.level.points))
+
+    def _how_far(self, asked: Question, order: Int64, begin: Int64, commit: Int64) -> int:
+        """How many points of the order are taken."""
+        points, undecided = self.level.points, asked.undecided
+        if self.blocks.done:
+            return len(order)
+        waits = begin[undecided & (begin >= 0) & ~asked.pinned]
+        far = min(len(order) - self.tail * points, int(waits.min()) if len(waits) else len(order))
+        # Of unknown outcome, and in the order since somebody read from it: all of it is taken, or nothing.
+        doubtful = (asked.asg.outcome == Outcome.UNKNOWN) & (begin >= 0)
+        while far > 0 and len(crossing := begin[doubtful & (begin < far) & (commit >= far)]):
+            far = int(crossing.min())
+        return max(0, far)
+
+    def _changed(
+        self, asked: Question, found: Solution, begin: Int64, commit: Int64, over: Mask, end: int
+    ) -> list[Undo]:
+        """Takes over what the taken part of the order wrote; replays it on the way."""
+        assert self.live is not None
+        asg, trace = asked.asg, asked.asg.trace
+        key, txn, value = asg.write_key, asg.write_txn, asg.write_value
+        rows = np.flatnonzero(over[txn])
+        rows = rows[np.lexsort((commit[txn[rows]], key[rows]))]
+        key, txn, value = key[rows], txn[rows], value[rows]
+        self._replay(asked, found, key, commit[txn], value, begin, end)
+        again = key[1:] == key[:-1]
+        last = np.flatnonzero(np.append(~again, True)[: len(key)])
+        first = np.flatnonzero(np.append(True, ~again)[: len(key)])
+        if writers_must_not_overlap(self.level):
+            later = asked.pinned[txn[1:]]
+            if bool((again & (later | (commit[txn[:-1]] > begin[txn[1:]]))).any()):
+                raise AssertionError("writers of a key overlap in the order of a window")
+            for i in first[asked.pinned[txn[first]]].tolist():
+                held = self.live.get(code(trace.keys, int(key[i])))
+                if held is not None and held.at > self._pins[int(asked.place[txn[i]])]:
+                    raise AssertionError("writers of a key overlap across windows")
+        at = self._points + commit[txn[last]]
+        undo = [self.live.update(trace, key[last], value[last], asked.place[txn[last]], at)]
+        if self.live.mode == Initial.UNKNOWN:
+            k, v = self._fixed(asked, found, over, (begin >= 0) & (begin < end))
+            nobody = np.full(len(k), -1, np.int64)
+            undo.append(self.live.update(trace, k, v, nobody, nobody, fresh=True))
+        return undo
+
+    def _replay(
+        self, asked: Question, found: Solution, key: Ints, at: Int64, value: Ints, begin: Int64, end: int
+    ) -> None:
+        """Does each read that is taken see what the order says? The engine has looked; nothing is built on that
+        alone."""
+        asg = asked.asg
+        reader = asg.read_txn
+        rows = np.flatnonzero((begin[reader] >= 0) & (begin[reader] < end))
+        size = np.int64(len(found.order if found.order is not None else ()) + 1)
+        written = key * size + at
+        seen = asg.read_key[rows] * size + begin[reader[rows]]
+        before = np.searchsorted(written, seen, side="left") - 1
+        inside = (
+            (before >= 0) & (key[before] == asg.read_key[rows]) if len(key) else np.zeros(len(rows), bool)
+        )
+        initial = found.initial if found.initial is not None else asg.initial
+        stands = np.where(inside, value[before] if len(key) else 0, initial[asg.read_key[rows]])
+        wanted = asg.read_value[rows]
+        right = np.where(wanted == PRESENT, stands != ABSENT, stands == wanted)
+        if not bool(right.all()):
+            raise AssertionError("the order of a window does not explain its reads")
+
+    def _overlapping(
+        self, asked: Question, commit: Int64, over: Mask
+    ) -> dict[Code, tuple[Code | None, int, int, int]]:
+        """Keys whose last two writers overlapped, as far as one can tell."""
+        asg, trace = asked.asg, asked.asg.trace
+        rows = np.flatnonzero(over[asg.write_txn] & ~asked.pinned[asg.write_txn])
+        rows = rows[np.lexsort((commit[asg.write_txn[rows]], asg.write_key[rows]))]
+        key, txn, value = asg.write_key[rows], asg.write_txn[rows], asg.write_value[rows]
+        same = np.append(key[1:] == key[:-1], False)[: len(key)]
+        pair = np.flatnonzero(same & ~np.append(same[1:], False)[: len(key)])
+        early, late = txn[pair], txn[pair + 1]
+        if trace.has_times:
+            begin, end = trace.txn_begin[late], trace.txn_end[early]
+            together = (begin == NO_TIME) | (end == NO_TIME) | (begin <= end)
+        else:
+            together = trace.txn_begin_line[late] <= trace.txn_end_line[early]
+        return {
+            code(trace.keys, int(key[i])): (
+                None if value[i] == ABSENT else code(trace.values, int(value[i])),
+                int(key[i]),
+                int(txn[i]),
+                int(txn[i + 1]),
+            )
+            for i in pair[together].tolist()
+        }
+
+    def _last_writers_swapped(self, asked: Question) -> bool:
+        """Reads that find another value than the last: was it the other of two last writers?"""
+        assert self.live is not None
+        asg, trace = asked.asg, asked.asg.trace
+        some = False
+        for r in asg.orphans.tolist():
+            if asg.read_value[r] < ABSENT:
+                continue
+            key = code(trace.keys, int(asg.read_key[r]))
+            wanted = None if asg.read_value[r] == ABSENT else code(trace.values, int(asg.read_value[r]))
+            held = self.live.get(key)
+            for behind in self._behind:
+                value, k, early, late = behind.others.get(key, (None, -1, -1, -1))
+                if early < 0 or value != wanted or held is None or held.writer != behind.place[late]:
+                    continue
+                order = swapped(behind.asg, self.level, behind.order, k, early, late)
+                if order is None:
+                    continue
+                behind.order = order
+                del behind.others[key]
+                self.live.set(key, Held(value, int(behind.place[early]), held.at))
+                self.counted.swaps += 1
+                some = True
+        return some
+
+    def _fixed(self, asked: Question, found: Solution, over: Mask, began: Mask) -> tuple[Int32, Int32]:
+        """What the initial state must have been for the reads that are taken, where it is unknown: keys and values."""
+        assert self.live is not None
+        asg, trace = asked.asg, asked.asg.trace
+        if self.live.mode != Initial.UNKNOWN:
+            return trace.initial_key[:0], trace.initial_key[:0]
+        fixed = np.zeros(asg.keys, bool)
+        fixed[asg.read_key[began[asg.read_txn]]] = True
+        fixed[asg.write_key[over[asg.write_txn]]] = True
+        fixed[trace.initial_key] = False
+        assert found.initial is not None
+        keys = np.flatnonzero(fixed).astype(np.int32)
+        values = found.initial[keys].astype(np.int32)
+        if bool(((values == PRESENT) | (values >= len(trace.values))).any()):
+            raise NotForward("a delete found something of which nobody knows what it was")
+        return keys, np.maximum(values, np.int32(ABSENT))
+
+    def _in_time(self, asked: Question, began: Mask) -> None:
+        """Nothing that returned before something was taken may come after it."""
+        trace = asked.asg.trace
+        if self.level.has(Dependency.RT):
+            late = (trace.txn_outcome == Outcome.COMMITTED) & (trace.txn_end != NO_TIME) & ~asked.pinned
+            late &= trace.txn_end < self._began
+            if bool(late.any()):
+                where = asked.block.with_places().where(int(np.flatnonzero(late)[0]))
+                raise NotForward(f"{where} ended long before what stands above it in the log began")
+        starts = trace.txn_begin[began]
+        if len(starts):
+            self._began = max(self._began, int(starts.max()))
+
+    def _carry(self, asked: Question, begin: Int64, over: Mask) -> None:
+        """What is asked again."""
+        block, asg = asked.block, asked.asg
+        kept = ~over & (asg.outcome != Outcome.ABORTED)
+        lost = kept & (begin < 0) & ~asked.undecided
+        self._held = block.lines_of(kept & ~lost)
+        self.counted.held = int((kept & ~lost).sum())
+        for t in np.flatnonzero(lost).tolist():
+            mask = np.zeros(len(kept), bool)
+            mask[t] = True
+            rows = np.flatnonzero(asg.write_txn == t)
+            trace = asg.trace
+            wrote = [
+                (
+                    code(trace.keys, int(asg.write_key[w])),
+                    None if asg.write_value[w] == ABSENT else code(trace.values, int(asg.write_value[w])),
+                )
+                for w in rows.tolist()
+            ]
+            if wrote:
+                self._lost[int(asked.place[t])] = _Lost(block.lines_of(mask), wrote)
+        if self.blocks.done:
+            self._held = []
+
+    def _read_at_last(self, asked: Question) -> Files:
+        """Lines of transactions of unknown outcome, kept aside, that explain what nobody else does."""
+        asg, trace = asked.asg, asked.asg.trace
+        if not self._lost or not len(asg.orphans):
+            return []
+        wanted = {
+            (
+                code(trace.keys, int(asg.read_key[r])),
+                None if asg.read_value[r] == ABSENT else code(trace.values, int(asg.read_value[r])),
+            )
+            for r in asg.orphans.tolist()
+            if asg.read_value[r] >= ABSENT
+        }
+        found: Files = []
+        for place, lost in list(self._lost.items()):
+            if wanted & set(lost.wrote):
+                del self._lost[place]
+                found = _padded(found, len(lost.lines))
+                found = [_together(a, b) for a, b in zip(found, _padded(lost.lines, len(found)), strict=True)]
+        return found
+
+
+def _without_operations(asg: ASG) -> ASG:
+    """What is needed to swap two writers: the rest of a window that is kept are its lines."""
+    trace, none = asg.trace, np.zeros(0, np.int32)
+    empty, nothing = Scalars.of(()), np.zeros(0, np.uint8)
+    slim = replace(
+        trace,
+        keys=empty,
+        values=empty,
+        names=empty,
+        texts=empty,
+        key_rank=np.zeros(0, np.int64),
+        op_kind=nothing,
+        op_flags=nothing,
+        op_key=none,
+        op_value=none,
+        op_range=none,
+        op_line=np.zeros(0, np.uint32),
+        op_invoke=None,
+        op_return=None,
+        op_ctx=None,
+        op_error=None,
+        item_key=none,
+        item_value=none,
+        initial_key=none,
+        initial_value=none,
+    )
+    return replace(asg, trace=slim, write_op=none, read_op=none, read_writer=none, intermediate=(none,) * 4)
+
+
+def _demand(asked: Question, found: Solution) -> str:
+    """What the forgotten past cannot decide any more."""
+    trace = asked.block.with_places(asked.asg.trace)
+    core = found.core_transactions
+    where = f" from {trace.where(int(core[0]))} on" if core is not None and len(core) else ""
+    return (
+        f"no order was found{where}, and what came before is forgotten, so nobody can say whether there is one; give "
+        "it more --memory"
+    )
+
+
+def _padded(files: Files, many: int) -> Files:
+    return files + [Lines()] * (many - len(files))
+
+
+def _together(a: Lines, b: Lines) -> Lines:
+    """The lines of both, in the order of the file."""
+    if not a.text or not b.text:
+        return a if a.text else b
+    number = np.concatenate([a.number, b.number])
+    lines = a.text.splitlines(keepends=True) + b.text.splitlines(keepends=True)
+    by = np.argsort(number, kind="stable")
+    return Lines(b"".join(lines[i] for i in by.tolist()), number[by])

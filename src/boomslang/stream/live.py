@@ -1,0 +1,118 @@
+"""What the database holds now: the state that the windows behind us left.
+
+A window numbers its keys and values itself, so what outlives it is kept by content: of each key that was ever written
+or fixed, its value, who wrote it, and where in the whole order that was. This is all that is left of the past, so
+memory is that of the keys. A window that does not fit may be undone: every change is written down first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from boomslang.stream import _live
+from boomslang.trace.model import Initial, Int32, Int64, Trace, UInt8
+from boomslang.trace.scalars import Scalars
+from boomslang.trace.writer import JsonTexts
+
+Code = bytes
+"""A key or a value by content: its type, then its bytes."""
+
+
+class Held(NamedTuple):
+    """What a key holds."""
+
+    value: Code | None
+    """None: it is absent."""
+    writer: int = -1
+    """The place of the transaction that wrote it (see `Forward`); -1: it was there from the start."""
+    at: int = -1
+    """Where its commit stands in the order of all points."""
+
+
+def codes(table: Scalars) -> list[Code]:
+    """All scalars of a table by content."""
+    blob, offset = table.data.tobytes(), table.offset.tolist()
+    kinds = [bytes([kind]) for kind in range(8)]
+    return [
+        kinds[kind] + blob[a:b] for kind, a, b in zip(table.type.tolist(), offset, offset[1:], strict=False)
+    ]
+
+
+def code(table: Scalars, i: int) -> Code:
+    """One of them."""
+    return bytes([int(table.type[i])]) + table.content(i)
+
+
+Undo = _live.Undo
+"""What takes a change back."""
+
+
+class LiveKeys:
+    """The keys of which anything is known."""
+
+    def __init__(self, mode: Initial) -> None:
+        self.mode = mode
+        self._live = _live.Live()
+
+    @staticmethod
+    def at_first(trace: Trace) -> LiveKeys:
+        """As the trace says that it was at first."""
+        live, nobody = LiveKeys(trace.initial_mode), np.full(len(trace.initial_key), -1, np.int64)
+        live.update(trace, trace.initial_key, trace.initial_value, nobody, nobody)
+        return live
+
+    def __len__(self) -> int:
+        return len(self._live)
+
+    def get(self, key: Code) -> Held | None:
+        found = self._live.get(key)
+        return None if found is None else Held(*found)
+
+    def set(self, key: Code, held: Held) -> None:
+        self._live.set(key, held.value, held.writer, held.at)
+
+    def given_to(self, trace: Trace) -> Trace:
+        """The trace, as one that starts with what is held now. A value that it never speaks of is one that it does not
+        name."""
+        ids, values = self._live.given(*_arrays(trace.keys), *_arrays(trace.values))
+        mode = Initial.UNKNOWN if self.mode == Initial.UNKNOWN else Initial.GIVEN
+        return replace(trace, initial_mode=mode, initial_key=ids, initial_value=values)
+
+    def as_json(self) -> bytes:
+        """All keys that are there, as the `initial` of a header: for windows with scans, which speak of every key."""
+        there = self._live.present()
+        keys, values = (
+            JsonTexts(_table(key for key, _ in there)),
+            JsonTexts(_table(value for _, value in there)),
+        )
+        items = ", ".join(f"[{keys[i]}, {values[i]}]" for i in range(len(there)))
+        return f'{{"items": [{items}]}}'.encode()
+
+    def update(
+        self, trace: Trace, keys: Int32, values: Int32, writer: Int64, at: Int64, *, fresh: bool = False
+    ) -> Undo:
+        """Takes these, in the numbers of the trace (ABSENT: there is none). `fresh`: only keys that are not
+        known yet."""
+        ids, held = keys.astype(np.int32), values.astype(np.int32)
+        tables = (*_arrays(trace.keys), *_arrays(trace.values))
+        return self._live.update(*tables, ids, held, writer, at, fresh)
+
+    def undo(self, change: Undo) -> None:
+        self._live.undo(change)
+
+
+def _arrays(table: Scalars) -> tuple[UInt8, Int64, UInt8]:
+    return table.type, table.offset, table.data
+
+
+def _table(scalars: Iterable[Code]) -> Scalars:
+    """These as a table. (They may repeat: nobody looks them up in it.)"""
+    listed = list(scalars)
+    offset = np.zeros(len(listed) + 1, np.int64)
+    np.cumsum([len(scalar) - 1 for scalar in listed], out=offset[1:])
+    kinds = np.frombuffer(b"".join(scalar[:1] for scalar in listed), np.uint8)
+    return Scalars(kinds, offset, np.frombuffer(b"".join(scalar[1:] for scalar in listed), np.uint8))

@@ -1,0 +1,328 @@
+"""A long trace, block by block: lines are read, made a small trace of their own, and forgotten.
+
+A `Trace` numbers its keys and values, so one of any length would need all of them in memory. Here the files are read a
+few megabytes at a time, each block is a trace with numbers of its own, and whoever checks it says which transactions
+shall be in the next block again: those that are still open, and those that were not decided. What is carried over are
+the *lines* as they were recorded, with the places they came from, so that no second form of a transaction is needed
+and every message names the line that the user has.
+
+Files may still be written to: a `Source` that has nothing more to give now may have it later.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boomslang.trace._reader import Reader
+from boomslang.trace.errors import TraceError
+from boomslang.trace.files import (
+    natural_order,
+    opened,
+    pieces,
+    read_start,
+    refuse_strange,
+    shown,
+    without_mark,
+)
+from boomslang.trace.formats.jsonl import is_called_so, session_of
+from boomslang.trace.model import NO_TIME, Outcome, Trace
+from boomslang.trace.packed import START
+from boomslang.trace.reader import trace_of
+
+Int64 = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+SMALLEST_READ = 1 << 16
+"""Bytes of one of many files that are read at a time, at least."""
+_NO_LINES = np.zeros(0, np.int64)
+_NEWLINE = 10
+
+
+class Source(Protocol):
+    """A file of our own lines, from its first byte on."""
+
+    name: str
+    """For messages."""
+    session: str | None
+    """Of operations that name none."""
+
+    def read(self, size: int) -> bytes:
+        """About so many bytes more, unpacked. Nothing: there is no more for now."""
+
+    @property
+    def done(self) -> bool:
+        """There will never be more."""
+
+
+class FileSource:
+    """A file that is complete; packed or not."""
+
+    def __init__(self, path: Path, file: BinaryIO, session: str | None) -> None:
+        self.name, self.session = shown(path), session
+        start = read_start(file, START)
+        refuse_strange(start, self.name)
+        unpacking = pieces(file, start, self.name)
+        self._pieces = _plain(file, start) if unpacking is None else unpacking
+        self._first, self.done = True, False
+
+    def read(self, size: int) -> bytes:
+        got = bytearray()
+        while len(got) < size and not self.done:
+            piece = next(self._pieces, None)
+            if piece is None:
+                self.done = True
+            else:
+                got += piece
+        if self._first and got:
+            self._first = False
+            return without_mark(bytes(got))
+        return bytes(got)
+
+
+def _plain(file: BinaryIO, start: bytes) -> Iterator[bytes]:
+    yield start
+    while piece := file.read(1 << 20):
+        yield piece
+
+
+def sources_of(path: Path, stack: ExitStack) -> list[Source]:
+    """The files of a trace, open for as long as `stack` is."""
+    if not path.is_dir():
+        return [FileSource(path, stack.enter_context(opened(path)), None)]
+    files = sorted((f for f in path.iterdir() if is_called_so(f)), key=natural_order)
+    return [FileSource(f, stack.enter_context(opened(f)), session_of(f)) for f in files]
+
+
+@dataclass(frozen=True, eq=False)
+class Lines:
+    """Whole lines of one file, and where each of them stood in it."""
+
+    text: bytes = b""
+    number: Int64 = field(default_factory=lambda: _NO_LINES)
+
+    def __add__(self, more: Lines) -> Lines:
+        if not self.text or not more.text:
+            return self if self.text else more
+        return Lines(self.text + more.text, np.concatenate([self.number, more.number]))
+
+
+Files = list[Lines]
+"""Of each source, lines."""
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some lines of the files as a trace of their own. The lines that `trace` tells of count from 1 in the block."""
+
+    trace: Trace
+    files: Files
+    headers: list[bytes]
+    open: Mask
+    """Of each transaction: may more lines of it follow?"""
+
+    def first_lines(self) -> Int64:
+        """Of each transaction, the line of its begin, as the user sees it."""
+        return self._placed(self.trace.txn_begin_line)
+
+    def lines_of(self, transactions: Mask) -> Files:
+        """The lines of these transactions, as they were recorded."""
+        trace = self.trace
+        owner = np.repeat(np.arange(len(trace)), np.diff(trace.txn_ops))
+        rows = transactions[owner]
+        line = np.concatenate(
+            [
+                trace.txn_begin_line[transactions],
+                trace.txn_end_line[transactions],
+                trace.op_line[rows],
+            ]
+        ).astype(np.int64)
+        file = np.concatenate(
+            [trace.txn_file[transactions], trace.txn_file[transactions], trace.txn_file[owner[rows]]]
+        )
+        found: Files = []
+        for f, lines in enumerate(self.files):
+            at = np.unique(line[file == f]) - (1 + bool(self.headers[f]))
+            found.append(_picked(lines, at[at >= 0]))
+        return found
+
+    def with_places(self, trace: Trace | None = None) -> Trace:
+        """The trace with the lines that the user sees."""
+        trace = self.trace if trace is None else trace
+        owner = np.repeat(np.arange(len(trace)), np.diff(trace.txn_ops))
+        return replace(
+            trace,
+            txn_begin_line=_narrow(self._placed(trace.txn_begin_line)),
+            txn_end_line=_narrow(self._placed(trace.txn_end_line)),
+            op_line=_narrow(self._placed(trace.op_line, trace.txn_file[owner])),
+        )
+
+    def _placed(self, lines: NDArray[np.uint32], file: NDArray[np.int32] | None = None) -> Int64:
+        file = self.trace.txn_file if file is None else file
+        found = np.zeros(len(lines), np.int64)
+        for f in np.unique(file).tolist():
+            here = file == f
+            places = np.concatenate(
+                [np.zeros(1, np.int64), np.ones(1 if self.headers[f] else 0, np.int64), self.files[f].number]
+            )
+            found[here] = places[lines[here]]
+        return found
+
+
+def _narrow(lines: Int64) -> NDArray[np.uint32]:
+    return np.minimum(lines, 2**32 - 1).astype(np.uint32)
+
+
+def _picked(lines: Lines, at: Int64) -> Lines:
+    """The lines at these places."""
+    if not len(at):
+        return Lines()
+    ends = np.flatnonzero(np.frombuffer(lines.text, np.uint8) == _NEWLINE) + 1
+    starts = np.concatenate([np.zeros(1, np.int64), ends[:-1]])
+    if len(at) == len(ends):
+        return lines
+    # Neighbours are copied together.
+    apart = np.flatnonzero(np.diff(at) > 1) + 1
+    first, last = np.concatenate([at[:1], at[apart]]), np.concatenate([at[apart - 1], at[-1:]])
+    text = lines.text
+    parts = [text[a:b] for a, b in zip(starts[first].tolist(), ends[last].tolist(), strict=True)]
+    return Lines(b"".join(parts), lines.number[at])
+
+
+class Blocks:
+    """The files of one trace, read piece by piece."""
+
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        *,
+        jobs: int = 1,
+        check: Callable[[], None] = lambda: None,
+        smallest: int = SMALLEST_READ,
+    ) -> None:
+        self.smallest = smallest
+        self.sources, self.jobs, self.check = list(sources), jobs, check
+        self.headers: list[bytes] = [b""] * len(self.sources)
+        self._rest: list[bytes] = [b""] * len(self.sources)
+        self._next = [1] * len(self.sources)
+        self._begun = [False] * len(self.sources)
+        self.bytes = 0
+        """Read so far, unpacked."""
+
+    def add(self, source: Source) -> None:
+        """One more file: a session that came later."""
+        self.sources.append(source)
+        self.headers.append(b"")
+        self._rest.append(b"")
+        self._next.append(1)
+        self._begun.append(False)
+
+    @property
+    def done(self) -> bool:
+        return all(source.done for source in self.sources)
+
+    def more(self, size: int, held: Files | None = None) -> Files:
+        """The next lines of each file, about `size` bytes in all, those that are `held` included."""
+        share = max(self.smallest, size // max(1, len(self.sources)))
+        missing = [
+            share - (len(held[f].text) if held and f < len(held) else 0) for f in range(len(self.sources))
+        ]
+        if not any(size > 0 and not source.done for size, source in zip(missing, self.sources, strict=True)):
+            missing = [share] * len(missing)  # all are held up: by what is to come, perhaps
+        return [self._more(f, size) for f, size in enumerate(missing)]
+
+    def _more(self, f: int, size: int) -> Lines:
+        source = self.sources[f]
+        if size <= 0 and not source.done:
+            return Lines()
+        self.check()
+        got = b"" if source.done else source.read(max(size, self.smallest))
+        self.bytes += len(got)
+        text = self._rest[f] + got
+        end = len(text) if source.done else text.rfind(b"\n") + 1
+        text, self._rest[f] = text[:end], text[end:]
+        if not text:
+            return Lines()
+        if not self._begun[f]:
+            text = self._without_header(f, text)
+        count = text.count(b"\n") + (not text.endswith(b"\n") if text else 0)
+        first = self._next[f]
+        self._next[f] += count
+        return Lines(text, np.arange(first, first + count))
+
+    def _without_header(self, f: int, text: bytes) -> bytes:
+        self._begun[f] = True
+        end = text.find(b"\n") + 1
+        line = text[:end] if end else text
+        if b'"boomslang"' not in line:
+            return text
+        self._next[f] = 2
+        self.headers[f] = line if line.endswith(b"\n") else line + b"\n"
+        return text[end:] if end else b""
+
+    def forget_initial(self) -> None:
+        """From here on headers do not say what the database held at first: whoever checks knows."""
+        for f, header in enumerate(self.headers):
+            if header:
+                told = json.loads(header)
+                told.pop("initial", None)
+                self.headers[f] = json.dumps(told).encode() + b"\n"
+
+    def parsed(self, files: Files, initial: bytes = b"") -> Block:
+        """These lines as a trace. `initial`: what it starts with, as the JSON text of a header's field."""
+        reader = Reader(self.jobs)
+        headers = list(self.headers)
+        if initial:
+            told = headers[0].strip()[:-1] if headers[0] else b'{"boomslang": 1'
+            headers[0] = told + b', "initial": ' + initial + b"}\n"
+        try:
+            for f, lines in enumerate(files):
+                source = self.sources[f]
+                reader.begin_file(source.name, source.session)
+                reader.feed(headers[f])
+                reader.feed(lines.text)
+                self.check()
+                reader.end_file()
+            reader.settle()
+            while reader.finish_step():
+                self.check()
+            trace = trace_of(reader.columns())
+        except TraceError as error:
+            raise self._where_the_user_sees_it(error, files, headers) from None
+        return Block(trace, files, headers, self._open(trace))
+
+    def _where_the_user_sees_it(self, error: TraceError, files: Files, headers: list[bytes]) -> TraceError:
+        for f, source in enumerate(self.sources[: len(files)]):
+            at = error.line - 1 - bool(headers[f])
+            if source.name == error.file and 0 <= at < len(files[f].number):
+                return TraceError(error.message, error.file, int(files[f].number[at]))
+        return error
+
+    def _open(self, trace: Trace) -> Mask:
+        """Of unknown outcome, in a file that goes on, and nothing of its session follows."""
+        going_on = np.array([not source.done for source in self.sources], bool)
+        found: Mask = (trace.txn_outcome == Outcome.UNKNOWN) & going_on[trace.txn_file]
+        session = trace.txn_session
+        last = np.full(len(trace.sessions) + 1, -1, np.int64)
+        np.maximum.at(last, session, np.arange(len(trace)))
+        found &= (session < 0) | (last[session] == np.arange(len(trace)))
+        return found
+
+    def watermark(self, block: Block, latest: list[int]) -> int | None:
+        """Up to which moment all files have told what ended. None: files have no times, or there is only one.
+        `latest` is of each file the last moment that it told of, and is kept up to date."""
+        trace = block.trace
+        latest.extend([NO_TIME] * (len(self.sources) - len(latest)))
+        if len(trace):
+            np_latest = np.array(latest, np.int64)
+            np.maximum.at(np_latest, trace.txn_file, trace.txn_end)
+            latest[:] = np_latest.tolist()
+        waiting = [at for at, source in zip(latest, self.sources, strict=True) if not source.done]
+        return min(waiting) if waiting and len(self.sources) > 1 else None
