@@ -365,6 +365,11 @@ class ASG:
         """What a core calls a read: its operation, and the trace's number of its key (or of what a select asked)."""
         return int(self.read_op[read]), self.pair_key(int(self.read_key[read]))
 
+    def part_key(self, key: int) -> int | None:
+        """Of an entry, what a core calls what is asked of its key alone."""
+        place, entries = self.entry(key), self.entries
+        return None if place is None or entries is None else entries.first + int(entries.base[place])
+
     def pair_key(self, key: int) -> int:
         """What a core calls a key."""
         key, entries = self.trace_key(key), self.entries

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boomslang.asg.entries import PRESENT, UNKNOWN_INITIAL, Joint, Making, added
+from boomslang.deadline import look
 from boomslang.errors import UsageError
 from boomslang.trace.conditions import (
     FALSE,
@@ -274,6 +275,7 @@ class _Derivation:
                     raise refusal(t, row, str(error)) from None
 
     def select(self, txn: int, op: int, own: dict[int, int]) -> None:
+        look()
         t = self.trace
         assert t.op_where is not None
         text, span = int(t.op_where[op]), int(t.op_range[op])

@@ -396,7 +396,11 @@ def _parts_of(asg: ASG, core: Core) -> Parts:
     """A core's parts in the numbers of an ASG that holds them."""
     wanted = set(core.reads)
     rows = np.array(sorted({row for row, _ in wanted}), np.int64)
-    reads = [r for r in np.flatnonzero(np.isin(asg.read_op, rows)).tolist() if asg.pair(r) in wanted]
+    reads = [
+        r
+        for r in np.flatnonzero(np.isin(asg.read_op, rows)).tolist()
+        if asg.pair(r) in wanted or (int(asg.read_op[r]), asg.part_key(int(asg.read_key[r]))) in wanted
+    ]
     inner = [
         i
         for i in np.flatnonzero(np.isin(asg.internal[1], rows)).tolist()

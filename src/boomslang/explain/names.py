@@ -44,7 +44,9 @@ class Names:
         return short(self.asg.trace.keys[self.asg.trace_key(key)])
 
     def value(self, value: int) -> str:
-        if value == ABSENT:
+        if value == ABSENT or value == len(
+            self.asg.trace.values
+        ):  # the latter: as a version (asg/entries.py)
             return "absent"
         return "some value" if value == PRESENT else short(self.asg.trace.values[int(value)])
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from boomslang.asg.entries import UNKNOWN_INITIAL, Joint, version_value
 from boomslang.asg.graph import ASG
+from boomslang.deadline import look
 from boomslang.ir.expression import START, Expression, Implies, Or
 from boomslang.ir.families import ReadFrom
 from boomslang.ir.model import IR
@@ -54,6 +55,7 @@ def classes_of(asg: ASG, joint: Joint, column: int, family: ReadFrom) -> dict[in
 def relate(ir: IR) -> None:
     """Adds what the joint reads say."""
     for joint, reads in joint_reads(ir.asg):
+        look()
         families = [
             ir.read_from(read, int(np.searchsorted(ir.asg.read_start, read, side="right")) - 1)
             for read in reads

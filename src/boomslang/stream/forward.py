@@ -318,7 +318,7 @@ class Forward:
         self.counted.has_sessions |= trace.has_sessions
         if bool(np.isin(trace.op_kind, (Kind.APPEND, Kind.LIST)).any()):
             raise NotForward("it has lists")
-        if bool((trace.op_kind == Kind.SELECT).any()):
+        if trace.op_where is not None:
             raise NotForward("it has selects, which speak of all rows of a table")
         if has_notes(trace):
             raise NotForward(
