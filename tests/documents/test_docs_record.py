@@ -99,12 +99,6 @@ def test_every_program_is_run() -> None:
     assert max(added(name) for name in PROGRAMS) <= 10
 
 
-def test_sqlalchemy(tmp_path: Path, postgres: str) -> None:
-    pytest.importorskip("sqlalchemy")
-    trace = played("on_call.py", tmp_path, postgres)
-    assert [Outcome(o) for o in trace.txn_outcome] == [Outcome.COMMITTED] * 3
-
-
 def test_psycopg(tmp_path: Path, postgres: str) -> None:
     trace = played("bank.py", tmp_path, postgres)
     assert [Outcome(o) for o in trace.txn_outcome] == [Outcome.COMMITTED] * 2
@@ -128,3 +122,10 @@ def test_functions_and_by_hand(tmp_path: Path) -> None:
         folder = tmp_path / name[:-3]
         folder.mkdir()
         assert len(played(name, folder)) == transactions
+
+
+def test_sqlalchemy(tmp_path: Path, postgres: str) -> None:
+    """Last, as it makes a table that the others would note down."""
+    pytest.importorskip("sqlalchemy")
+    trace = played("on_call.py", tmp_path, postgres)
+    assert [Outcome(o) for o in trace.txn_outcome] == [Outcome.COMMITTED] * 3

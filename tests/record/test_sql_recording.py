@@ -340,3 +340,13 @@ def test_dates_of_two_spellings_are_not_compared(tmp_path: Path, tracer: Tracer)
     assert connection.execute("SELECT id FROM days WHERE at = '2024-05-06 00:00:00'").fetchall() == []
     assert connection.execute("SELECT at FROM days WHERE id = 1").fetchall() == [("2024-05-06",)]
     assert check(read_trace(tracer.folder), level="sser").valid
+
+
+def test_a_trace_that_goes_by_cannot_know_what_is_left_out(file: Path, tracer: Tracer) -> None:
+    from boomslang.levels.catalog import find_level
+    from boomslang.stream.check import check_as_it_goes_by
+
+    connection = connect(file, tracer)
+    connection.execute("SELECT stock FROM items WHERE id = 1").fetchall()
+    found = check_as_it_goes_by(tracer.folder, find_level("ser"))
+    assert found.status == "unknown" and "recorded from SQL" in found.reason

@@ -5,6 +5,7 @@ What is recorded, and when, is `conversation.py`'s; here is only how these two a
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -31,12 +32,14 @@ async def _learn(
     questions = talk.questions(text, parameters)
     if questions is None:
         return
-    from boomslang.record.sql.understanding import plain
+    from boomslang.record.sql.understanding import A_MOMENT, WAIT, plain
 
     try:
         query = next(questions)
         while True:
-            query = questions.send([plain(row) or () for row in await ask(query)])
+            if query == WAIT:
+                await asyncio.sleep(A_MOMENT)
+            query = questions.send([plain(row) or () for row in await ask(query)] if query != WAIT else [])
     except StopIteration:
         return
 
@@ -49,6 +52,14 @@ class PsycopgConnection(Stand):
 
     async def execute(self, query: Any, parameters: Any = None, **kwargs: Any) -> PsycopgCursor:
         return await self.cursor().execute(query, parameters, **kwargs)
+
+    async def _ask(self, query: str) -> Any:
+        async with self._talk.driver.plain_cursor(self.connection) as cursor:
+            await cursor.execute(query)
+            rows = await cursor.fetchall()
+        if not self._talk.open and not self.connection.autocommit:
+            await self.connection.rollback()
+        return rows
 
     async def commit(self) -> None:
         await _make(self._talk.commit(), self.connection.commit)
@@ -70,6 +81,7 @@ class PsycopgConnection(Stand):
     async def transaction(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
         """A transaction, or a savepoint inside of one."""
         block = self.connection.transaction(*args, **kwargs)
+        await _learn(self._talk, "BEGIN", None, self._ask)
         enter, leave = steps_of_block(self._talk)
         inner = await _make(enter, block.__aenter__)
         try:
@@ -108,7 +120,7 @@ class PsycopgCursor(Stand):
 
     async def execute(self, query: Any, parameters: Any = None, **kwargs: Any) -> PsycopgCursor:
         text = text_of_query(query, self.connection)
-        await _learn(self._talk, text, parameters, self._ask)
+        await _learn(self._talk, text, parameters, PsycopgConnection(self.connection, self._talk)._ask)
         step = self._talk.statement(text, parameters)
         try:
             await self._cursor.execute(query, parameters, **kwargs)
@@ -120,14 +132,6 @@ class PsycopgCursor(Stand):
             raise
         step.done(rows, self._cursor.rowcount)
         return self
-
-    async def _ask(self, query: str) -> Any:
-        async with self._talk.driver.plain_cursor(self.connection) as cursor:
-            await cursor.execute(query)
-            rows = await cursor.fetchall()
-        if not self._talk.open and not self.connection.autocommit:
-            await self.connection.rollback()
-        return rows
 
     async def executemany(self, query: Any, every: Iterable[Any]) -> None:
         for parameters in every:
@@ -231,6 +235,7 @@ class AsyncpgTransaction:
         self._block = block
 
     async def start(self) -> None:
+        await _learn(self._talk, "BEGIN", None, self._talk.connection.fetch)
         enter, self._leave = steps_of_block(self._talk)
         await _make(enter, self._block.start)
 

@@ -43,6 +43,9 @@ PATIENCE = 60.0
 REMEMBERED = 2000
 LATER = "a table that appeared while recording, with rows that nobody knows"
 
+WAIT = ""
+"""In place of a query: let others work for a moment."""
+A_MOMENT = 0.01
 Questions = Generator[str, Sequence[Sequence[Any]], None]
 
 
@@ -73,7 +76,7 @@ class Understanding:
                 with _ignored():
                     (self.folder / KNOWN).unlink()
                 raise
-        listed = self._listed(schema.database)
+        listed = yield from self._listed(schema.database)
         if self._open_start:
             for place, table in schema.tables.items():
                 if table.name not in listed and table.silent is None:
@@ -84,7 +87,7 @@ class Understanding:
     def identify(self) -> Questions:
         """Ask which database a new connection is to."""
         database = yield from identity(self.dialect)
-        self._listed(database)
+        yield from self._listed(database)
 
     def meaning(self, text: str, given: Any) -> Meaning:
         """What a text means. If a name in it is not known, the schema is stale: ask, and call again."""
@@ -126,7 +129,7 @@ class Understanding:
         part.write_text("".join(f"{json.dumps(line)}\n" for line in (database, *tables)), encoding="utf-8")
         part.replace(self.folder / KNOWN)
 
-    def _listed(self, database: str) -> set[str]:
+    def _listed(self, database: str) -> Generator[str, Sequence[Sequence[Any]], set[str]]:
         """The tables whose rows at the start are known, of this database."""
         deadline = time.monotonic() + PATIENCE
         while True:
@@ -145,7 +148,7 @@ class Understanding:
                     f"found that the process that began to record into {shown(self.folder)} has not noted down what "
                     "the database held; expected it to have; fix: record anew, into another folder"
                 )
-            time.sleep(0.01)
+            yield WAIT
 
     def _note_down(self, schema: Schema) -> Generator[str, Sequence[Sequence[Any]], list[str]]:
         """The rows that are there, as the initial state; returns the tables whose rows are known."""
@@ -261,6 +264,8 @@ def drive(questions: Questions, ask: Callable[[str], Sequence[Sequence[Any]]]) -
     try:
         query = next(questions)
         while True:
-            query = questions.send([plain(row) or () for row in ask(query)])
+            if query == WAIT:
+                time.sleep(A_MOMENT)
+            query = questions.send([plain(row) or () for row in ask(query)] if query != WAIT else [])
     except StopIteration:
         return
