@@ -49,13 +49,12 @@ def examine(seed: int, step: int, by: tuple[str, ...]) -> Counter[str]:
     return found
 
 
-@pytest.mark.parametrize("part", range(4))
-def test_all_solvers_agree(part: int) -> None:
+def test_all_solvers_agree() -> None:
     found: Counter[str] = Counter()
-    for seed in range(40 * part, 40 * part + 40):
+    for seed in range(80):
         found += examine(seed, 6, ("native", "z3") if seed % 4 == 0 else ("native",))
-    assert found["valid"] > 50 and found["invalid"] > 8, found
-    assert found["unknown"] < found["valid"] / 4, found
+    assert found["valid"] > 100 and found["invalid"] > 20, found
+    assert found["unknown"] < found["valid"] / 8, found
 
 
 @pytest.mark.full
@@ -89,9 +88,9 @@ def check_certificates(seed: int, step: int, *, z3: bool) -> Counter[str]:
 
 def test_certificates_hold() -> None:
     found: Counter[str] = Counter()
-    for seed in range(200, 260):
+    for seed in range(200, 230):
         found += check_certificates(seed, 6, z3=seed % 3 == 0)
-    assert found["valid"] > 100 and found["invalid"] > 20, found
+    assert found["valid"] > 50 and found["invalid"] > 8, found
 
 
 @pytest.mark.full

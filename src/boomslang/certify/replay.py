@@ -207,7 +207,8 @@ class _Reads:
         if self.named:
             row = _ints("read_op", witness.read_op, 0, self.rows - 1)
             # Beyond the keys: the version of a key that a select saw when it looked for what matches.
-            code = _ints("read_key", witness.read_key, 0, 2 * len(self.initial)) * self.rows + row
+            beyond = len(self.initial) if trace.op_where is None else 2 * len(self.initial)
+            code = _ints("read_key", witness.read_key, 0, beyond) * self.rows + row
             source = _ints("read_writer", witness.read_writer, -1, len(trace))
             if not len(row) == len(code) == len(source) == len(witness.read_key):
                 raise ReplayError("read_op, read_key and read_writer differ in length")

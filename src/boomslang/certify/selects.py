@@ -128,16 +128,40 @@ def replay_selects(
         return 0
     good: dict[Any, bool] = {}  # of each condition and what a row's columns may have been: does it come out?
     keys_of: dict[int, list[tuple[Row, tuple[int, ...]]]] = {}
+    alike: dict[int, dict[int, Row]] = {}
+    matched: dict[int, set[int]] = {}
+    moved = set(trace.op_key[np.isin(trace.op_kind, (Kind.PUT, Kind.DELETE))].tolist())
     for row in np.flatnonzero((trace.op_kind == Kind.SELECT) & counts).tolist():
         text = int(trace.op_where[row])
         condition = found.conditions[text]
         names = condition.columns
+        items = _items(trace, row)
         if text not in keys_of:
             keys_of[text] = [
                 (place, tuple(place.columns.get(name, -1) for name in names) if names else (place.exists,))
                 for place in found.of_table[condition.table]
             ]
-        items = _items(trace, row)
+            if value is not None:
+                # Rows that nobody writes are always the same: they are looked at once for each condition.
+                alike[text], matching, moving = {}, set(), []
+                for place, keys in keys_of[text]:
+                    held = [ABSENT if key < 0 else value(key, row) for key in keys]
+                    comes_out = [
+                        place.exists >= 0
+                        and moved.isdisjoint(keys)
+                        and _comes_out(trace, condition, place, keys, returned, held)
+                        for returned in (False, True)
+                    ]
+                    if not any(comes_out):
+                        moving.append((place, keys))
+                        continue
+                    alike[text][place.exists] = place
+                    if comes_out[True]:
+                        matching.add(place.exists)
+                keys_of[text], matched[text] = moving, matching
+        if value is not None:
+            for key in (items.keys() & alike[text].keys()) ^ matched[text]:
+                refuse(np.array([row]), _wrongly(alike[text][key], key in items))
         t = int(np.searchsorted(trace.txn_ops, row, side="right")) - 1
         own = {key: v for _, key, v in written(trace, range(rows_of(trace, t).start, row))}
         own[-1] = ABSENT
@@ -157,9 +181,13 @@ def replay_selects(
             if code not in good:
                 good[code] = _comes_out(trace, condition, place, keys, returned, seen)
             if not good[code]:
-                what = "does not match, and returned it" if returned else "matches, and did not return it"
-                refuse(np.array([row]), f"saw a state in which {place.name} {what}")
+                refuse(np.array([row]), _wrongly(place, returned))
     return used
+
+
+def _wrongly(place: Row, returned: bool) -> str:
+    what = "does not match, and returned it" if returned else "matches, and did not return it"
+    return f"saw a state in which {place.name} {what}"
 
 
 def _comes_out(
