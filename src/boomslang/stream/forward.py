@@ -176,6 +176,7 @@ class Forward:
         self._pins: dict[int, int] = {}  # place of each that is pinned -> where its begin stands in the order
         self._behind: deque[_Behind] = deque()
         self._lost: dict[int, _Lost] = {}
+        self._lost_before = self._lost  # before those that the window reads from were put back into it
         self._latest: list[int] = []  # of each file the last moment that it told of
         self._began = NO_TIME  # the latest begin that was taken
         self._points = 0  # taken
@@ -225,6 +226,7 @@ class Forward:
         extended = False
         held = self._held + [Lines()] * (len(new) - len(self._held))
         while True:
+            self._lost_before = dict(self._lost)
             asked = self._asked([a + b for a, b in zip(held, new, strict=True)])
             found = self._solved(asked)
             if found.status == "valid":
@@ -244,9 +246,11 @@ class Forward:
                 # What comes next may explain it: a log is written a moment after things happened.
                 extended = True
                 more = self.blocks.more(self.size // 4 if self._points else 2 * self.size)
-                new = [a + b for a, b in zip(_padded(new, len(more)), more, strict=True)]
-                held = _padded(held, len(new))
-                continue
+                if any(lines.text for lines in more):
+                    new = [a + b for a, b in zip(_padded(new, len(more)), more, strict=True)]
+                    held = _padded(held, len(new))
+                    self._lost = self._lost_before
+                    continue
             if not self._behind:
                 raise Stuck(_demand(asked, found))
             self.counted.joins += 1
@@ -366,7 +370,7 @@ class Forward:
                 self._overlapping(asked, commit, over),
                 self._began,
                 self._points,
-                dict(self._lost),
+                self._lost_before,
                 replace(self.counted),
             )
         )
