@@ -516,7 +516,7 @@ def test_a_core_that_never_claimed_to_be_minimal(cli: Any, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda data: data.update({"boomslang-certificate": 2}), "not a certificate of version 1"),
+        (lambda data: data.update({"boomslang-certificate": 3}), "not a certificate of version 1"),
         (lambda data: data["trace"].update(operations=5), "made for another trace"),
         (lambda data: data.update(level="sanity"), "found the unknown level 'sanity'; known levels: read-uncommitted"),
         (lambda data: data.pop("order"), "a damaged certificate"),

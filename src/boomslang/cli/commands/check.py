@@ -108,8 +108,9 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         report = watched_answers(arguments, asked)
     for warning in report.trace.warnings if report.trace is not None else ():
         screen.warning(warning)
-    for answer in report.answers:
-        certificates.write(answer)
+    if report.went_by is None:  # else it grew as the trace went by
+        for answer in report.answers:
+            certificates.write(answer)
     if arguments.output == "json":
         screen.document(to_json(report))
     elif arguments.output in OUTPUTS:
