@@ -322,6 +322,8 @@ class Forward:
         self.counted.has_sessions |= trace.has_sessions
         if bool(np.isin(trace.op_kind, (Kind.APPEND, Kind.LIST)).any()):
             raise NotForward("it has lists")
+        if trace.op_where is not None:
+            raise NotForward("it has selects, which speak of all rows of a table")
         clock = trace.txn_clock
         if len(self.blocks.sources) == 1:
             return
