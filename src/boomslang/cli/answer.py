@@ -332,4 +332,5 @@ def _trace_json(trace: Trace) -> dict[str, Any]:
         "unit": trace.unit or None,
         "has_sessions": trace.has_sessions,
         "warnings": list(trace.warnings),
+        "coverage": None if trace.coverage is None else trace.coverage.to_json(),
     }

@@ -37,6 +37,7 @@ from boomslang.stream.last_writers import swapped
 from boomslang.stream.live import Code, Held, LiveKeys, Undo, code
 from boomslang.stream.window import Question, question, writers_must_not_overlap
 from boomslang.trace.blocks import Block, Blocks, Files, Lines
+from boomslang.trace.coverage import has_notes
 from boomslang.trace.errors import LimitReached
 from boomslang.trace.model import ABSENT, NO_TIME, Initial, Kind, Outcome
 from boomslang.trace.scalars import Scalars
@@ -324,6 +325,10 @@ class Forward:
             raise NotForward("it has lists")
         if trace.op_where is not None:
             raise NotForward("it has selects, which speak of all rows of a table")
+        if has_notes(trace):
+            raise NotForward(
+                "it was recorded from SQL, and what must be left out of it is known only at its end"
+            )
         clock = trace.txn_clock
         if len(self.blocks.sources) == 1:
             return

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum, IntFlag
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,9 @@ from boomslang.trace.scalars import (
     same,
     typed,
 )
+
+if TYPE_CHECKING:
+    from boomslang.trace.coverage import Coverage
 
 __all__ = [
     "ABSENT",
@@ -206,6 +209,8 @@ class Trace:
     """Of a select, what it asked: into `texts`, `[table, condition]` as JSON."""
     unit: str = ""
     """What a tick of the times is: one of `units.UNITS`; empty: the trace does not say."""
+    coverage: Coverage | None = None
+    """How much of an application's statements it tells, if a recorder that understands SQL made it."""
 
     def __len__(self) -> int:
         """The number of transactions."""

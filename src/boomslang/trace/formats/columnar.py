@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from boomslang.errors import UsageError
 from boomslang.extras import how_to_install
 from boomslang.trace._reader import not_surely_objects
+from boomslang.trace.coverage import covered
 from boomslang.trace.errors import TraceError
 from boomslang.trace.model import Initial, Kind, Trace
 from boomslang.trace.rows import checked_selects
@@ -194,9 +195,9 @@ class _Reading:
         check_rules(trace, self.file, self.check)
         self.ranks(trace, contents["keys"])
         self.hints(trace)
-        if trace.op_where is None and not (trace.op_kind == Kind.SELECT).any():
-            return trace
-        return checked_selects(trace)
+        if trace.op_where is not None or (trace.op_kind == Kind.SELECT).any():
+            trace = checked_selects(trace)
+        return covered(trace)
 
     def layout(self) -> None:
         version = (self.schema.metadata or {}).get(b"boomslang")
