@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import cast
 
 from boomslang.record.rules import STATE
-from boomslang.trace.blocks import Block, Blocks, FileSource, Files, Source
+from boomslang.trace.blocks import Block, Blocks, Files, FileSource, Source
 from boomslang.trace.errors import TraceError
 from boomslang.trace.files import natural_order, opened, refuse_strange, shown, without_mark
 from boomslang.trace.formats.jsonl import is_called_so, session_of

@@ -32,8 +32,8 @@ from boomslang.stream.window import Question
 from boomslang.trace.blocks import Block
 from boomslang.trace.errors import LimitReached
 from boomslang.trace.reader import resident_mb
-from boomslang.windows.worth import fits_windows
 from boomslang.verdict import INVALID, UNKNOWN, VALID, Verdict
+from boomslang.windows.worth import fits_windows
 
 PACE = 0.25
 """Seconds between two windows, at least, unless there is much to read."""
@@ -41,9 +41,7 @@ NAP = 0.05
 """Seconds between two looks at the files."""
 RESTARTS = 3
 """How often the files are read again from their beginning."""
-SO_FAR = (
-    "Judged is what was recorded up to then: nothing that is recorded later counts as the writer of what was read before."
-)
+SO_FAR = "Judged is what was recorded up to then: nothing that is recorded later counts as the writer of what was read before."
 NOTHING = "no transaction is known to have committed, so what was recorded says nothing about any level"
 STUCK = "a window has no order, and what came before it, as far as it is kept, does not say why"
 _NEEDED = ("times", "sessions")
@@ -64,6 +62,16 @@ class Watched:
 
 class CannotWatch(UsageError):
     """This trace, or this level, cannot be checked while it is being written."""
+
+
+def refuse_level(level: Level) -> None:
+    """Raises if a level cannot be watched."""
+    if not fits_windows(level):
+        known = ", ".join(level.short for level in LEVELS if fits_windows(level))
+        raise CannotWatch(
+            f"found the level {level.title}; expected one that an order of begins and commits decides, as a trace "
+            f"that is being written asks for: {known}; fix: check the trace when it is finished"
+        )
 
 
 class Watcher:
@@ -90,12 +98,7 @@ class Watcher:
         """What the level needs and nothing recorded so far has."""
         self._ended = threading.Event()
         self._forward: Forward | None = None
-        if not fits_windows(level):
-            known = ", ".join(level.short for level in LEVELS if fits_windows(level))
-            raise CannotWatch(
-                f"found the level {level.title}; expected one that can be checked while a trace is being written, which an "
-                f"order of begins and commits decides: {known}; fix: check the trace when it is finished"
-            )
+        refuse_level(level)
 
     def end(self) -> None:
         """The recorder has ended, or nobody wants to wait any longer: what is recorded now is all."""
@@ -113,7 +116,9 @@ class Watcher:
             except (Stuck, NotForward) as why:
                 reason = str(why) or STUCK
                 if isinstance(why, NotForward) and not (self._forward and self._forward.counted.windows):
-                    raise CannotWatch(f"{self.path}: cannot be checked while it is being written: {reason}") from None
+                    raise CannotWatch(
+                        f"{self.path}: cannot be checked while it is being written: {reason}"
+                    ) from None
                 if self.restarts >= RESTARTS or reason == said != STUCK:
                     return self._unknown(reason)
                 self.restarts += 1
@@ -210,7 +215,9 @@ class Watcher:
         if not self.tally.committed:
             return self._unknown(NOTHING)
         if self.lacking:
-            return self._unknown(f"no {' and no '.join(sorted(self.lacking))} in the trace: all else that it asks holds")
+            return self._unknown(
+                f"no {' and no '.join(sorted(self.lacking))} in the trace: all else that it asks holds"
+            )
         return Watched(VALID, "", self._last())
 
     def _unknown(self, reason: str) -> Watched:
