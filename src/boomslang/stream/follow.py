@@ -170,9 +170,8 @@ class GrowingFiles(Blocks):
 
     @property
     def started(self) -> bool:
-        """Is the initial state known, and is there a session?"""
-        first = [source.done for source in self.growing if source.only_header]
-        return all(first) and len(self.sources) > len(first)
+        """Has a session said anything? Then the initial state is told, too, which a recorder writes first."""
+        return any(not isinstance(s, GrowingFile) or (s.size and not s.only_header) for s in self.sources)
 
     @property
     def unread(self) -> int:

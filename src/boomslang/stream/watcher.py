@@ -144,7 +144,7 @@ class Watcher:
                     continue
                 much = files.ready >= size // 4
                 some = now - stepped >= self.pace and (files.ready > 0 or state != known)
-                if not files.ended and not (files.sources and (much or some)):
+                if not files.ended and not (files.started and (much or some)):
                     self._ended.wait(NAP)
                     continue
                 stepped, known = now, state

@@ -237,6 +237,7 @@ class Blocks:
         """Read so far, unpacked."""
         self.woken: set[int] = set()
         """Files that were idle, and have given lines since: for whoever checks, who takes them out."""
+        self._asleep: set[int] = set()  # that were idle when a block was made, and have given nothing since
         self.full: set[int] = set()
         """Files of which enough lines are held, so that none was read."""
         self._awaited: set[int] = set()  # that the others are held up by: they are always read on
@@ -268,10 +269,10 @@ class Blocks:
             self.full.add(f)
             return Lines()
         self.check()
-        idle = source.idle
         got = b"" if source.done else source.read(max(size, SMALLEST_READ))
         self.bytes += len(got)
-        if idle and got:
+        if got and f in self._asleep:
+            self._asleep.discard(f)
             self.woken.add(f)
         text = self._rest[f] + got
         end = len(text) if source.done else text.rfind(b"\n") + 1
@@ -354,6 +355,7 @@ class Blocks:
         found &= (session < 0) | (last[session] == np.arange(len(trace)))
         going_on = np.array([not source.done and not source.idle for source in self.sources], bool)
         idle = np.array([not source.done and source.idle for source in self.sources], bool)
+        self._asleep.update(np.flatnonzero(idle).tolist())
         opened = found & going_on[trace.txn_file]
         self._awaited = set(np.unique(trace.txn_file[opened]).tolist())
         return opened, found & idle[trace.txn_file]

@@ -23,5 +23,5 @@ def duration(text: str) -> float:
     """Seconds."""
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)(ms|[smhd]?)", text)
     if match is None or float(match[1]) <= 0:
-        raise argparse.ArgumentTypeError(f"found {text!r}; expected a time such as 500ms, 10s, 10m or 2h")
+        raise argparse.ArgumentTypeError(f"found {text!r}; expected a time such as 90s, 10m or 2h")
     return float(match[1]) * UNITS[match[2]]
