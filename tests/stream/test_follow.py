@@ -62,7 +62,9 @@ def test_a_file_that_became_shorter(tmp_path: Path) -> None:
     file = growing(path, LINE + LINE)
     file.read(100)
     os.truncate(path, len(LINE))
-    with pytest.raises(TraceError, match=r"s\.jsonl: found 15 bytes, after 30 had been read; expected a file that only grows"):
+    with pytest.raises(
+        TraceError, match=r"s\.jsonl: found 15 bytes, after 30 had been read; expected a file that only grows"
+    ):
         file.look(1.0, 5.0)
 
 
@@ -144,5 +146,7 @@ def test_an_initial_state_that_comes_too_late(tmp_path: Path) -> None:
     files.forget_initial()
     (tmp_path / "b.jsonl").write_bytes(b'{"boomslang":1,"initial":"unknown"}\n')
     files.look()
-    with pytest.raises(TraceError, match="found an initial state in a file that came after the check had begun"):
+    with pytest.raises(
+        TraceError, match="found an initial state in a file that came after the check had begun"
+    ):
         files.more(1000)

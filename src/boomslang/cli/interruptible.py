@@ -1,7 +1,7 @@
 """Work that goes on until somebody has enough of it.
 
-It has a thread of its own, as in progress.py, and the main thread shows how it goes. The first Ctrl-C asks it to come to
-an end, with an answer; the second one means now. So does SIGTERM.
+It has a thread of its own, as in progress.py, and the main thread shows how it goes. The first Ctrl-C asks it to come
+to an end, with an answer; the second one means now. So does SIGTERM.
 """
 
 from __future__ import annotations
@@ -21,23 +21,26 @@ def in_thread(work: Callable[[], T], show: Callable[[], object], first: Callable
     """What `work` returns or raises. `show` is called now and then; `first` at the first Ctrl-C; the second passes."""
     results: list[T] = []
     errors: list[BaseException] = []
+    over = threading.Event()  # a join that Ctrl-C broke off may take a thread for dead
 
     def body() -> None:
         try:
             results.append(work())
         except BaseException as error:
             errors.append(error)
+        finally:
+            over.set()
 
     before = threading.stack_size(STACK)
     worker = threading.Thread(target=body, name="boomslang", daemon=True)
-    threading.stack_size(before)
     warned = False
     with _terminated_is_interrupted():
         worker.start()
-        while worker.is_alive():
+        threading.stack_size(before)
+        while not over.is_set():
             try:
                 show()
-                worker.join(0.2)
+                over.wait(0.2)
             except KeyboardInterrupt:
                 if warned:
                     abandoned.append(worker)

@@ -1,7 +1,7 @@
 """The answer of a watch, in the form of `boomslang check`'s.
 
-What is invalid has a trace, a story, a certificate and a report like any other. What is valid, or unknown, was forgotten
-as it went by, so there are counts instead.
+What is invalid has a trace, a story, a certificate and a report like any other. What is valid, or unknown, was
+forgotten as it went by, so there are counts instead.
 """
 
 from __future__ import annotations
@@ -55,7 +55,10 @@ def how(last: Status) -> str:
 
 def json_of(report: Report, watched: Watched) -> dict[str, Any]:
     """For programs: the document of `boomslang check --json`, and how the watch went."""
-    return {**to_json(report), "watch": watched.last.to_json()}
+    data = to_json(report)
+    for level in data["levels"]:
+        level["reason"] = level["reason"] or None
+    return {**data, "watch": watched.last.to_json()}
 
 
 def print_json(report: Report, watched: Watched, screen: Screen) -> None:

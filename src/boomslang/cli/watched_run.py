@@ -1,8 +1,8 @@
 """`run --watch`: the load and the check at the same time.
 
 The check has a process of its own (stream/beside.py). When it finds a violation the load is stopped, and the trace is
-checked as it is then, so that story, certificate and report are those of the files that are there. When it finds none,
-its answer is the answer: nobody checks twice.
+checked as it is then, so that story, certificate and report are those of the files that are there. When it finds
+none, its answer is the answer: nobody checks twice.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ def watched_level(level: str, modules: Sequence[str]) -> Level:
         )
     if modules:
         raise UsageError(
-            f"found the module {modules[0]} with --watch; expected a level alone, for modules look at whole traces; fix: "
-            "leave --watch out, or ask for a level with --check"
+            f"found the module {modules[0]} with --watch; expected a level alone, for modules look at whole traces; "
+            "fix: leave --watch out, or ask for a level with --check"
         )
     found = find_level(level)
     refuse_level(found)

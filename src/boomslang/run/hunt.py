@@ -151,12 +151,11 @@ def hunt(
         for plan in plans:
             trace = place / f"run-{hunted.runs + first:04d}"
             with _beside(trace, level, watch, memory) as watching:
-                found = watching.found
                 ran = run(
                     plan,
                     trace,
                     seconds=max(0.1, left()),
-                    until=lambda: found() or (not collect and checker.found()),
+                    until=_any(watching.found, lambda: not collect and checker.found()),
                     progress=lambda speed: tell(hunted, speed),
                 )
                 holds = watching.holds()
@@ -208,6 +207,10 @@ def made_folder(folder: str | os.PathLike[str]) -> Path:
             f"{place}: cannot keep anything there ({failure.strerror}); expected a folder that can be written to"
         ) from None
     return place
+
+
+def _any(*asked: Callable[[], bool]) -> Callable[[], bool]:
+    return lambda: any(ask() for ask in asked)
 
 
 class _NoWatch:

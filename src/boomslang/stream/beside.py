@@ -1,8 +1,8 @@
 """A watch in a process of its own, beside something that runs here: the load of `run` and `hunt`.
 
 Clients of an embedded database are threads of the runner's process, and all others compete with it for the cores; a
-checker in between would slow the very thing that is measured. So it gets a process, which tells now and then how it goes,
-at once if it finds a violation, and ends with its answer once it is told that the recorder has ended.
+checker in between would slow the very thing that is measured. So it gets a process, which tells now and then how it
+goes, at once if it finds a violation, and ends with its answer once it is told that the recorder has ended.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """Files that are still being written: read as far as they have come, and looked at again.
 
-A recorder appends whole lines (record/session.py), so a file that grows is read up to its last newline; what stands after
-that waits. A recorder that could not write a whole line takes its beginning back, so that part is looked at anew each
-time. What must not happen is that something else than appending goes unnoticed: a file that became shorter than what was
-read of it, that another one took the place of, or that is gone, ends the watch with an error. Nothing is kept
-open between two looks: a folder may have thousands of sessions.
+A recorder appends whole lines (record/session.py), so a file that grows is read up to its last newline; what stands
+after that waits. A recorder that could not write a whole line takes its beginning back, so that part is looked at
+anew each time. What must not happen is that something else than appending goes unnoticed: a file that became shorter
+than what was read of it, that another one took the place of, or that is gone, ends the watch with an error. Nothing
+is kept open between two looks: a folder may have thousands of sessions.
 
-Nobody can see from a file whether more will come. Whoever knows that the recorder has ended says so (`end`). Before that,
-a file that has not grown for a stated time is *idle*: it is no longer waited for, and it may come back.
+Nobody can see from a file whether more will come. Whoever knows that the recorder has ended says so (`end`). Before
+that, a file that has not grown for a stated time is *idle*: it is no longer waited for, and it may come back.
 
 A file that appears later tells of later things only: it was not there when the folder was last looked at, which was
 after all that is known by then was read.
@@ -131,8 +131,8 @@ class GrowingFile:
 
     def _gone(self, error: OSError) -> TraceError:
         return TraceError(
-            f"found that the file is gone ({error.strerror}), after {self._at:,} bytes of it had been read; expected it to "
-            f"stay where it is; {FIX}",
+            f"found that the file is gone ({error.strerror}), after {self._at:,} bytes of it had been read; expected "
+            f"it to stay where it is; {FIX}",
             self.name,
         )
 

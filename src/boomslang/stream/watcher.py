@@ -41,7 +41,10 @@ NAP = 0.05
 """Seconds between two looks at the files."""
 RESTARTS = 3
 """How often the files are read again from their beginning."""
-SO_FAR = "Judged is what was recorded up to then: nothing that is recorded later counts as the writer of what was read before."
+SO_FAR = (
+    "Judged is what was recorded up to then: nothing that is recorded later counts as the writer of what was read "
+    "before."
+)
 NOTHING = "no transaction is known to have committed, so what was recorded says nothing about any level"
 STUCK = "a window has no order, and what came before it, as far as it is kept, does not say why"
 _NEEDED = ("times", "sessions")

@@ -296,8 +296,8 @@ class Blocks:
         self.headers[f] = line if line.endswith(b"\n") else line + b"\n"
         if self._started and b'"initial"' in line:
             raise TraceError(
-                "found an initial state in a file that came after the check had begun; expected it in one that is there "
-                "from the start; fix: check the trace when it is finished",
+                "found an initial state in a file that came after the check had begun; expected it in one that is "
+                "there from the start; fix: check the trace when it is finished",
                 self.sources[f].name,
                 1,
             )

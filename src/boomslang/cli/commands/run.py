@@ -43,8 +43,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_argument(
         "--watch",
         action="store_true",
-        help="check while the load runs, and stop it at the first violation (see docs/watch.md); with --check or without, "
-        "at one level",
+        help="check while the load runs, and stop it at the first violation (see docs/watch.md); at one level, that of "
+        "--check or what the database promises",
     )
     add_following(parser)
     add_argument(

@@ -11,12 +11,12 @@ from pathlib import Path
 
 from boomslang.cli.certificate_files import Certificates
 from boomslang.cli.commands.check import verdicts_of
+from boomslang.cli.interruptible import in_thread
 from boomslang.cli.live_status import EVERY, LiveStatus
 from boomslang.cli.options.following import add_following, duration
 from boomslang.cli.options.limits import positive
 from boomslang.cli.options.question import asked_levels
 from boomslang.cli.options.report import prepare_report, report_option, write_report
-from boomslang.cli.interruptible import in_thread
 from boomslang.cli.screen import Screen
 from boomslang.errors import UsageError
 from boomslang.levels import Level
@@ -27,16 +27,16 @@ SO_FAR = "deciding what was recorded so far; Ctrl-C again to leave now"
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Checks a trace while it is being written, and stops at the first violation. Exit code 1: the level is broken by "
-        "what was recorded so far; 0: Ctrl-C (or --until-idle) came first, and the level holds for all that was recorded "
-        "by then; 2: it could not be decided. A second Ctrl-C leaves at once, with 130."
+        "Checks a trace while it is being written, and stops at the first violation. Exit code 1: the level is broken "
+        "by what was recorded so far; 0: Ctrl-C (or --until-idle) came first, and the level holds for all that was "
+        "recorded by then; 2: it could not be decided. A second Ctrl-C leaves at once, with 130."
     )
     add_argument = parser.add_argument
     add_argument(
         "trace",
         metavar="TRACE",
-        help="the folder of a recorder, in which files *.jsonl grow and appear; or one log, *.jsonl. It may not be there "
-        "yet",
+        help="the folder of a recorder, in which files *.jsonl grow and appear; or one log, *.jsonl. It need not be "
+        "there yet",
     )
     add_argument(
         "--level", required=True, metavar="LEVEL", help="an isolation level (see `boomslang levels`)"
@@ -127,8 +127,8 @@ def followed(trace: str) -> Path:
     """The path of what is to be followed."""
     if trace == "-" or is_address(trace):
         raise UsageError(
-            f"found {trace}; expected a folder or a file of this machine, which a recorder is writing; fix: name one, or "
-            "use `boomslang check`"
+            f"found {trace}; expected a folder or a file of this machine, which a recorder is writing; fix: name one, "
+            "or use `boomslang check`"
         )
     path = Path(trace)
     if not trace or not path.absolute().parent.is_dir():
