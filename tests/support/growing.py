@@ -1,7 +1,7 @@
 """A database that is recorded while a test looks on: clients of a small multi-version store, one operation at a time.
 
-It keeps snapshot isolation (the first committer wins), or is `careless` and lets both commit. Clients take turns by chance,
-so their transactions overlap, and the recorder is the real one: files grow as they do beside a real database.
+It keeps snapshot isolation (the first committer wins), or is `careless` and lets both commit. Clients take turns by
+chance, so their transactions overlap, and the recorder is the real one: files grow as they do beside a real database.
 """
 
 from __future__ import annotations

@@ -139,7 +139,8 @@ class ASG:
     list_from: Int32
     list_to: Int32
     list_read: Int64
-    """The order of appends, as edges between transactions, and of each edge a read that shows it."""
+    """The order of appends, as edges between transactions, and of each edge a read that shows it (-1: none does, but it
+    is known: see stream/window.py)."""
     doubtful: Int32
     """Transactions of unknown outcome whose list reads would say more about that order if they committed."""
 

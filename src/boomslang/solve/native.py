@@ -164,6 +164,7 @@ def with_lists(asg: ASG, transactions: Int64, reads: NDArray[np.signedinteger[An
     inside = np.zeros(asg.transactions, bool)
     inside[transactions] = True
     shown = np.unique(asg.list_read[inside[asg.list_from] & inside[asg.list_to]])
+    shown = shown[shown >= 0]
     readers = np.searchsorted(asg.read_start, shown, side="right") - 1
     return np.union1d(transactions, readers), np.union1d(reads.astype(np.int64), shown)
 

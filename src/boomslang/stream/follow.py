@@ -202,6 +202,25 @@ class GrowingFiles(Blocks):
         for source in self.growing:
             source.ended = True
 
+    def once_more(self, stack: ExitStack) -> list[Source]:
+        """The same files from their beginning to where they end by now, in the same order."""
+        found: list[Source] = []
+        for source in self.sources:
+            if isinstance(source, GrowingFile):
+                again = GrowingFile(source.path, source.session, 0.0)
+                again.ended = True
+                found.append(cast(Source, again))
+            else:
+                path = self.path / Path(source.name).name if self.path.is_dir() else self.path
+                file = stack.enter_context(opened(path))
+                found.append(cast(Source, FileSource(path, file, source.session)))
+        return found
+
+    @property
+    def recorded(self) -> int:
+        """Bytes in all."""
+        return sum(source.size for source in self.growing)
+
     def close(self) -> None:
         self._stack.close()
 

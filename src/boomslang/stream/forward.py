@@ -1,8 +1,8 @@
 """Windows that go forward: read, solved, and forgotten.
 
 Where the past is decided, the state that it left is known, and the next transactions are a small trace that starts in
-that state (window.py). Of the order that the engine finds for it, the beginning is taken for good, and what stands at its
-end is asked again in the next window, together with what came in meanwhile: later reads may yet say in which order
+that state (window.py). Of the order that the engine finds for it, the beginning is taken for good, and what stands at
+its end is asked again in the next window, together with what came in meanwhile: later reads may yet say in which order
 the last writers wrote. What is left of the past is what each key holds (live.py).
 
 Why *valid* is sound: the orders that were taken, one after the other, are an order of all points. A read sees the last
@@ -22,17 +22,18 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from boomslang.asg.graph import ASG, OUT, PRESENT, UNKNOWN_INITIAL
+from boomslang.asg.graph import PRESENT
 from boomslang.explain.parts import first_broken
-from boomslang.levels.level import Dependency, Level, Point
+from boomslang.levels.level import Dependency, Level
 from boomslang.solve.solution import Limits, Solution
 from boomslang.solve.strategy import solve
+from boomslang.stream.last_writers import swapped
 from boomslang.stream.live import Code, Held, LiveKeys, code, codes
 from boomslang.stream.window import Question, place_of, question, writers_must_not_overlap
 from boomslang.trace.blocks import Block, Blocks, Files, Lines
@@ -41,6 +42,7 @@ from boomslang.trace.model import ABSENT, NO_TIME, Initial, Kind, Outcome
 from boomslang.windows.worth import fits_windows
 
 Int64 = NDArray[np.int64]
+Ints = NDArray[np.signedinteger[Any]]
 Mask = NDArray[np.bool_]
 
 BYTES = 16 << 20
@@ -80,13 +82,26 @@ class _Behind:
     new: Files
     pins: dict[int, int]
     undo: dict[Code, Held | None]
-    taken: Taken
+    asked: Question
+    order: Int64
+    """The points that were taken, in numbers of the question."""
+    initial: list[tuple[Code, Code | None]]
+    others: dict[Code, tuple[Code | None, int, int, int]]
+    """Of keys whose last two writers overlapped: what the earlier wrote; the key and both in the
+    question's numbers."""
     began: int
     """The latest begin that was taken before."""
     points: int
     """Taken before."""
     lost: dict[int, _Lost]
     counted: tuple[int, int]
+
+    def taken(self) -> Taken:
+        points, order = self.asked.ir.graph.points, self.order
+        if points == 2:  # begins of pinned transactions are in a window before
+            order = order[~(self.asked.pinned[order // 2] & (order % 2 == 0))]
+        place = self.asked.place[order // points]
+        return Taken(place, order % 2 == 1 if points == 2 else None, self.initial)
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +122,8 @@ class Counted:
     operations: int = 0
     windows: int = 0
     joins: int = 0
+    swaps: int = 0
+    """Last writers of a key whose order later reads told."""
     asked: int = 0
     """Cores that were asked as a part of all that was recorded."""
     largest: int = 0
@@ -171,8 +188,8 @@ class Forward:
         for f in sorted(self.blocks.woken):
             if decided := [place for place in self._paused if place_of(place)[0] == f]:
                 raise NotForward(
-                    f"{self.blocks.sources[f].name}: it was idle in the middle of a transaction, which others have read "
-                    f"from, and now it goes on (line {place_of(max(decided))[1]})"
+                    f"{self.blocks.sources[f].name}: it was idle in the middle of a transaction, which others have "
+                    f"read from, and now it goes on (line {place_of(max(decided))[1]})"
                 )
             for place, lost in list(self._lost.items()):
                 if lost.paused and place_of(place)[0] == f:
@@ -191,10 +208,15 @@ class Forward:
         """All that will ever be recorded is decided."""
         return self.blocks.done and not any(lines.text for lines in self._held)
 
+    @property
+    def at_once(self) -> bool:
+        """The window that is asked is the whole trace."""
+        return self.blocks.done and not self._behind and self._points == 0
+
     def finish(self) -> None:
         """Nothing will be joined any more: gives out what was taken."""
         while self._behind:
-            self.take(self._behind.popleft().taken)
+            self.take(self._behind.popleft().taken())
 
     def run(self) -> Any:
         """To the end."""
@@ -255,13 +277,18 @@ class Forward:
         block = self._parsed(files)
         pins = np.array(sorted(self._pins), np.int64)
         assert self.live is not None
-        for _ in range(3):  # those of unknown outcome that somebody has read from now are in it again
+        for _ in range(5):
+            # Once more with what these reads say of two last writers, or of transactions of unknown outcome.
             keys = codes(block.trace.keys)
             trace = block.trace if self._scans else self.live.given_to(block.trace, keys)
             undecided = block.open
             if (moment := self.blocks.watermark(block, self._latest)) is not None:
                 undecided = undecided | (trace.txn_end > moment) | (trace.txn_begin > moment)
             asked = question(block, trace, self.level, pins, undecided, hopeful=hopeful)
+            if len(asked.asg.orphans) and self._last_writers_swapped(asked, keys):
+                if self._scans:
+                    block = self._parsed(files)
+                continue
             if not (again := self._read_at_last(asked, keys)):
                 break
             files = [a + b for a, b in zip(files, _padded(again, len(files)), strict=True)]
@@ -317,26 +344,24 @@ class Forward:
 
     def _taken(self, asked: Question, found: Solution, held: Files, new: Files) -> None:
         assert self.live is not None and found.order is not None
-        points, asg, block = self.level.points, asked.asg, asked.block
+        points, asg = self.level.points, asked.asg
         order = found.order[found.order < points * asg.transactions].astype(np.int64)
         place = np.full(points * asg.transactions, -1, np.int64)
         place[order] = np.arange(len(order))
         begin, commit = place[::points], place[points - 1 :: points]
-        end = self._how_far(asked, order, begin)
+        end = self._how_far(asked, order, begin, commit)
         began, over = (begin >= 0) & (begin < end), (commit >= 0) & (commit < end)
         undo = self._changed(asked, found, begin, commit, over, end)
-        taken = order[:end]
-        if points == 2:  # begins of pinned transactions are behind us
-            taken = taken[~(asked.pinned[taken // 2] & (taken % 2 == 0))]
-        initial = self._fixed(asked, found, over, began)
-        part = Taken(asked.place[taken // points], taken % 2 == 1 if points == 2 else None, initial)
         self._behind.append(
             _Behind(
                 held,
                 new,
                 dict(self._pins),
                 undo,
-                part,
+                asked,
+                order[:end],
+                self._fixed(asked, found, over, began),
+                self._overlapping(asked, commit, over),
                 self._began,
                 self._points,
                 dict(self._lost),
@@ -357,15 +382,19 @@ class Forward:
         self.counted.largest = max(self.counted.largest, asg.transactions)
         self.counted.keys, self.counted.lost = len(self.live.held), len(self._lost)
         while len(self._behind) > self.kept:
-            self.take(self._behind.popleft().taken)
+            self.take(self._behind.popleft().taken())
 
-    def _how_far(self, asked: Question, order: Int64, begin: Int64) -> int:
+    def _how_far(self, asked: Question, order: Int64, begin: Int64, commit: Int64) -> int:
         """How many points of the order are taken."""
         points, undecided = self.level.points, asked.undecided
         if self.blocks.done:
             return len(order)
         waits = begin[undecided & (begin >= 0) & ~asked.pinned]
         far = min(len(order) - self.tail * points, int(waits.min()) if len(waits) else len(order))
+        # Of unknown outcome, and in the order since somebody read from it: all of it is taken, or nothing.
+        doubtful = (asked.asg.outcome == Outcome.UNKNOWN) & (begin >= 0)
+        while far > 0 and len(crossing := begin[doubtful & (begin < far) & (commit >= far)]):
+            far = int(crossing.min())
         return max(0, far)
 
     def _changed(
@@ -404,7 +433,7 @@ class Forward:
         return self.live.update(changes)
 
     def _replay(
-        self, asked: Question, found: Solution, key: Int64, at: Int64, value: Int64, begin: Int64, end: int
+        self, asked: Question, found: Solution, key: Ints, at: Int64, value: Ints, begin: Int64, end: int
     ) -> None:
         """Does each read that is taken see what the order says? The engine has looked; nothing is built on that
         alone."""
@@ -424,6 +453,57 @@ class Forward:
         right = np.where(wanted == PRESENT, stands != ABSENT, stands == wanted)
         if not bool(right.all()):
             raise AssertionError("the order of a window does not explain its reads")
+
+    def _overlapping(
+        self, asked: Question, commit: Int64, over: Mask
+    ) -> dict[Code, tuple[Code | None, int, int, int]]:
+        """Keys whose last two writers overlapped, as far as one can tell."""
+        asg, trace = asked.asg, asked.asg.trace
+        rows = np.flatnonzero(over[asg.write_txn] & ~asked.pinned[asg.write_txn])
+        rows = rows[np.lexsort((commit[asg.write_txn[rows]], asg.write_key[rows]))]
+        key, txn, value = asg.write_key[rows], asg.write_txn[rows], asg.write_value[rows]
+        same = np.append(key[1:] == key[:-1], False)[: len(key)]
+        pair = np.flatnonzero(same & ~np.append(same[1:], False)[: len(key)])
+        early, late = txn[pair], txn[pair + 1]
+        if trace.has_times:
+            begin, end = trace.txn_begin[late], trace.txn_end[early]
+            together = (begin == NO_TIME) | (end == NO_TIME) | (begin <= end)
+        else:
+            together = trace.txn_begin_line[late] <= trace.txn_end_line[early]
+        return {
+            code(trace.keys, int(key[i])): (
+                None if value[i] == ABSENT else code(trace.values, int(value[i])),
+                int(key[i]),
+                int(txn[i]),
+                int(txn[i + 1]),
+            )
+            for i in pair[together].tolist()
+        }
+
+    def _last_writers_swapped(self, asked: Question, keys: list[Code]) -> bool:
+        """Reads that find another value than the last: was it the other of two last writers?"""
+        assert self.live is not None
+        asg, trace = asked.asg, asked.asg.trace
+        some = False
+        for r in asg.orphans.tolist():
+            if asg.read_value[r] < ABSENT:
+                continue
+            key = keys[int(asg.read_key[r])]
+            wanted = None if asg.read_value[r] == ABSENT else code(trace.values, int(asg.read_value[r]))
+            held = self.live.held.get(key)
+            for behind in self._behind:
+                value, k, early, late = behind.others.get(key, (None, -1, -1, -1))
+                if early < 0 or value != wanted or held is None or held.writer != behind.asked.place[late]:
+                    continue
+                order = swapped(behind.asked.asg, self.level, behind.order, k, early, late)
+                if order is None:
+                    continue
+                behind.order = order
+                del behind.others[key]
+                self.live.held[key] = Held(value, int(behind.asked.place[early]), held.at)
+                self.counted.swaps += 1
+                some = True
+        return some
 
     def _fixed(
         self, asked: Question, found: Solution, over: Mask, began: Mask

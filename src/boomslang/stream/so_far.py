@@ -1,10 +1,10 @@
 """All that was recorded so far, as one trace: a consistent cut through files that grow while they are read.
 
-Files are read one after the other, so of two sessions the one that is read later tells of later things: it may have read
-what the other wrote after its file was closed, and that would look like a value from nowhere. But a recorder puts a write
-into its file before the commit is sent, so whoever reads a value finds its writer's line on the disk. Hence two
-looks: what had been read *before* counts in full, and of what the files hold *now*, which is more, the writes count as
-possible, and the rest does not: those transactions are of unknown outcome.
+Files are read one after the other, so of two sessions the one that is read later tells of later things: it may have
+read what the other wrote after its file was closed, and that would look like a value from nowhere. But a recorder
+puts a write into its file before the commit is sent, so whoever reads a value finds its writer's line on the disk.
+Hence two looks: what had been read *before* counts in full, and of what the files hold *now*, which is more, the
+writes count as possible, and the rest does not: those transactions are of unknown outcome.
 """
 
 from __future__ import annotations

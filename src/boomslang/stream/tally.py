@@ -1,7 +1,7 @@
 """What went by: how many, how fast, how long transactions took, and how far behind the check is.
 
-Lines that are asked again in the next window go by again; a transaction is counted when its end is read first, which the
-line of that end tells.
+Lines that are asked again in the next window go by again; a transaction is counted when its end is read first, which
+the line of that end tells.
 """
 
 from __future__ import annotations

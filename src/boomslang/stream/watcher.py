@@ -2,13 +2,13 @@
 
 The files are followed (follow.py), and what came in is decided window by window (forward.py). How a watch ends:
 
-- *invalid*: a window has no order, and neither has all that was recorded so far, of which it is a part. What is judged is
-  what was recorded by then: at a plain level a value that somebody read before its writer had begun is read from
-  nowhere, although `check` of the finished trace might take the writer that came later.
+- *invalid*: a window has no order, and neither has all that was recorded so far, of which it is a part. What is
+  judged is what was recorded by then: at a plain level a value that somebody read before its writer had begun is read
+  from nowhere, although `check` of the finished trace might take the writer that came later.
 - *valid*: the recorder has ended (somebody said so), and every window has an order.
-- *unknown*: a limit was reached; or the windows that are kept do not say why one has no order, or something was told too
-  late: a session that was idle went on with what others had not waited for. Then the files are read once more from their
-  beginning, in larger windows and with more patience, a few times.
+- *unknown*: a limit was reached; or the windows that are kept do not say why one has no order, or something was told
+  too late: a session that was idle went on with what others had not waited for. Then the files are read once more
+  from their beginning, in larger windows and with more patience, a few times.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from boomslang.levels.needs import lacks
 from boomslang.solve.solution import Limits, Solution
 from boomslang.stream.follow import IDLE, GrowingFiles
 from boomslang.stream.forward import BYTES, Forward, NotForward, Stuck
+from boomslang.stream.past import Past
 from boomslang.stream.so_far import recorded_so_far
 from boomslang.stream.tally import Status, Tally
 from boomslang.stream.window import Question
@@ -39,6 +40,9 @@ PACE = 0.25
 """Seconds between two windows, at least, unless there is much to read."""
 NAP = 0.05
 """Seconds between two looks at the files."""
+LOOKING = "looking at all that was recorded so far"
+WHOLE = 256 << 20
+"""Bytes of a trace that is told as a whole when it is broken."""
 RESTARTS = 3
 """How often the files are read again from their beginning."""
 SO_FAR = (
@@ -118,6 +122,8 @@ class Watcher:
                 return self._unknown(limit.reason)
             except (Stuck, NotForward) as why:
                 reason = str(why) or STUCK
+                if isinstance(why, Stuck) and (verdict := self._in_one_piece(self._files())) is not None:
+                    return self._invalid(verdict)
                 if isinstance(why, NotForward) and not (self._forward and self._forward.counted.windows):
                     raise CannotWatch(
                         f"{self.path}: cannot be checked while it is being written: {reason}"
@@ -127,6 +133,10 @@ class Watcher:
                 self.restarts += 1
                 said, size, patience = reason, 4 * size, 4 * patience
                 self.tally = Tally()
+
+    def _files(self) -> GrowingFiles:
+        assert self._forward is not None and isinstance(self._forward.blocks, GrowingFiles)
+        return self._forward.blocks
 
     def _through(self, size: int, patience: float) -> Verdict | None:
         """From the beginning of the files to the end of the watch."""
@@ -177,9 +187,22 @@ class Watcher:
 
     def _refuted(self, forward: Forward, asked: Question, found: Solution) -> Verdict | None:
         """Is all that was recorded so far refuted?"""
-        self.status = replace(self.status, phase="looking at all that was recorded so far")
-        trace = recorded_so_far(self.path, forward.blocks, memory=self.memory)
-        verdict = Checker(trace, memory=self.memory).check(self.level)
+        files = self._files()
+        self.status = replace(self.status, phase=LOOKING)
+        verdict = Past(files.once_more, Limits(megabytes=self.memory, jobs=1))(forward, asked, found)
+        return None if verdict is None else self._in_one_piece(files) or verdict
+
+    def _in_one_piece(self, files: GrowingFiles) -> Verdict | None:
+        """The verdict on all that was recorded so far as one trace, which its certificate is about; None: it is too
+        long for that, or not refuted."""
+        if files.recorded > WHOLE:
+            return None
+        self.status = replace(self.status, phase=LOOKING)
+        try:
+            trace = recorded_so_far(self.path, files, memory=self.memory)
+            verdict = Checker(trace, memory=self.memory).check(self.level)
+        except LimitReached:
+            return None
         return verdict if verdict.invalid else None
 
     def _tell(self, files: GrowingFiles, forward: Forward) -> None:

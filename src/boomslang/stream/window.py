@@ -64,8 +64,8 @@ class Question:
 def question(
     block: Block, trace: Trace, level: Level, pins: Int64, undecided: Mask, *, hopeful: bool
 ) -> Question:
-    """`trace`: the block's, with its initial state. `pins`: places of those that began before. `hopeful`: those that are
-    `undecided` are taken to have committed."""
+    """`trace`: the block's, with its initial state. `pins`: places of those that began before. `hopeful`: those
+    that are `undecided` are taken to have committed."""
     place = places(block)
     pinned = np.isin(place, pins)
     if undecided.any():
@@ -76,16 +76,16 @@ def question(
     reads = dropped[asg.read_txn] if dropped.any() else np.zeros(len(asg.read_key), bool)
     reads[asg.orphans[undecided[asg.read_txn[asg.orphans]]]] = True  # its writer may come yet
     asked = _without_reads(asg, reads) if reads.any() else asg
-    ir = lower(asked, level)
     if pinned.any() and writers_must_not_overlap(level):
+        # As what is known of the order of writers, so that it holds whatever the strategy asks for.
         first, others = _first_writers(asked, pinned)
-        ir.graph.chunks.append(
-            (
-                ir.graph.nodes_of(first, Point.COMMIT),
-                ir.graph.nodes_of(others, Point.BEGIN),
-                Dependency.WW,
-            )
+        asked = replace(
+            asked,
+            list_from=np.concatenate([asked.list_from, first.astype(np.int32)]),
+            list_to=np.concatenate([asked.list_to, others.astype(np.int32)]),
+            list_read=np.concatenate([asked.list_read, np.full(len(first), -1, np.int64)]),
         )
+    ir = lower(asked, level)
     return Question(block, place, pinned, undecided, asg, ir)
 
 

@@ -225,8 +225,14 @@ class Blocks:
     """The files of one trace, read piece by piece."""
 
     def __init__(
-        self, sources: Sequence[Source], *, jobs: int = 1, check: Callable[[], None] = lambda: None
+        self,
+        sources: Sequence[Source],
+        *,
+        jobs: int = 1,
+        check: Callable[[], None] = lambda: None,
+        smallest: int = SMALLEST_READ,
     ) -> None:
+        self.smallest = smallest
         self.sources, self.jobs, self.check = list(sources), jobs, check
         self.headers: list[bytes] = [b""] * len(self.sources)
         self._rest: list[bytes] = [b""] * len(self.sources)
@@ -256,12 +262,14 @@ class Blocks:
 
     def more(self, size: int, held: Files | None = None) -> Files:
         """The next lines of each file, about `size` bytes in all, those that are `held` included."""
-        share = max(SMALLEST_READ, size // max(1, len(self.sources)))
         self.full.clear()
-        return [
-            self._more(f, share - (len(held[f].text) if held and f < len(held) else 0))
-            for f in range(len(self.sources))
+        share = max(self.smallest, size // max(1, len(self.sources)))
+        missing = [
+            share - (len(held[f].text) if held and f < len(held) else 0) for f in range(len(self.sources))
         ]
+        if not any(size > 0 and not source.done for size, source in zip(missing, self.sources, strict=True)):
+            missing = [share] * len(missing)  # all are held up: by what is to come, perhaps
+        return [self._more(f, size) for f, size in enumerate(missing)]
 
     def _more(self, f: int, size: int) -> Lines:
         source = self.sources[f]
@@ -269,7 +277,7 @@ class Blocks:
             self.full.add(f)
             return Lines()
         self.check()
-        got = b"" if source.done else source.read(max(size, SMALLEST_READ))
+        got = b"" if source.done else source.read(max(size, self.smallest))
         self.bytes += len(got)
         if got and f in self._asleep:
             self._asleep.discard(f)
@@ -348,7 +356,7 @@ class Blocks:
 
     def _open(self, trace: Trace) -> tuple[Mask, Mask]:
         """Of unknown outcome, in a file that goes on, and nothing of its session follows: is it waited for, or not?"""
-        found = trace.txn_outcome == Outcome.UNKNOWN
+        found: Mask = trace.txn_outcome == Outcome.UNKNOWN
         session = trace.txn_session
         last = np.full(len(trace.sessions) + 1, -1, np.int64)
         np.maximum.at(last, session, np.arange(len(trace)))

@@ -1,0 +1,236 @@
+"""Is a window's core refuted by all that was recorded?
+
+A window that has no order shows little: the state that it starts with was a choice. So its core (a few transactions,
+and what they read) is asked as a part of the whole trace, with every transaction that may have written what one of its
+reads saw, whenever that was. These are found by going through the files once more, block by block. What is neither in
+the core nor such a writer may be left out of any order, so a core that is refuted with these refutes the trace
+(solve/parts.py); it is explained as ever.
+
+A read of something old may contradict only what the window started with. So whoever wrote what stands in a key of the
+core when the window starts is asked, too.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boomslang.asg.graph import ASG, PRESENT, UNKNOWN_INITIAL, linked
+from boomslang.explain.parts import Parts
+from boomslang.ir.lower import lower
+from boomslang.ir.model import IR
+from boomslang.solve.parts import reads_of, refuted_part
+from boomslang.solve.solution import Limits, Solution
+from boomslang.stream.live import Code, code, codes
+from boomslang.stream.window import Question, places
+from boomslang.trace.blocks import SMALLEST_READ, Block, Blocks, Files, Lines, Source
+from boomslang.trace.model import ABSENT, Kind
+from boomslang.verdict import INVALID, Verdict
+
+if TYPE_CHECKING:
+    from boomslang.stream.forward import Forward
+
+Int64 = NDArray[np.int64]
+
+BYTES = 16 << 20
+MOST = 100_000
+"""Transactions that a core is asked with."""
+OFTEN = 3
+"""Cores that are asked although the window alone does not refute them."""
+CONFLICTS = 20_000
+
+Wanted = tuple[Code, Code | None]
+
+
+@dataclass(frozen=True)
+class Core:
+    """What is asked, by what it is in every window."""
+
+    transactions: frozenset[int]
+    """Places of those that the window's refutation used, and of those that wrote what it started with."""
+    reads: frozenset[tuple[int, int, Code]]
+    """Those that it used: (place, number of the operation in its transaction, key)."""
+    internal: frozenset[int]
+    """Places of transactions that contradict themselves."""
+    around: Int64
+    """Places of all transactions of the window: there may be a smaller core among them, which is told instead."""
+    values: frozenset[Wanted]
+    """What any of those read: key and value, or absent."""
+    present: frozenset[Code]
+    """Keys of reads that saw something."""
+
+
+class Past:
+    """All that was recorded, to be gone through when a window fails. Called by `Forward`."""
+
+    def __init__(self, sources: Callable[[ExitStack], list[Source]], limits: Limits | None = None) -> None:
+        self.sources, self.limits = sources, limits or Limits()
+        self.bytes, self.smallest = BYTES, SMALLEST_READ
+        self.in_vain = 0
+
+    def __call__(self, forward: Forward, asked: Question, found: Solution) -> Verdict | None:
+        started = time.monotonic()
+        if forward.at_once:
+            return self._all_of_it(forward, asked)
+        core = self._core(forward, asked, found)
+        if not core.internal and not self._plausible(asked, found):
+            if self.in_vain >= OFTEN:
+                return None
+            self.in_vain += 1
+        forward.counted.asked += 1
+        block = self._gone_through(core)
+        if block is None:
+            return None
+        return self._verdict(forward, block, core, started)
+
+    def _all_of_it(self, forward: Forward, asked: Question) -> Verdict | None:
+        """The window is the whole trace: it is asked as ever."""
+        from boomslang.checker import Checker
+
+        trace = asked.block.with_places(asked.everything.trace)
+        checker = Checker(trace, timeout=self.limits.seconds, memory=self.limits.megabytes)
+        verdict = checker.check(forward.level)
+        return verdict if verdict.invalid else None
+
+    def _core(self, forward: Forward, asked: Question, found: Solution) -> Core:
+        asg, trace = asked.everything, asked.everything.trace
+        parts = Parts.used_by(asked.asg, found)
+        txns = parts.transactions
+        reads = {
+            (int(asked.asg.read_txn[r]), int(asked.asg.read_op[r]), int(asked.asg.read_key[r]))
+            for r in parts.reads.tolist()
+        }
+        pinned = txns[asked.pinned[txns]]
+        wanted = [
+            *(self._find(asked, t, op, key) for t, op, key in reads),
+            *reads_of(IR(asg, asked.ir.level, asked.ir.graph), pinned).tolist(),
+        ]
+        place = asked.place
+        transactions = {int(place[t]) for t in txns.tolist()}
+        assert forward.live is not None
+        reader, ordinal = asg.read_txn, asg.read_op - trace.txn_ops[asg.read_txn]
+        keys, values = codes(trace.keys), codes(trace.values)
+        core_reads = set()
+        for r in wanted:
+            key = keys[asg.read_key[r]]
+            core_reads.add((int(place[reader[r]]), int(ordinal[r]), key))
+            held = forward.live.held.get(key)
+            if held is not None and held.writer >= 0:
+                transactions.add(held.writer)
+        around = asg.read_txn
+        inside = np.flatnonzero(~asked.undecided[around])
+        seen = list(zip(asg.read_key[inside].tolist(), asg.read_value[inside].tolist(), strict=True))
+        return Core(
+            frozenset(transactions),
+            frozenset(core_reads),
+            frozenset(int(place[asg.internal[0][i]]) for i in asg.broken.tolist()),
+            place[~asked.undecided],
+            frozenset((keys[k], None if v == ABSENT else values[v]) for k, v in seen if v >= ABSENT),
+            frozenset(keys[k] for k, v in seen if v == PRESENT),
+        )
+
+    @staticmethod
+    def _numbered(asg: ASG, place: Int64, core: Core) -> tuple[Int64, Int64]:
+        """The core's transactions and reads in the numbers of this part of the trace."""
+        of, trace = place[asg.txn_of], asg.trace
+        txns = np.flatnonzero(np.isin(of, list(core.transactions)))
+        reader = asg.read_txn
+        maybe = np.flatnonzero(np.isin(reader, txns))
+        reads = [
+            r
+            for r in maybe.tolist()
+            if (
+                int(of[reader[r]]),
+                int(asg.read_op[r]) - int(trace.txn_ops[asg.txn_of[reader[r]]]),
+                code(trace.keys, asg.trace_key(int(asg.read_key[r]))),
+            )
+            in core.reads
+        ]
+        return txns, np.array(reads, np.int64)
+
+    @staticmethod
+    def _find(asked: Question, t: int, op: int, key: int) -> int:
+        """A read of the question among all reads."""
+        asg = asked.everything
+        low, high = int(asg.read_start[t]), int(asg.read_start[t + 1])
+        here = (asg.read_op[low:high] == op) & (asg.read_key[low:high] == key)
+        return low + int(np.flatnonzero(here)[0])
+
+    def _plausible(self, asked: Question, found: Solution) -> bool:
+        """Is the core refuted even if nobody knows what the window started with?"""
+        asg = asked.asg
+        anything = linked(replace(asg, initial=np.full(asg.keys, UNKNOWN_INITIAL, np.int32)))
+        parts = Parts.used_by(asg, found)
+        limits = replace(self.limits, conflicts=CONFLICTS)
+        ir = IR(anything, asked.ir.level, lower(anything, asked.ir.level).graph)
+        return refuted_part(ir, parts.transactions, parts.reads, limits) is not None
+
+    def _gone_through(self, core: Core) -> Block | None:
+        """The core's transactions and all who wrote what it read."""
+        with ExitStack() as stack:
+            blocks = Blocks(self.sources(stack), smallest=self.smallest)
+            held: Files = []
+            picked: Files = [Lines()] * len(blocks.sources)
+            known = np.union1d(np.array(sorted(core.transactions), np.int64), core.around)
+            many = 0
+            while True:
+                new = blocks.more(self.bytes, held)
+                held = held + [Lines()] * (len(new) - len(held))
+                block = blocks.parsed([a + b for a, b in zip(held, new, strict=True)])
+                blocks.forget_initial()
+                chosen = (_wrote(block, core) | np.isin(places(block), known)) & ~block.open
+                many += int(chosen.sum())
+                if many > MOST:
+                    return None
+                if chosen.any():
+                    picked = [a + b for a, b in zip(picked, block.lines_of(chosen), strict=True)]
+                held = block.lines_of(block.open)
+                if blocks.done:
+                    return blocks.parsed(picked)
+
+    def _verdict(self, forward: Forward, block: Block, core: Core, started: float) -> Verdict | None:
+        from boomslang.checker import Checker
+
+        assert forward.initial is not None
+        trace = forward.initial.given_to(block.trace, codes(block.trace.keys))
+        trace, place = block.with_places(trace), places(block)
+        checker = Checker(trace, timeout=self.limits.seconds, memory=self.limits.megabytes)
+        asg, level = checker.asg, forward.level
+        limits = replace(self.limits, conflicts=CONFLICTS)
+        internal = [i for i in asg.broken.tolist() if int(place[asg.internal[0][i]]) in core.internal]
+        if internal:
+            parts = Parts.of([int(asg.internal[0][internal[0]])], [], internal[:1])
+        else:
+            here = np.isin(place, core.around)
+            txns = np.flatnonzero(here | np.isin(place, list(core.transactions)))
+            # What the others read is of no interest, and their writers are not here.
+            asg = asg.restrict(txns, np.flatnonzero(here[asg.read_txn]))
+            found = refuted_part(lower(asg, level), *self._numbered(asg, place, core), limits)
+            if found is None:
+                return None
+            parts = Parts.used_by(asg, found)
+        told = checker.explained(asg, level, parts, time.monotonic(), 2.0)
+        stats = {"solve": time.monotonic() - started}
+        return Verdict(trace, level, INVALID, counterexample=told, stats=stats)
+
+
+def _wrote(block: Block, core: Core) -> NDArray[np.bool_]:
+    """Who wrote, at any time and with any outcome, what one of the reads saw."""
+    trace = block.trace
+    keys, values = codes(trace.keys), codes(trace.values)
+    put, gone = trace.op_kind == Kind.PUT, trace.op_kind == Kind.DELETE
+    rows = np.flatnonzero(put | gone)
+    pairs = zip(trace.op_key[rows].tolist(), trace.op_value[rows].tolist(), put[rows].tolist(), strict=True)
+    matches = [
+        (keys[k], values[v] if written else None) in core.values or (written and keys[k] in core.present)
+        for k, v, written in pairs
+    ]
+    chosen = np.zeros(len(trace), bool)
+    chosen[np.searchsorted(trace.txn_ops, rows[np.array(matches, bool)], side="right") - 1] = True
+    return chosen
