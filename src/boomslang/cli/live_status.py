@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from boomslang.cli.screen import Screen, console, escape, is_terminal
 if TYPE_CHECKING:
     from rich.live import Live
 
+    from boomslang.report.live import LivePage
     from boomslang.stream.tally import Status
 
 EVERY = 5.0
@@ -90,12 +92,32 @@ def _rate(count: int, each: float, what: str) -> str:
     return f"{count:,} {what} ({each:,.0f}/s)"
 
 
+@contextmanager
+def page_of(port: int | None, title: str, screen: Screen) -> Iterator[LivePage | None]:
+    """The page, if one was asked for."""
+    if port is None:
+        yield None
+        return
+    from boomslang.report.live import LivePage
+
+    with LivePage(port, title) as page:
+        screen.note(f"page: {page.address}")
+        yield page
+
+
 class LiveStatus:
     """Shows a status again and again, while the watch goes on."""
 
     def __init__(
-        self, screen: Screen, *, json_lines: bool = False, quiet: bool = False, every: float = EVERY
+        self,
+        screen: Screen,
+        *,
+        json_lines: bool = False,
+        quiet: bool = False,
+        every: float = EVERY,
+        page: LivePage | None = None,
     ) -> None:
+        self.page = page
         self.screen, self.json_lines, self.quiet, self.every = screen, json_lines, quiet, every
         self._live: Live | None = None
         self._said = time.monotonic()
@@ -116,6 +138,8 @@ class LiveStatus:
             self._live.stop()
 
     def show(self, status: Status) -> None:
+        if self.page is not None:
+            self.page.show(status)
         if self._live is not None:
             self._live.update(_drawn(status), refresh=True)
         elif not self.quiet and time.monotonic() - self._said >= self.every:

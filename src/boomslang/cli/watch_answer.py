@@ -28,6 +28,11 @@ def report_of(path: str, level: Level, watched: Watched) -> Report:
     return report
 
 
+def story_of(watched: Watched) -> list[str]:
+    found = None if watched.verdict is None else watched.verdict.counterexample
+    return [] if found is None else list(found.lines())
+
+
 def show_watched(report: Report, level: Level, watched: Watched, screen: Screen) -> None:
     """For people."""
     if report.trace is not None:

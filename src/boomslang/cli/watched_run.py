@@ -16,7 +16,7 @@ from pathlib import Path
 from boomslang.cli import exit_codes, watch_answer
 from boomslang.cli.coloured_story import show_story
 from boomslang.cli.interruptible import in_thread
-from boomslang.cli.live_status import LiveStatus
+from boomslang.cli.live_status import LiveStatus, page_of
 from boomslang.cli.load_plan import Check
 from boomslang.cli.screen import Screen
 from boomslang.errors import UsageError
@@ -57,12 +57,18 @@ def run_and_watch(
             beside.end()
             return ran, answer_of(beside)
 
-        with LiveStatus(screen, json_lines=arguments.json, quiet=arguments.quiet) as live:
-            return in_thread(
-                work,
-                lambda: live.show(_with_load(beside.status, speeds, plan)),
-                enough,
-            )
+        title = f"{plan.workload.name} on {plan.database.title} at {asked.title}"
+        with page_of(arguments.page, title, screen) as page:
+            with LiveStatus(screen, quiet=arguments.quiet or arguments.json, page=page) as live:
+                ran, told = in_thread(
+                    work,
+                    lambda: live.show(_with_load(beside.status, speeds, plan)),
+                    enough,
+                )
+            if page is not None:
+                page.show(told.last)
+                page.answer(told.status, told.reason, told.story, told.notes)
+            return ran, told
 
 
 def _with_load(status: Status, speeds: list[Speed], plan: Plan) -> Status:

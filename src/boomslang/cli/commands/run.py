@@ -7,7 +7,7 @@ from pathlib import Path
 
 from boomslang.cli import exit_codes, load_plan
 from boomslang.cli.options import load as load_options
-from boomslang.cli.options.following import add_following, duration
+from boomslang.cli.options.following import add_following, add_page, duration
 from boomslang.cli.options.question import add_within
 from boomslang.cli.progress import Watch, watched
 from boomslang.cli.screen import Screen
@@ -47,6 +47,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--check or what the database promises",
     )
     add_following(parser)
+    add_page(parser)
     add_argument(
         "--for", dest="seconds", type=duration, metavar="TIME", help="end after so long: 90s, 10m, 2h"
     )

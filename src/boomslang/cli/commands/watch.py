@@ -12,8 +12,8 @@ from pathlib import Path
 from boomslang.cli.certificate_files import Certificates
 from boomslang.cli.commands.check import verdicts_of
 from boomslang.cli.interruptible import in_thread
-from boomslang.cli.live_status import EVERY, LiveStatus
-from boomslang.cli.options.following import add_following, duration
+from boomslang.cli.live_status import EVERY, LiveStatus, page_of
+from boomslang.cli.options.following import add_following, add_page, duration
 from boomslang.cli.options.limits import positive
 from boomslang.cli.options.question import asked_levels
 from boomslang.cli.options.report import prepare_report, report_option, write_report
@@ -42,6 +42,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--level", required=True, metavar="LEVEL", help="an isolation level (see `boomslang levels`)"
     )
     add_following(parser)
+    add_page(parser)
     add_argument(
         "--until-idle",
         type=duration,
@@ -92,12 +93,15 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         screen.note(SO_FAR)
         watcher.end()
 
-    with LiveStatus(screen, json_lines=arguments.json, quiet=arguments.quiet, every=arguments.every) as live:
-        watched = in_thread(
-            watcher.run,
-            lambda: live.show(watcher.status),
-            enough,
-        )
+    with page_of(arguments.page, f"{arguments.trace} at {level.title}", screen) as page:
+        with LiveStatus(
+            screen, json_lines=arguments.json, quiet=arguments.quiet, every=arguments.every, page=page
+        ) as live:
+            watched = in_thread(watcher.run, lambda: live.show(watcher.status), enough)
+        if page is not None:
+            page.show(watched.last)
+            notes = () if watched.verdict is None else watched.verdict.notes
+            page.answer(watched.status, watched.reason, watch_answer.story_of(watched), notes)
     report = watch_answer.report_of(arguments.trace, level, watched)
     for warning in report.trace.warnings if report.trace is not None else ():
         screen.warning(warning)
