@@ -20,7 +20,8 @@ EVIL = "<img src=x onerror=alert(1)></script>\u202e"
 
 def status(n: int = 0, **more: Any) -> Status:
     numbers: dict[str, Any] = {
-        "transactions": 900 * n, "committed": 1000 * n, "aborted": 10 * n, "per_second": 900.0, "sessions": 4, "keys": 7,
+        "transactions": 900 * n, "committed": 1000 * n, "aborted": 10 * n, "per_second": 900.0, "sessions": 4,
+        "keys": 7,
         "commits_per_second": 1000.0 + 50 * (n % 7), "aborts_per_second": 10.0 + n % 3, "lag": 0.25 + 0.01 * (n % 9),
         "latency": (0.001, 0.004, 0.009 + 0.001 * (n % 4)), "windows": n, "megabytes": 64.0, "unread": 2_000_000,
     }  # fmt: skip
@@ -94,7 +95,9 @@ def test_in_a_browser(page: LivePage, browser: Browser) -> None:
     text = browser.js("document.body.innerText")
     assert "26,100 of 29,000 committed transactions are decided, 270.0 ms behind" in text
     assert browser.js("document.querySelectorAll('polyline').length") == 6
-    assert browser.js("[...document.querySelectorAll('polyline')].every((p) => p.getAttribute('points').length > 50)")
+    assert browser.js(
+        "[...document.querySelectorAll('polyline')].every((p) => p.getAttribute('points').length > 50)"
+    )
     page.show(status(30, idle=(EVIL, "c2")))
     until(browser, "document.body.innerText.includes('c2')")
     story = [f"lost update of {EVIL}", "  1. T0 read it", "  => a cycle"]

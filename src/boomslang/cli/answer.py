@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from boomslang.explain.all_violations import Violations
     from boomslang.explain.counterexample import Counterexample
+    from boomslang.stream.forward import Counted
 
 FORMAT = 1
 """Of the JSON output; grows when a field changes its meaning or goes."""
@@ -67,6 +68,8 @@ class Report:
     """With `strongest`: levels that need what the trace lacks."""
     load_seconds: float = 0.0
     seconds: float = 0.0
+    went_by: Counted | None = None
+    """The trace was checked as it went by, and never was in memory as a whole."""
     few: int = 0
     """With `--all`: of each name, how many violations are told."""
     lists: dict[str, Violations] = field(default_factory=dict)
@@ -97,7 +100,8 @@ class Report:
 
 def show(report: Report, screen: Screen, *, stats: bool) -> None:
     """The answers in a few lines."""
-    screen.line((report.path, "bold"), ": ", "not read" if report.trace is None else size(report.trace))
+    read = "not read" if report.trace is None else size(report.trace)
+    screen.line((report.path, "bold"), ": ", read if report.went_by is None else _passed(report.went_by))
     screen.line()
     if report.strongest:
         _show_strongest(report, screen)
@@ -120,7 +124,22 @@ def show(report: Report, screen: Screen, *, stats: bool) -> None:
         _show_stats(report, screen)
     screen.line()
     times = f"read in {report.load_seconds:.2f} s, checked in {report.seconds - report.load_seconds:.2f} s"
-    screen.line((times if report.trace is not None else f"gave up after {report.seconds:.2f} s", "dim"))
+    if report.went_by is not None:
+        times = f"read and checked, window by window, in {report.seconds:.2f} s"
+    elif report.trace is None:
+        times = f"gave up after {report.seconds:.2f} s"
+    screen.line((times, "dim"))
+
+
+def _passed(counted: Counted) -> str:
+    """How much of a trace has gone by."""
+    odd = f" ({counted.aborted:,} aborted)" if counted.aborted else ""
+    parts = [
+        _count(counted.transactions + counted.aborted, "transaction") + odd,
+        _count(counted.operations, "operation"),
+        _count(counted.keys, "key"),
+    ]
+    return ", ".join(parts) + f"; it went by in {_count(counted.windows, 'window')}"
 
 
 def _verdict(answer: Answer) -> Iterator[Part]:
@@ -215,6 +234,10 @@ def _show_reasons(report: Report, screen: Screen) -> None:
 
 
 def _show_stats(report: Report, screen: Screen) -> None:
+    if report.went_by is not None:
+        screen.line()
+        for name, value in vars(report.went_by).items():
+            screen.line(f"{name.replace('_', ' '):18}{value!s:>12}", indent=2)
     for answer in report.answers:
         if answer.verdict is None or not answer.verdict.stats:
             continue
@@ -236,6 +259,7 @@ def to_json(report: Report) -> dict[str, Any]:
         "path": report.path,
         "trace": None if report.trace is None else _trace_json(report.trace),
         "levels": [_answer_json(answer) for answer in report.answers],
+        "went_by": None if report.went_by is None else dict(vars(report.went_by)),
         "seconds": {"load": report.load_seconds, "total": report.seconds},
         "exit": report.exit_code,
     }

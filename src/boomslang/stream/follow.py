@@ -33,6 +33,8 @@ from boomslang.trace.packed import SUFFIXES as PACKED
 
 IDLE = 5.0
 """Seconds without a line after which a session is not waited for."""
+NAP = 0.05
+"""Seconds between two looks at files that do not grow."""
 FIX = "fix: check what was recorded so far with `boomslang check`, and let only recorders write to the files"
 
 
@@ -148,10 +150,13 @@ class GrowingFiles(Blocks):
         jobs: int = 1,
         check: Callable[[], None] = lambda: None,
         seen: Callable[[Block, int], None] = lambda block, files: None,
+        stop: Callable[[], bool] = lambda: False,
     ) -> None:
         super().__init__([], jobs=jobs, check=check)
         self.path, self.patience, self.seen = path, idle, seen
         """`seen` is shown every block that was made, and told how many files there are."""
+        self.stop = stop
+        """Does somebody say that the recorder has ended?"""
         self.ended = False
         self.newest = NO_TIME
         """The last moment of which anything was read."""
@@ -250,8 +255,13 @@ class GrowingFiles(Blocks):
         return [self.path] if not self._known and self.path.is_file() else []
 
     def more(self, size: int, held: Files | None = None) -> Files:
+        if not self.ended and self.stop():
+            self.end()
+        before = self.bytes
         found = super().more(size, held)
         self.look()
+        if self.bytes == before and not self.ended:
+            time.sleep(NAP)  # whoever asks again at once gets nothing new
         return found
 
     def parsed(self, files: Files, initial: bytes = b"") -> Block:

@@ -22,25 +22,27 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from boomslang.asg.graph import PRESENT
+from boomslang.asg.graph import ASG, PRESENT
 from boomslang.explain.parts import first_broken
 from boomslang.levels.level import Dependency, Level
 from boomslang.solve.solution import Limits, Solution
 from boomslang.solve.strategy import solve
 from boomslang.stream.last_writers import swapped
-from boomslang.stream.live import Code, Held, LiveKeys, code, codes
+from boomslang.stream.live import Code, Held, LiveKeys, Undo, code
 from boomslang.stream.window import Question, place_of, question, writers_must_not_overlap
 from boomslang.trace.blocks import Block, Blocks, Files, Lines
 from boomslang.trace.errors import LimitReached
 from boomslang.trace.model import ABSENT, NO_TIME, Initial, Kind, Outcome
+from boomslang.trace.scalars import Scalars
 from boomslang.windows.worth import fits_windows
 
+Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
 Ints = NDArray[np.signedinteger[Any]]
 Mask = NDArray[np.bool_]
@@ -51,7 +53,6 @@ TAIL = 400
 """Transactions at the end of a window's order that are asked again in the next one."""
 KEPT = 16
 """Windows behind that can be joined again."""
-LOST = "a transaction of unknown outcome"
 
 
 class NotForward(Exception):
@@ -81,8 +82,11 @@ class _Behind:
     held: Files
     new: Files
     pins: dict[int, int]
-    undo: dict[Code, Held | None]
-    asked: Question
+    undo: list[Undo]
+    asg: ASG
+    """Of the question, without the operations."""
+    place: Int64
+    pinned: Mask
     order: Int64
     """The points that were taken, in numbers of the question."""
     initial: list[tuple[Code, Code | None]]
@@ -94,13 +98,13 @@ class _Behind:
     points: int
     """Taken before."""
     lost: dict[int, _Lost]
-    counted: tuple[int, int]
+    counted: Counted
 
-    def taken(self) -> Taken:
-        points, order = self.asked.ir.graph.points, self.order
+    def taken(self, points: int) -> Taken:
+        order = self.order
         if points == 2:  # begins of pinned transactions are in a window before
-            order = order[~(self.asked.pinned[order // 2] & (order % 2 == 0))]
-        place = self.asked.place[order // points]
+            order = order[~(self.pinned[order // 2] & (order % 2 == 0))]
+        place = self.place[order // points]
         return Taken(place, order % 2 == 1 if points == 2 else None, self.initial)
 
 
@@ -119,6 +123,9 @@ class Counted:
     """How far it has come."""
 
     transactions: int = 0
+    """Taken: committed, or of unknown outcome and read from."""
+    committed: int = 0
+    aborted: int = 0
     operations: int = 0
     windows: int = 0
     joins: int = 0
@@ -133,7 +140,8 @@ class Counted:
     keys: int = 0
     lost: int = 0
     """Transactions of unknown outcome that nobody has read from."""
-    seconds: dict[str, float] = field(default_factory=dict)
+    has_times: bool = False
+    has_sessions: bool = False
 
 
 Refuted = Callable[["Forward", Question, Solution], Any]
@@ -213,10 +221,15 @@ class Forward:
         """The window that is asked is the whole trace."""
         return self.blocks.done and not self._behind and self._points == 0
 
+    @property
+    def can_go_back(self) -> bool:
+        """Are there windows behind that can be joined with the one that is asked?"""
+        return bool(self._behind)
+
     def finish(self) -> None:
         """Nothing will be joined any more: gives out what was taken."""
         while self._behind:
-            self.take(self._behind.popleft().taken())
+            self.take(self._behind.popleft().taken(self.level.points))
 
     def run(self) -> Any:
         """To the end."""
@@ -257,7 +270,7 @@ class Forward:
                 held = _padded(held, len(new))
                 continue
             if not self._behind:
-                raise Stuck
+                raise Stuck(_demand(asked, found))
             self.counted.joins += 1
             for _ in range(max(1, len(joined))):
                 if self._behind:
@@ -269,9 +282,12 @@ class Forward:
 
     def _go_back(self, to: _Behind) -> None:
         assert self.live is not None
-        self.live.undo(to.undo)
+        for change in reversed(to.undo):
+            self.live.undo(change)
         self._pins, self._began, self._points, self._lost = dict(to.pins), to.began, to.points, dict(to.lost)
-        self.counted.transactions, self.counted.operations = to.counted
+        now, then = self.counted, to.counted
+        now.transactions, now.committed = then.transactions, then.committed
+        now.aborted, now.operations = then.aborted, then.operations
 
     def _asked(self, files: Files, *, hopeful: bool = True) -> Question:
         block = self._parsed(files)
@@ -279,17 +295,16 @@ class Forward:
         assert self.live is not None
         for _ in range(5):
             # Once more with what these reads say of two last writers, or of transactions of unknown outcome.
-            keys = codes(block.trace.keys)
-            trace = block.trace if self._scans else self.live.given_to(block.trace, keys)
+            trace = block.trace if self._scans else self.live.given_to(block.trace)
             undecided = block.open
             if (moment := self.blocks.watermark(block, self._latest)) is not None:
                 undecided = undecided | (trace.txn_end > moment) | (trace.txn_begin > moment)
             asked = question(block, trace, self.level, pins, undecided, hopeful=hopeful)
-            if len(asked.asg.orphans) and self._last_writers_swapped(asked, keys):
+            if len(asked.asg.orphans) and self._last_writers_swapped(asked):
                 if self._scans:
                     block = self._parsed(files)
                 continue
-            if not (again := self._read_at_last(asked, keys)):
+            if not (again := self._read_at_last(asked)):
                 break
             files = [a + b for a, b in zip(files, _padded(again, len(files)), strict=True)]
             block = self._parsed(files)
@@ -321,6 +336,8 @@ class Forward:
     def _suits(self, block: Block) -> None:
         """Can windows go forward on this?"""
         trace = block.trace
+        self.counted.has_times |= trace.has_times
+        self.counted.has_sessions |= trace.has_sessions
         if bool(np.isin(trace.op_kind, (Kind.APPEND, Kind.LIST)).any()):
             raise NotForward("it has lists")
         clock = trace.txn_clock
@@ -344,7 +361,7 @@ class Forward:
 
     def _taken(self, asked: Question, found: Solution, held: Files, new: Files) -> None:
         assert self.live is not None and found.order is not None
-        points, asg = self.level.points, asked.asg
+        points, asg, trace = self.level.points, asked.asg, asked.asg.trace
         order = found.order[found.order < points * asg.transactions].astype(np.int64)
         place = np.full(points * asg.transactions, -1, np.int64)
         place[order] = np.arange(len(order))
@@ -358,14 +375,21 @@ class Forward:
                 new,
                 dict(self._pins),
                 undo,
-                asked,
+                _without_operations(asg),
+                asked.place,
+                asked.pinned,
                 order[:end],
-                self._fixed(asked, found, over, began),
+                [
+                    (code(trace.keys, k), None if v == ABSENT else code(trace.values, v))
+                    for k, v in zip(
+                        *map(np.ndarray.tolist, self._fixed(asked, found, over, began)), strict=True
+                    )
+                ],
                 self._overlapping(asked, commit, over),
                 self._began,
                 self._points,
                 dict(self._lost),
-                (self.counted.transactions, self.counted.operations),
+                replace(self.counted),
             )
         )
         self._in_time(asked, began & ~asked.pinned)
@@ -377,12 +401,14 @@ class Forward:
         self._carry(asked, begin, over)
         done = np.flatnonzero(over)
         self.counted.transactions += len(done)
+        self.counted.committed += int((asg.trace.txn_outcome[done] == Outcome.COMMITTED).sum())
+        self.counted.aborted += int((asg.trace.txn_outcome == Outcome.ABORTED).sum())
         self.counted.operations += int((asg.trace.txn_ops[done + 1] - asg.trace.txn_ops[done]).sum())
         self.counted.windows += 1
         self.counted.largest = max(self.counted.largest, asg.transactions)
-        self.counted.keys, self.counted.lost = len(self.live.held), len(self._lost)
+        self.counted.keys, self.counted.lost = len(self.live), len(self._lost)
         while len(self._behind) > self.kept:
-            self.take(self._behind.popleft().taken())
+            self.take(self._behind.popleft().taken(self.level.points))
 
     def _how_far(self, asked: Question, order: Int64, begin: Int64, commit: Int64) -> int:
         """How many points of the order are taken."""
@@ -399,7 +425,7 @@ class Forward:
 
     def _changed(
         self, asked: Question, found: Solution, begin: Int64, commit: Int64, over: Mask, end: int
-    ) -> dict[Code, Held | None]:
+    ) -> list[Undo]:
         """Takes over what the taken part of the order wrote; replays it on the way."""
         assert self.live is not None
         asg, trace = asked.asg, asked.asg.trace
@@ -416,21 +442,16 @@ class Forward:
             if bool((again & (later | (commit[txn[:-1]] > begin[txn[1:]]))).any()):
                 raise AssertionError("writers of a key overlap in the order of a window")
             for i in first[asked.pinned[txn[first]]].tolist():
-                held = self.live.held.get(code(trace.keys, int(key[i])))
+                held = self.live.get(code(trace.keys, int(key[i])))
                 if held is not None and held.at > self._pins[int(asked.place[txn[i]])]:
                     raise AssertionError("writers of a key overlap across windows")
-        changes = {
-            code(trace.keys, int(key[i])): Held(
-                None if value[i] == ABSENT else code(trace.values, int(value[i])),
-                int(asked.place[txn[i]]),
-                self._points + int(commit[txn[i]]),
-            )
-            for i in last.tolist()
-        }
+        at = self._points + commit[txn[last]]
+        undo = [self.live.update(trace, key[last], value[last], asked.place[txn[last]], at)]
         if self.live.mode == Initial.UNKNOWN:
-            for k, v in self._fixed(asked, found, over, (begin >= 0) & (begin < end)):
-                changes.setdefault(k, Held(v))
-        return self.live.update(changes)
+            k, v = self._fixed(asked, found, over, (begin >= 0) & (begin < end))
+            nobody = np.full(len(k), -1, np.int64)
+            undo.append(self.live.update(trace, k, v, nobody, nobody, fresh=True))
+        return undo
 
     def _replay(
         self, asked: Question, found: Solution, key: Ints, at: Int64, value: Ints, begin: Int64, end: int
@@ -480,7 +501,7 @@ class Forward:
             for i in pair[together].tolist()
         }
 
-    def _last_writers_swapped(self, asked: Question, keys: list[Code]) -> bool:
+    def _last_writers_swapped(self, asked: Question) -> bool:
         """Reads that find another value than the last: was it the other of two last writers?"""
         assert self.live is not None
         asg, trace = asked.asg, asked.asg.trace
@@ -488,42 +509,39 @@ class Forward:
         for r in asg.orphans.tolist():
             if asg.read_value[r] < ABSENT:
                 continue
-            key = keys[int(asg.read_key[r])]
+            key = code(trace.keys, int(asg.read_key[r]))
             wanted = None if asg.read_value[r] == ABSENT else code(trace.values, int(asg.read_value[r]))
-            held = self.live.held.get(key)
+            held = self.live.get(key)
             for behind in self._behind:
                 value, k, early, late = behind.others.get(key, (None, -1, -1, -1))
-                if early < 0 or value != wanted or held is None or held.writer != behind.asked.place[late]:
+                if early < 0 or value != wanted or held is None or held.writer != behind.place[late]:
                     continue
-                order = swapped(behind.asked.asg, self.level, behind.order, k, early, late)
+                order = swapped(behind.asg, self.level, behind.order, k, early, late)
                 if order is None:
                     continue
                 behind.order = order
                 del behind.others[key]
-                self.live.held[key] = Held(value, int(behind.asked.place[early]), held.at)
+                self.live.set(key, Held(value, int(behind.place[early]), held.at))
                 self.counted.swaps += 1
                 some = True
         return some
 
-    def _fixed(
-        self, asked: Question, found: Solution, over: Mask, began: Mask
-    ) -> list[tuple[Code, Code | None]]:
-        """What the initial state must have been for the reads that are taken, where it is unknown."""
+    def _fixed(self, asked: Question, found: Solution, over: Mask, began: Mask) -> tuple[Int32, Int32]:
+        """What the initial state must have been for the reads that are taken, where it is unknown: keys and values."""
         assert self.live is not None
-        if self.live.mode != Initial.UNKNOWN:
-            return []
         asg, trace = asked.asg, asked.asg.trace
-        known = np.zeros(asg.keys, bool)
-        known[trace.initial_key] = True
-        spoken_of = np.zeros(asg.keys, bool)
-        spoken_of[asg.read_key[began[asg.read_txn]]] = True
-        spoken_of[asg.write_key[over[asg.write_txn]]] = True
+        if self.live.mode != Initial.UNKNOWN:
+            return trace.initial_key[:0], trace.initial_key[:0]
+        fixed = np.zeros(asg.keys, bool)
+        fixed[asg.read_key[began[asg.read_txn]]] = True
+        fixed[asg.write_key[over[asg.write_txn]]] = True
+        fixed[trace.initial_key] = False
         assert found.initial is not None
-        fixed: list[tuple[Code, Code | None]] = []
-        for k in np.flatnonzero(spoken_of & ~known).tolist():
-            v = int(found.initial[k])
-            fixed.append((code(trace.keys, k), code(trace.values, v) if 0 <= v < len(trace.values) else None))
-        return fixed
+        keys = np.flatnonzero(fixed).astype(np.int32)
+        values = found.initial[keys].astype(np.int32)
+        if bool(((values == PRESENT) | (values >= len(trace.values))).any()):
+            raise NotForward("a delete found something of which nobody knows what it was")
+        return keys, np.maximum(values, np.int32(ABSENT))
 
     def _in_time(self, asked: Question, began: Mask) -> None:
         """Nothing that returned before something was taken may come after it."""
@@ -567,14 +585,14 @@ class Forward:
         if self.blocks.done:
             self._held = []
 
-    def _read_at_last(self, asked: Question, keys: list[Code]) -> Files:
+    def _read_at_last(self, asked: Question) -> Files:
         """Lines of transactions of unknown outcome, kept aside, that explain what nobody else does."""
         asg, trace = asked.asg, asked.asg.trace
         if not self._lost or not len(asg.orphans):
             return []
         wanted = {
             (
-                keys[int(asg.read_key[r])],
+                code(trace.keys, int(asg.read_key[r])),
                 None if asg.read_value[r] == ABSENT else code(trace.values, int(asg.read_value[r])),
             )
             for r in asg.orphans.tolist()
@@ -587,6 +605,46 @@ class Forward:
                 found = _padded(found, len(lost.lines))
                 found = [a + b for a, b in zip(found, _padded(lost.lines, len(found)), strict=True)]
         return found
+
+
+def _without_operations(asg: ASG) -> ASG:
+    """What is needed to swap two writers: the rest of a window that is kept are its lines."""
+    trace, none = asg.trace, np.zeros(0, np.int32)
+    empty, nothing = Scalars.of(()), np.zeros(0, np.uint8)
+    slim = replace(
+        trace,
+        keys=empty,
+        values=empty,
+        names=empty,
+        texts=empty,
+        key_rank=np.zeros(0, np.int64),
+        op_kind=nothing,
+        op_flags=nothing,
+        op_key=none,
+        op_value=none,
+        op_range=none,
+        op_line=np.zeros(0, np.uint32),
+        op_invoke=None,
+        op_return=None,
+        op_ctx=None,
+        op_error=None,
+        item_key=none,
+        item_value=none,
+        initial_key=none,
+        initial_value=none,
+    )
+    return replace(asg, trace=slim, write_op=none, read_op=none, read_writer=none, intermediate=(none,) * 4)
+
+
+def _demand(asked: Question, found: Solution) -> str:
+    """What the forgotten past cannot decide any more."""
+    trace = asked.block.with_places(asked.asg.trace)
+    core = found.core_transactions
+    where = f" from {trace.where(int(core[0]))} on" if core is not None and len(core) else ""
+    return (
+        f"no order was found{where}, and what came before is forgotten, so nobody can say whether there is one; give "
+        "it more --memory"
+    )
 
 
 def _padded(files: Files, many: int) -> Files:

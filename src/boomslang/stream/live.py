@@ -8,12 +8,13 @@ memory is that of the keys. A window that does not fit may be undone: every chan
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from boomslang.trace.model import ABSENT, Initial, Trace
+from boomslang.stream import _live
+from boomslang.trace.model import Initial, Int32, Int64, Trace, UInt8
 from boomslang.trace.scalars import Scalars
 from boomslang.trace.writer import JsonTexts
 
@@ -46,46 +47,44 @@ def code(table: Scalars, i: int) -> Code:
     return bytes([int(table.type[i])]) + table.content(i)
 
 
-@dataclass(eq=False)
+Undo = _live.Undo
+"""What takes a change back."""
+
+
 class LiveKeys:
     """The keys of which anything is known."""
 
-    mode: Initial
-    held: dict[Code, Held]
+    def __init__(self, mode: Initial) -> None:
+        self.mode = mode
+        self._live = _live.Live()
 
     @staticmethod
     def at_first(trace: Trace) -> LiveKeys:
         """As the trace says that it was at first."""
-        live = LiveKeys(trace.initial_mode, {})
-        live.load(trace)
+        live, nobody = LiveKeys(trace.initial_mode), np.full(len(trace.initial_key), -1, np.int64)
+        live.update(trace, trace.initial_key, trace.initial_value, nobody, nobody)
         return live
 
-    def load(self, trace: Trace) -> None:
-        keys, values = trace.initial_key.tolist(), trace.initial_value.tolist()
-        for k, v in zip(keys, values, strict=True):
-            self.held.setdefault(code(trace.keys, k), Held(code(trace.values, v)))
+    def __len__(self) -> int:
+        return len(self._live)
 
-    def given_to(self, trace: Trace, keys: list[Code]) -> Trace:
+    def get(self, key: Code) -> Held | None:
+        found = self._live.get(key)
+        return None if found is None else Held(*found)
+
+    def set(self, key: Code, held: Held) -> None:
+        self._live.set(key, held.value, held.writer, held.at)
+
+    def given_to(self, trace: Trace) -> Trace:
         """The trace, as one that starts with what is held now. A value that it never speaks of is one that it does not
         name."""
-        number = {value: i for i, value in enumerate(codes(trace.values))}
-        unnamed, held = len(trace.values), self.held
-        ids, values = [], []
-        for i, key in enumerate(keys):
-            known = held.get(key)
-            if known is not None:
-                ids.append(i)
-                values.append(ABSENT if known.value is None else number.get(known.value, unnamed))
-        return replace(
-            trace,
-            initial_mode=Initial.UNKNOWN if self.mode == Initial.UNKNOWN else Initial.GIVEN,
-            initial_key=np.array(ids, np.int32),
-            initial_value=np.array(values, np.int32),
-        )
+        ids, values = self._live.given(*_arrays(trace.keys), *_arrays(trace.values))
+        mode = Initial.UNKNOWN if self.mode == Initial.UNKNOWN else Initial.GIVEN
+        return replace(trace, initial_mode=mode, initial_key=ids, initial_value=values)
 
     def as_json(self) -> bytes:
         """All keys that are there, as the `initial` of a header: for windows with scans, which speak of every key."""
-        there = [(key, held.value) for key, held in self.held.items() if held.value is not None]
+        there = self._live.present()
         keys, values = (
             JsonTexts(_table(key for key, _ in there)),
             JsonTexts(_table(value for _, value in there)),
@@ -93,18 +92,21 @@ class LiveKeys:
         items = ", ".join(f"[{keys[i]}, {values[i]}]" for i in range(len(there)))
         return f'{{"items": [{items}]}}'.encode()
 
-    def update(self, changes: dict[Code, Held]) -> dict[Code, Held | None]:
-        """Takes these, and returns what takes them back."""
-        undo: dict[Code, Held | None] = {key: self.held.get(key) for key in changes}
-        self.held.update(changes)
-        return undo
+    def update(
+        self, trace: Trace, keys: Int32, values: Int32, writer: Int64, at: Int64, *, fresh: bool = False
+    ) -> Undo:
+        """Takes these, in the numbers of the trace (ABSENT: there is none). `fresh`: only keys that are not
+        known yet."""
+        ids, held = keys.astype(np.int32), values.astype(np.int32)
+        tables = (*_arrays(trace.keys), *_arrays(trace.values))
+        return self._live.update(*tables, ids, held, writer, at, fresh)
 
-    def undo(self, undo: dict[Code, Held | None]) -> None:
-        for key, old in undo.items():
-            if old is None:
-                del self.held[key]
-            else:
-                self.held[key] = old
+    def undo(self, change: Undo) -> None:
+        self._live.undo(change)
+
+
+def _arrays(table: Scalars) -> tuple[UInt8, Int64, UInt8]:
+    return table.type, table.offset, table.data
 
 
 def _table(scalars: Iterable[Code]) -> Scalars:

@@ -24,7 +24,7 @@ from boomslang.levels.catalog import LEVELS
 from boomslang.levels.level import Dependency, Level
 from boomslang.levels.needs import lacks
 from boomslang.solve.solution import Limits, Solution
-from boomslang.stream.follow import IDLE, GrowingFiles
+from boomslang.stream.follow import IDLE, NAP, GrowingFiles
 from boomslang.stream.forward import BYTES, Forward, NotForward, Stuck
 from boomslang.stream.past import Past
 from boomslang.stream.so_far import recorded_so_far
@@ -38,8 +38,6 @@ from boomslang.windows.worth import fits_windows
 
 PACE = 0.25
 """Seconds between two windows, at least, unless there is much to read."""
-NAP = 0.05
-"""Seconds between two looks at the files."""
 LOOKING = "looking at all that was recorded so far"
 WHOLE = 256 << 20
 """Bytes of a trace that is told as a whole when it is broken."""
@@ -105,6 +103,7 @@ class Watcher:
         """What the level needs and nothing recorded so far has."""
         self._ended = threading.Event()
         self._forward: Forward | None = None
+        self._past: Past | None = None
         refuse_level(level)
 
     def end(self) -> None:
@@ -121,14 +120,14 @@ class Watcher:
             except LimitReached as limit:
                 return self._unknown(limit.reason)
             except (Stuck, NotForward) as why:
-                reason = str(why) or STUCK
+                reason = str(why).removesuffix("; give it more --memory") or STUCK
                 if isinstance(why, Stuck) and (verdict := self._in_one_piece(self._files())) is not None:
                     return self._invalid(verdict)
                 if isinstance(why, NotForward) and not (self._forward and self._forward.counted.windows):
                     raise CannotWatch(
                         f"{self.path}: cannot be checked while it is being written: {reason}"
                     ) from None
-                if self.restarts >= RESTARTS or reason == said != STUCK:
+                if self.restarts >= RESTARTS or (isinstance(why, NotForward) and reason == said):
                     return self._unknown(reason)
                 self.restarts += 1
                 said, size, patience = reason, 4 * size, 4 * patience
@@ -140,8 +139,11 @@ class Watcher:
 
     def _through(self, size: int, patience: float) -> Verdict | None:
         """From the beginning of the files to the end of the watch."""
-        files = GrowingFiles(self.path, idle=patience, check=self._check, seen=self._seen)
+        files = GrowingFiles(
+            self.path, idle=patience, check=self._check, seen=self._seen, stop=self._ended.is_set
+        )
         limits = Limits(megabytes=self.memory, jobs=1)
+        self._past = Past(files.once_more, limits)
         forward = self._forward = Forward(files, self.level, limits, refuted=self._refuted, size=size)
         stepped, known = 0.0, (0, 0)
         try:
@@ -189,7 +191,8 @@ class Watcher:
         """Is all that was recorded so far refuted?"""
         files = self._files()
         self.status = replace(self.status, phase=LOOKING)
-        verdict = Past(files.once_more, Limits(megabytes=self.memory, jobs=1))(forward, asked, found)
+        assert self._past is not None
+        verdict = self._past(forward, asked, found)
         return None if verdict is None else self._in_one_piece(files) or verdict
 
     def _in_one_piece(self, files: GrowingFiles) -> Verdict | None:

@@ -68,6 +68,11 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_workers(parser)
     solver_options.add(parser)
     solver_options.add_window(parser)
+    add_argument(
+        "--stream",
+        action="store_true",
+        help="read, check and forget the trace window by window, as is done if it is larger than --memory",
+    )
     add_argument("--stats", action="store_true", help="show where the time went, and the solver's counters")
     add_output(parser)
     parser.set_defaults(run=run)
@@ -95,7 +100,12 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         return check_all(arguments, screen)
     arguments.trace = arguments.traces[0]
     certificates = prepare_files(arguments)
-    report = watched_answers(arguments, asked)
+    if goes_by(arguments, asked):
+        from boomslang.cli.going_by import answers_as_it_goes_by
+
+        report = answers_as_it_goes_by(arguments, asked, certificates)
+    else:
+        report = watched_answers(arguments, asked)
     for warning in report.trace.warnings if report.trace is not None else ():
         screen.warning(warning)
     for answer in report.answers:
@@ -121,6 +131,15 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     )
     certificates.complain(screen)
     return report.exit_code
+
+
+def goes_by(arguments: argparse.Namespace, asked: list[Level] | None) -> bool:
+    """Is the trace checked window by window, and never in memory as a whole?"""
+    if not arguments.stream and arguments.memory is None:
+        return False
+    from boomslang.cli.going_by import wants_to_go_by
+
+    return wants_to_go_by(arguments, asked)
 
 
 def watched_answers(arguments: argparse.Namespace, asked: list[Level] | None) -> Report:

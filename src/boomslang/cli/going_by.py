@@ -1,0 +1,95 @@
+"""`boomslang check` of a trace that does not fit into `--memory`: it goes by, window by window (stream/check.py)."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from functools import partial
+
+from boomslang.cli.answer import Answer, Report
+from boomslang.cli.certificate_files import Certificates
+from boomslang.cli.progress import Watch, watched
+from boomslang.errors import UsageError
+from boomslang.levels import Level
+from boomslang.solve.names import NATIVE
+from boomslang.storage import located
+from boomslang.stream.check import WentBy, check_as_it_goes_by, why_not
+from boomslang.stream.forward import Forward
+from boomslang.trace.errors import LimitReached, TraceError
+from boomslang.trace.size import estimated_megabytes
+from boomslang.verdict import UNKNOWN
+
+CHECKING = 2.0
+"""A check takes so many times what reading the trace takes, at its peak."""
+BASE = 60
+"""MB that the process takes in any case."""
+
+
+def wants_to_go_by(arguments: argparse.Namespace, asked: list[Level] | None) -> bool:
+    """Is it larger than `--memory`, or does the user want it so? Raises if that is asked for and cannot be."""
+    reason = _why_not(arguments, asked)
+    if arguments.stream:
+        if reason:
+            raise UsageError(f"found --stream; {reason}; fix: leave it out")
+        return True
+    if reason:
+        return False
+    try:
+        needed = estimated_megabytes(located(arguments.trace), format=arguments.format)
+    except (TraceError, OSError):
+        return False  # whoever reads it says what is wrong
+    return BASE + CHECKING * needed > float(arguments.memory)
+
+
+def _why_not(arguments: argparse.Namespace, asked: list[Level] | None) -> str:
+    if asked is None:
+        return "the strongest level is looked for in a trace that is in memory"
+    if arguments.module or arguments.all is not None or arguments.encoding is not None:
+        return "with --module, --all or --encoding a trace must be in memory"
+    if (arguments.solver or NATIVE) != NATIVE:
+        return "only the native engine checks a trace window by window"
+    path = located(arguments.trace)
+    if arguments.trace == "-" or not path.exists() or not (path.is_file() or path.is_dir()):
+        return "only files can be gone through window by window"
+    if "://" in arguments.trace:
+        return "only files can be gone through window by window"
+    return next((why for level in asked if (why := why_not(path, level))), "")
+
+
+def answers_as_it_goes_by(
+    arguments: argparse.Namespace, asked: list[Level] | None, certificates: Certificates
+) -> Report:
+    """An answer for each level: the trace goes by once for each."""
+    report = Report(arguments.trace)
+    start = time.monotonic()
+    for level in asked or []:
+        work = partial(_went_by, arguments, level, certificates, start)
+        try:
+            found = watched(work, quiet=arguments.quiet, seconds=arguments.timeout)
+        except LimitReached as limit:
+            report.answers.append(Answer(level, UNKNOWN, limit.reason))
+            continue
+        report.went_by = found.counted
+        if found.verdict is not None:
+            report.trace = found.verdict.trace
+        report.answers.append(Answer(level, found.status, found.reason, found.verdict))
+    report.seconds = time.monotonic() - start
+    return report
+
+
+def _went_by(
+    arguments: argparse.Namespace, level: Level, certificates: Certificates, start: float, watch: Watch
+) -> WentBy:
+    watch.begin(f"checking {level.title}, window by window")
+    path = located(arguments.trace)
+    files = path.iterdir() if path.is_dir() else [path]
+    watch.total = sum(file.stat().st_size for file in files if file.is_file())
+
+    def show(forward: Forward) -> None:
+        watch.done = forward.blocks.bytes
+        watch.note = f"{forward.counted.transactions:,} transactions decided"
+
+    left = None if arguments.timeout is None else max(0.001, arguments.timeout - (time.monotonic() - start))
+    return check_as_it_goes_by(
+        path, level, seconds=left, megabytes=arguments.memory, jobs=arguments.jobs, progress=show
+    )

@@ -1,0 +1,41 @@
+"""What the database holds now; see live.py. Tables are the three arrays of `Scalars`."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Bytes = NDArray[np.uint8]
+Ints = NDArray[np.int32]
+Longs = NDArray[np.int64]
+
+class Undo:
+    """What takes a change back."""
+
+class Live:
+    def __init__(self) -> None: ...
+    def __len__(self) -> int: ...
+    def given(self, kt: Bytes, ko: Longs, kd: Bytes, vt: Bytes, vo: Longs, vd: Bytes, /) -> tuple[Ints, Ints]:
+        """Of the keys that are known: their numbers, and those of their values."""
+    def update(
+        self,
+        kt: Bytes,
+        ko: Longs,
+        kd: Bytes,
+        vt: Bytes,
+        vo: Longs,
+        vd: Bytes,
+        ids: Ints,
+        held: Ints,
+        writer: Longs,
+        at: Longs,
+        fresh: bool,
+        /,
+    ) -> Undo:
+        """Takes these (a value of -1: absent); `fresh`: only what is not known yet."""
+    def undo(self, change: Undo, /) -> None: ...
+    def get(self, key: bytes, /) -> tuple[Any, int, int] | None:
+        """Value (None: absent), writer, place."""
+    def set(self, key: bytes, value: bytes | None, writer: int, at: int) -> None: ...
+    def present(self) -> list[tuple[bytes, bytes]]:
+        """All keys that are there, with their values."""

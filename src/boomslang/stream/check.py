@@ -1,0 +1,125 @@
+"""`check` for a trace that does not fit into memory: it is read, decided and forgotten window by window.
+
+The answer is the same as that of the whole trace, but for what only the forgotten past could decide: that is unknown.
+What can go by so is our own format at the levels that an order of begins and commits decides (`why_not`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from boomslang.levels.level import Level
+from boomslang.solve.solution import Limits
+from boomslang.stream.forward import Counted, Forward, NotForward, Stuck, Taken
+from boomslang.stream.past import Past
+from boomslang.trace.blocks import Blocks, sources_of
+from boomslang.trace.errors import LimitReached
+from boomslang.trace.reader import Limits as ReadingLimits
+from boomslang.verdict import INVALID, UNKNOWN, VALID, Verdict
+from boomslang.windows.worth import fits_windows
+
+KEPT = 8
+"""Windows behind that are kept, to be joined again."""
+BASE = 110
+"""MB that the process takes in any case."""
+IN_WORK, AT_REST = 9, 2.2
+"""MB for each MB of lines: in the window that is being decided, and in one that is kept."""
+SMALLEST, LARGEST = 1 << 20, 32 << 20
+"""Bytes of a window's lines."""
+
+
+@dataclass(frozen=True)
+class WentBy:
+    """The answer about a trace that went by."""
+
+    level: Level
+    status: str
+    reason: str
+    verdict: Verdict | None
+    """If it is invalid: of the part of the trace that shows it."""
+    counted: Counted
+
+
+def why_not(path: Path, level: Level) -> str:
+    """Why this cannot be checked as it goes by; nothing if it can, as far as one can tell before."""
+    from boomslang.trace.formats import jsonl, recognise
+
+    if not fits_windows(level):
+        return f"{level.title} is not decided by an order of begins and commits alone"
+    if recognise(path) is not jsonl.FORMAT:
+        return "only our own format (JSON Lines) is read piece by piece"
+    return ""
+
+
+def window_bytes(megabytes: float | None) -> int:
+    """How many bytes of lines a window has, so that no more than so much memory is taken."""
+    if megabytes is None:
+        return SMALLEST * 16
+    return int(min(LARGEST, max(SMALLEST, (megabytes - BASE) / (IN_WORK + KEPT * AT_REST) * 2**20)))
+
+
+def check_as_it_goes_by(
+    path: Path,
+    level: Level,
+    *,
+    seconds: float | None = None,
+    megabytes: float | None = None,
+    jobs: int | None = None,
+    take: Callable[[Taken], None] = lambda taken: None,
+    progress: Callable[[Forward], None] = lambda forward: None,
+) -> WentBy:
+    """Decides a trace in bounded memory. `take` is given the order as it grows, `progress` is called now and then.
+
+    Raises `TraceError` if it is no trace.
+    """
+    limits = Limits(seconds, megabytes, jobs=jobs)
+    reading = ReadingLimits(memory=None if megabytes is None else int(megabytes))
+    with ExitStack() as stack:
+        blocks = Blocks(sources_of(path, stack), jobs=jobs or 1, check=reading.check)
+        past = Past(lambda again: sources_of(path, again), Limits(seconds, megabytes))
+        forward = Forward(
+            blocks,
+            level,
+            limits,
+            take=take,
+            refuted=past,
+            size=window_bytes(megabytes),
+            kept=KEPT,
+        )
+
+        def answer(status: str, reason: str = "", verdict: Verdict | None = None) -> WentBy:
+            return WentBy(level, status, reason, verdict, forward.counted)
+
+        try:
+            while True:
+                if (found := forward.step()) is not None:
+                    return answer(INVALID, verdict=found)
+                progress(forward)
+                if forward.done:
+                    break
+        except NotForward as why:
+            return answer(UNKNOWN, f"it cannot be checked as it goes by: {why}; give it more --memory")
+        except Stuck as stuck:
+            return answer(UNKNOWN, str(stuck))
+        except LimitReached as limit:
+            return answer(UNKNOWN, _REASONS.get(limit.reason, limit.reason))
+        forward.finish()
+        if not forward.counted.committed:
+            return answer(UNKNOWN, "no transaction is known to have committed, so the trace says nothing")
+        lacking = [
+            word
+            for word, needed, there in (
+                ("times", level.needs_times, forward.counted.has_times),
+                ("sessions", level.needs_sessions, forward.counted.has_sessions),
+            )
+            if needed and not there
+        ]
+        if lacking:
+            return answer(UNKNOWN, f"no {' and '.join(lacking)} in the trace: all else that it asks holds")
+        return answer(VALID)
+
+
+_REASONS = {"time": "the time limit was reached", "memory": "the memory limit was reached"}
