@@ -1,13 +1,12 @@
 """A watch beside a recorder that never rests: how fast it goes on one core, how far behind it is, and what it holds.
 
-The simulated database of `simulate.cpp` writes a trace, one file a session, with times; it is held back to a stated rate,
-by stopping it whenever it is ahead of that. Beside it, in a process of its own that may use one core, a `Watcher`
-follows. Each second tells how many bytes are recorded and not read, and how much memory the watch has; memory is
-flat if the second half of the run has little more than the first.
+The simulated database of `simulate.cpp` writes a trace, one file a session, with times; it is held back to a stated
+rate, by stopping it whenever it is ahead of that. Beside it, in a process of its own that may use one core, a
+`Watcher` follows. Each second tells how many bytes are recorded and not read, and how much memory the watch has;
+memory is flat if the second half of the run has little more than the first.
 
-    python benchmarks/watch.py                                  a million transactions, a few seconds behind each other
-    python benchmarks/watch.py --transactions 20000000 --rate 50000
-    python benchmarks/watch.py --write                          into docs/benchmarks-watch.md
+python benchmarks/watch.py a million transactions, a few seconds behind each other python benchmarks/watch.py
+--transactions 20000000 --rate 50000 python benchmarks/watch.py --write into docs/benchmarks-watch.md
 """
 
 from __future__ import annotations
@@ -130,13 +129,14 @@ def _held_back(recorder: subprocess.Popen[bytes], folder: Path, rate: int, start
 
 def table(found: list[Measured]) -> str:
     lines = [
-        "| level | transactions | recorded a second | CPU of the watch, s | transactions a second of CPU | most unread, MB | "
-        "verdict after the end, s | memory, first half | second half | windows | joined |",
+        "| level | transactions | recorded a second | CPU of the watch, s | transactions a second of CPU | most unread, "
+        "MB | verdict after the end, s | memory, first half | second half | windows | joined |",
         "|" + " --- |" * 11,
     ]
     lines += [
         f"| {m.level} | {m.transactions:,} | {m.rate:,} | {m.cpu:.1f} | {m.transactions / m.cpu:,.0f} | "
-        f"{m.unread / 1e6:.1f} | {m.after:.1f} | {m.first_half:.0f} MB | {m.second_half:.0f} MB | {m.windows:,} | {m.joins:,} |"
+        f"{m.unread / 1e6:.1f} | {m.after:.1f} | {m.first_half:.0f} MB | {m.second_half:.0f} MB | {m.windows:,} | "
+        f"{m.joins:,} |"
         for m in found
     ]
     return "\n".join(lines)
@@ -148,9 +148,9 @@ def page(found: list[Measured], words: str) -> str:
 
 Measured by `python benchmarks/watch.py{words}` ({machine}).
 
-A simulated database of 24 sessions and 10,000 keys writes transactions of eight operations, one file a session, at about the
-rate that the table says. [A watch](watch.md) follows on one core. Its CPU time includes reading, checking and looking for
-new lines.
+A simulated database of 24 sessions and 10,000 keys writes transactions of eight operations, one file a session, at
+about the rate that the table says. [A watch](watch.md) follows on one core. Its CPU time includes reading, checking
+and looking for new lines.
 
 {table(found)}
 """
