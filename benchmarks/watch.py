@@ -129,8 +129,8 @@ def _held_back(recorder: subprocess.Popen[bytes], folder: Path, rate: int, start
 
 def table(found: list[Measured]) -> str:
     lines = [
-        "| level | transactions | recorded a second | CPU of the watch, s | transactions a second of CPU | most unread, "
-        "MB | verdict after the end, s | memory, first half | second half | windows | joined |",
+        "| level | transactions | recorded a second | CPU of the watch, s | transactions a second of CPU | most "
+        "unread, MB | verdict after the end, s | memory, first half | second half | windows | joined |",
         "|" + " --- |" * 11,
     ]
     lines += [

@@ -78,7 +78,7 @@ struct Extracted {
     int64_t own_seen = 0, own_missed = 0;  // reads of keys that the transaction had written: its own value, or another
 };
 
-Extracted extract(const Columns& columns, Limits& limits);
+Extracted extract(const Columns& columns, Limits& limits, int jobs = 1);
 // Fills out.lists; a read of a list that no order of whole transactions makes gets the pattern IMPOSSIBLE.
 void find_lists(const Columns& columns, const std::vector<ListRead>& found, Extracted& out, Limits& limits);
 
@@ -104,7 +104,8 @@ struct Links {
 
 Links link(std::span<const uint8_t> outcome, std::span<const int64_t> read_start, std::span<const int32_t> read_key,
            std::span<const int32_t> read_value, std::span<const int64_t> key_start, std::span<const int32_t> write_txn,
-           std::span<const int32_t> write_value, std::span<const int32_t> init, const ListView& lists, Limits& limits);
+           std::span<const int32_t> write_value, std::span<const int32_t> init, const ListView& lists, Limits& limits,
+           int jobs = 1);
 // The rest of link's work, where there are lists.
 void order_appends(std::span<const int64_t> read_start, std::span<const int64_t> key_start,
                    std::span<const int32_t> write_txn, const ListView& lists, Links& out, Limits& limits);

@@ -2,12 +2,17 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <type_traits>
+#include <utility>
 
 #include "analyse.hpp"
+#include "common/parallel.hpp"
 
 namespace boomslang {
 
 namespace {
+
+constexpr int64_t few = 200'000;  // operations: not worth a thread
 
 struct Walk {
     const Columns& c;
@@ -228,11 +233,10 @@ struct Walk {
         }
     }
 
-    void run() {
-        prepare_ranges();
-        int32_t txns = int32_t(c.txn_ops.size()) - 1;
+    // The transactions from `first` up to `last`.
+    void walk(int32_t first, int32_t last) {
         out.reads.start.assign(1, 0);
-        for (txn = 0; txn < txns; ++txn) {
+        for (txn = first; txn < last; ++txn) {
             observing = c.txn_outcome[txn] != ABORTED;
             limits.step(uint32_t(c.txn_ops[txn + 1] - c.txn_ops[txn]) + 1);
             written.clear();
@@ -241,43 +245,115 @@ struct Walk {
             for (int32_t key : written) add(out.final, txn, key, own_value[size_t(key)], own_op[size_t(key)]);
             out.reads.start.push_back(int64_t(out.reads.key.size()));
         }
-        sort(out.final);
-        sort(out.intermediate);
-        if (!lists.empty()) find_lists(c, lists, out, limits);
-    }
-
-    // By key (a counting sort, which keeps the order of transactions), then by value within the key.
-    void sort(Writes& w) const {
-        std::vector<int64_t> start(size_t(c.keys) + 1, 0);
-        for (int32_t k : w.key) ++start[size_t(k) + 1];
-        for (int32_t k = 0; k < c.keys; ++k) start[size_t(k) + 1] += start[size_t(k)];
-        struct Row {
-            int32_t value, txn, op;
-            bool operator<(const Row& o) const {
-                return value != o.value ? value < o.value : txn != o.txn ? txn < o.txn : op < o.op;
-            }
-        };
-        std::vector<Row> rows(w.key.size());
-        {
-            std::vector<int64_t> at(start.begin(), start.end() - 1);
-            for (size_t i = 0; i < w.key.size(); ++i) rows[size_t(at[size_t(w.key[i])]++)] = {w.value[i], w.txn[i], w.op[i]};
-        }
-        for (int32_t k = 0; k < c.keys; ++k) {
-            auto first = rows.begin() + start[size_t(k)], last = rows.begin() + start[size_t(k) + 1];
-            limits.step(uint32_t(last - first) + 1);
-            if (!std::is_sorted(first, last)) std::sort(first, last);
-            for (int64_t i = start[size_t(k)]; i < start[size_t(k) + 1]; ++i) w.key[size_t(i)] = k;
-        }
-        for (size_t i = 0; i < rows.size(); ++i) w.value[i] = rows[i].value, w.txn[i] = rows[i].txn, w.op[i] = rows[i].op;
     }
 };
 
+// By key (a counting sort, which keeps the order of transactions), then by value within the key. Each thread has some of
+// the keys.
+void sort(Writes& w, int32_t keys, int jobs, Limits& limits) {
+    std::vector<int64_t> start(size_t(keys) + 1, 0);
+    for (int32_t k : w.key) ++start[size_t(k) + 1];
+    for (int32_t k = 0; k < keys; ++k) start[size_t(k) + 1] += start[size_t(k)];
+    struct Row {
+        int32_t value, txn, op;
+        bool operator<(const Row& o) const {
+            return value != o.value ? value < o.value : txn != o.txn ? txn < o.txn : op < o.op;
+        }
+    };
+    const int64_t writes = int64_t(w.key.size());
+    const size_t parts = size_t(std::clamp<int64_t>(writes / few, 1, jobs));
+    std::vector<Row> rows(w.key.size());
+    {
+        std::vector<int64_t> at(start.begin(), start.end() - 1);
+        in_parallel(jobs, parts, limits, [&](size_t part, int, Limits& own) {
+            auto key_at = [&](int64_t place) {
+                return int32_t(std::lower_bound(start.begin(), start.end(), place) - start.begin());
+            };
+            const int32_t low = part == 0 ? 0 : key_at(writes * int64_t(part) / int64_t(parts));
+            const int32_t high = part + 1 == parts ? keys : key_at(writes * int64_t(part + 1) / int64_t(parts));
+            for (size_t i = 0; i < w.key.size(); ++i)
+                if (int32_t k = w.key[i]; k >= low && k < high) rows[size_t(at[size_t(k)]++)] = {w.value[i], w.txn[i], w.op[i]};
+            for (int32_t k = low; k < high; ++k) {
+                auto first = rows.begin() + start[size_t(k)], last = rows.begin() + start[size_t(k) + 1];
+                own.step(uint32_t(last - first) + 1);
+                if (!std::is_sorted(first, last)) std::sort(first, last);
+            }
+        });
+    }
+    in_parallel(jobs, parts, limits, [&](size_t part, int, Limits&) {
+        for (int64_t i = writes * int64_t(part) / int64_t(parts); i < writes * int64_t(part + 1) / int64_t(parts); ++i)
+            w.value[size_t(i)] = rows[size_t(i)].value, w.txn[size_t(i)] = rows[size_t(i)].txn, w.op[size_t(i)] = rows[size_t(i)].op;
+    });
+    for (int32_t k = 0; k < keys; ++k)
+        for (int64_t i = start[size_t(k)]; i < start[size_t(k) + 1]; ++i) w.key[size_t(i)] = k;
+}
+
+// One column of all parts, one after the other; the parts lose theirs.
+template <class Column>
+auto joined(std::vector<Extracted>& parts, Column&& column) {
+    std::remove_reference_t<decltype(column(parts[0]))> all;
+    size_t size = 0;
+    for (Extracted& part : parts) size += column(part).size();
+    all.reserve(size);
+    for (Extracted& part : parts) {
+        auto& own = column(part);
+        all.insert(all.end(), own.begin(), own.end());
+        std::remove_reference_t<decltype(own)>().swap(own);
+    }
+    return all;
+}
+
+Extracted joined(std::vector<Extracted> parts) {
+    if (parts.size() == 1) return std::move(parts[0]);
+    Extracted all;
+    int64_t reads = 0;
+    for (Extracted& part : parts) {
+        const int64_t before = reads;
+        reads += int64_t(part.reads.key.size());
+        for (int64_t& start : part.reads.start) start += before;
+        if (&part != &parts[0]) part.reads.start.erase(part.reads.start.begin());
+        all.own_seen += part.own_seen, all.own_missed += part.own_missed;
+    }
+    for (Writes Extracted::* of : {&Extracted::final, &Extracted::intermediate}) {
+        (all.*of).txn = joined(parts, [&](Extracted& e) -> auto& { return (e.*of).txn; });
+        (all.*of).key = joined(parts, [&](Extracted& e) -> auto& { return (e.*of).key; });
+        (all.*of).value = joined(parts, [&](Extracted& e) -> auto& { return (e.*of).value; });
+        (all.*of).op = joined(parts, [&](Extracted& e) -> auto& { return (e.*of).op; });
+    }
+    all.reads.start = joined(parts, [](Extracted& e) -> auto& { return e.reads.start; });
+    all.reads.key = joined(parts, [](Extracted& e) -> auto& { return e.reads.key; });
+    all.reads.value = joined(parts, [](Extracted& e) -> auto& { return e.reads.value; });
+    all.reads.op = joined(parts, [](Extracted& e) -> auto& { return e.reads.op; });
+    all.reads.kind = joined(parts, [](Extracted& e) -> auto& { return e.reads.kind; });
+    all.internal.txn = joined(parts, [](Extracted& e) -> auto& { return e.internal.txn; });
+    all.internal.key = joined(parts, [](Extracted& e) -> auto& { return e.internal.key; });
+    all.internal.seen = joined(parts, [](Extracted& e) -> auto& { return e.internal.seen; });
+    all.internal.own = joined(parts, [](Extracted& e) -> auto& { return e.internal.own; });
+    all.internal.op = joined(parts, [](Extracted& e) -> auto& { return e.internal.op; });
+    return all;
+}
+
 }  // namespace
 
-Extracted extract(const Columns& columns, Limits& limits) {
-    Walk walk(columns, limits);
-    walk.run();
-    return std::move(walk.out);
+Extracted extract(const Columns& columns, Limits& limits, int jobs) {
+    const int32_t txns = int32_t(columns.txn_ops.size()) - 1;
+    // Each transaction is walked through on its own. (With ranges there is more to prepare than is won.)
+    const bool alone = columns.range_lo.empty();
+    const size_t parts = alone ? size_t(std::clamp<int64_t>(int64_t(columns.op_kind.size()) / few, 1, jobs)) : 1;
+    std::vector<Extracted> made(parts);
+    std::vector<ListRead> lists;
+    in_parallel(jobs, parts, limits, [&](size_t part, int, Limits& own) {
+        Walk walk(columns, own);
+        walk.prepare_ranges();
+        walk.walk(int32_t(int64_t(txns) * int64_t(part) / int64_t(parts)), int32_t(int64_t(txns) * int64_t(part + 1) / int64_t(parts)));
+        made[part] = std::move(walk.out);
+        if (parts == 1) lists = std::move(walk.lists);
+    });
+    Extracted all = joined(std::move(made));
+    sort(all.final, columns.keys, jobs, limits);
+    sort(all.intermediate, columns.keys, jobs, limits);
+    if (!lists.empty()) find_lists(columns, lists, all, limits);
+    return all;
 }
 
 }  // namespace boomslang

@@ -747,6 +747,12 @@ void History::group() {
   for (std::size_t i = 0; i < op_txn_.size(); ++i) op_txn_[i] = next[op_txn_[i]]++;
 }
 
+// A column with its rows where group() wants them.
+template <class T>
+void History::settle(Column<T>& column, int jobs) {
+  if (interleaved_) permute(column, op_txn_, jobs);
+}
+
 bool History::finish_step(int jobs) {
   const std::size_t rows = op_kind.size();
   switch (step_++) {
@@ -757,6 +763,7 @@ bool History::finish_step(int jobs) {
       txn_slots_.discard();
       txn_state_.discard();
       iterators_.clear();
+      if (!op_range.empty()) op_range.pad(rows, none);
       if (!op_invoke.empty()) op_invoke.pad(rows, no_time);
       if (!op_return.empty()) op_return.pad(rows, no_time);
       if (!op_ctx.empty()) op_ctx.pad(rows, none);
@@ -764,22 +771,25 @@ bool History::finish_step(int jobs) {
       if (!txn_ctx.empty()) txn_ctx.pad(txn_name.size(), none);
       return true;
     case 1: key_rank = rank(keys); return true;
-    case 2:
-      group();
-      if (!interleaved_) op_txn_.discard();
-      return interleaved_;
+    case 2: group(); return true;
     case 3:
-      permute(op_kind, op_txn_, jobs);
-      permute(op_flags, op_txn_, jobs);
+      settle(op_kind, jobs);
+      settle(op_flags, jobs);
       return true;
-    case 4: permute(op_key, op_txn_, jobs); return true;
-    case 5: permute(op_value, op_txn_, jobs); return true;
-    case 6: permute(op_range, op_txn_, jobs); return true;
-    case 7: permute(op_line, op_txn_, jobs); return true;
-    case 8: permute(op_invoke, op_txn_, jobs); return true;
-    case 9: permute(op_return, op_txn_, jobs); return true;
-    case 10: permute(op_ctx, op_txn_, jobs); return true;
-    case 11: permute(op_error, op_txn_, jobs); return true;
+    case 4: settle(op_key, jobs); return true;
+    case 5: settle(op_value, jobs); return true;
+    case 6: settle(op_range, jobs); return true;
+    case 7: settle(op_line, jobs); return true;
+    case 8:
+      settle(op_invoke, jobs);
+      close_invoke.take(op_invoke, no_time);
+      return true;
+    case 9:
+      settle(op_return, jobs);
+      close_return.take(op_return, no_time);
+      return true;
+    case 10: settle(op_ctx, jobs); return true;
+    case 11: settle(op_error, jobs); return true;
     default: op_txn_.discard(); return false;
   }
 }

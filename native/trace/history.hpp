@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "trace/close_times.hpp"
 #include "trace/column.hpp"
 #include "trace/intern.hpp"
 #include "trace/record.hpp"
@@ -73,6 +74,7 @@ class History {
   Column<std::int32_t> op_key, op_value, op_range, op_ctx, op_error;
   Column<std::uint32_t> op_line;
   Column<std::int64_t> op_invoke, op_return;
+  CloseTimes close_invoke, close_return;  // in their place, once all is read, where that is shorter
 
   Column<std::int32_t> range_lo, range_hi, item_key, item_value;
   Column<std::int64_t> range_items;
@@ -125,7 +127,10 @@ class History {
     op_flags.push(flags);
     op_key.push(key);
     op_value.push(value);
-    op_range.push(range);
+    if (range != none) {
+      op_range.pad(op_kind.size() - 1, none);
+      op_range.push(range);
+    }
     op_line.push(line);
     op_txn_.push(static_cast<std::uint32_t>(txn));
     ++txn_ops[txn];
@@ -154,6 +159,8 @@ class History {
   void list_elements(const Record& record, std::int32_t key, std::int32_t& range);
   void check_lists() const;
   void group();
+  template <class T>
+  void settle(Column<T>& column, int jobs);
 
   std::int32_t find_txn(std::int32_t session, std::int32_t name);
   std::int32_t find_load(std::int32_t session, std::int32_t name) const;

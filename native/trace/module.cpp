@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "trace/formats/format.hpp"
+#include "trace/objects.hpp"
 #include "trace/reader.hpp"
 
 namespace nb = nanobind;
@@ -44,10 +45,22 @@ nb::object array_or_none(Column<T>& column) {
   return column.empty() ? nb::object(nb::none()) : array(column);
 }
 
+nb::object times(Column<std::int64_t>& wide, CloseTimes& close) {
+  if (close.after.empty()) return array_or_none(wide);
+  return nb::make_tuple(array(close.base), array(close.after));
+}
+
 nb::tuple table(Interner& interner) {
   Column<std::uint8_t> type;
   Column<std::uint64_t> offset;  // below 2^61, so the same as signed ones
   interner.split(type, offset);
+  if (interner.data.size() < (1u << 31) - 64) {  // with some room: those who use them add to them
+    Column<std::int32_t> narrow;
+    narrow.resize(offset.size());
+    for (std::size_t i = 0; i < offset.size(); ++i) narrow[i] = static_cast<std::int32_t>(offset[i]);
+    offset.discard();
+    return nb::make_tuple(array(type), array(narrow), array(interner.data));
+  }
   return nb::make_tuple(array(type), array_as<std::int64_t>(offset), array(interner.data));
 }
 
@@ -177,10 +190,10 @@ nb::dict columns(History& h) {
   d["op_flags"] = array(h.op_flags);
   d["op_key"] = array(h.op_key);
   d["op_value"] = array(h.op_value);
-  d["op_range"] = array(h.op_range);
+  d["op_range"] = array_or_none(h.op_range);
   d["op_line"] = array(h.op_line);
-  d["op_invoke"] = array_or_none(h.op_invoke);
-  d["op_return"] = array_or_none(h.op_return);
+  d["op_invoke"] = times(h.op_invoke, h.close_invoke);
+  d["op_return"] = times(h.op_return, h.close_return);
   d["op_ctx"] = array_or_none(h.op_ctx);
   d["op_error"] = array_or_none(h.op_error);
   d["range_lo"] = array(h.range_lo);
@@ -255,4 +268,13 @@ NB_MODULE(_reader, m) {
       .def("step", &FormatReader::step, nb::call_guard<nb::gil_scoped_release>())
       .def("finish_step", &FormatReader::finish_step, nb::call_guard<nb::gil_scoped_release>())
       .def("columns", [](FormatReader& r) { return columns(r.history); });
+  using Numbers = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+  using Bytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+  m.def(
+      "not_surely_objects",
+      [](Numbers offset, Bytes data, Numbers ids) {
+        return not_surely_objects({offset.data(), offset.size()}, {data.data(), data.size()},
+                                  {ids.data(), ids.size()});
+      },
+      "offset"_a, "data"_a, "ids"_a);
 }

@@ -34,14 +34,14 @@ struct Held {
 
     Held(int32_t txns, int32_t points, int32_t keys, int32_t values, bool overlap, In<uint8_t> state, In<int64_t> read_start,
          In<int32_t> read_key, In<int32_t> read_value, In<int32_t> read_writer, In<int64_t> key_start, In<int32_t> write_txn,
-         In<int32_t> write_key, In<int32_t> write_value, In<int32_t> init, In<int32_t> edge_from, In<int32_t> edge_to,
+         In<int32_t> write_value, In<int32_t> init, In<int32_t> edge_from, In<int32_t> edge_to,
          In<int32_t> hint_next, In<int64_t> begin, In<int64_t> end, In<int32_t> clock, In<uint8_t> returned, bool real_time,
          bool in_time, In<int32_t> sequence, In<uint8_t> uncertain) {
         Whole w;
         w.txns = txns, w.points = points, w.keys = keys, w.unnamed = values, w.overlap = overlap;
         w.state = keep(state), w.read_start = keep(read_start), w.read_key = keep(read_key);
         w.read_value = keep(read_value), w.read_writer = keep(read_writer), w.key_start = keep(key_start);
-        w.write_txn = keep(write_txn), w.write_key = keep(write_key), w.write_value = keep(write_value);
+        w.write_txn = keep(write_txn), w.write_value = keep(write_value);
         w.init = keep(init), w.edge_from = keep(edge_from), w.edge_to = keep(edge_to), w.hint_next = keep(hint_next);
         w.begin = keep(begin), w.end = keep(end), w.clock = keep(clock), w.returned = keep(returned);
         w.real_time = real_time, w.in_time = in_time;
@@ -106,11 +106,11 @@ struct Held {
 NB_MODULE(_windows, m) {
     nb::class_<Held>(m, "Windows")
         .def(nb::init<int32_t, int32_t, int32_t, int32_t, bool, In<uint8_t>, In<int64_t>, In<int32_t>, In<int32_t>, In<int32_t>,
-                      In<int64_t>, In<int32_t>, In<int32_t>, In<int32_t>, In<int32_t>, In<int32_t>, In<int32_t>, In<int32_t>,
+                      In<int64_t>, In<int32_t>, In<int32_t>, In<int32_t>, In<int32_t>, In<int32_t>, In<int32_t>,
                       In<int64_t>, In<int64_t>, In<int32_t>, In<uint8_t>, bool, bool, In<int32_t>, In<uint8_t>>(),
              nb::arg("txns"), nb::arg("points"), nb::arg("keys"), nb::arg("values"), nb::arg("overlap"), nb::arg("state"),
              nb::arg("read_start"), nb::arg("read_key"), nb::arg("read_value"), nb::arg("read_writer"), nb::arg("key_start"),
-             nb::arg("write_txn"), nb::arg("write_key"), nb::arg("write_value"), nb::arg("init"), nb::arg("edge_from"),
+             nb::arg("write_txn"), nb::arg("write_value"), nb::arg("init"), nb::arg("edge_from"),
              nb::arg("edge_to"), nb::arg("hint_next"), nb::arg("begin"), nb::arg("end"), nb::arg("clock"), nb::arg("returned"),
              nb::arg("real_time"), nb::arg("in_time"), nb::arg("sequence"), nb::arg("uncertain"))
         .def("cut", &Held::cut, nb::arg("size"), nb::arg("margin"), nb::arg("stop"), nb::arg("jobs"), nb::arg("conflicts"), nb::arg("seconds"),

@@ -8,7 +8,6 @@
 // reader; without any reader they are left out of the order altogether, which breaks nothing.
 #include <algorithm>
 
-#include "parallel.hpp"
 #include "windows.hpp"
 
 namespace boomslang {
@@ -36,9 +35,10 @@ void Windows::place_uncertain(std::span<const uint8_t> uncertain) {
             int32_t value, txn;
         };
         std::unordered_map<int32_t, std::vector<Row>> written;
-        for (size_t w = 0; w < whole_.write_txn.size(); ++w)
-            if (int32_t t = whole_.write_txn[w]; uncertain[t] && whole_.state[t] != OUT)
-                written[whole_.write_key[w]].push_back({whole_.write_value[w], t});
+        for (int32_t key = 0; key < whole_.keys; ++key)
+            for (int64_t w = whole_.key_start[key]; w < whole_.key_start[key + 1]; ++w)
+                if (int32_t t = whole_.write_txn[w]; uncertain[t] && whole_.state[t] != OUT)
+                    written[key].push_back({whole_.write_value[w], t});
         for (int32_t t = 0; t < whole_.txns; ++t) {
             int32_t at = whole_.state[t] == OUT ? -1 : place_[size_t(whole_.begin_of(t))];
             if (at < 0) continue;
@@ -96,9 +96,8 @@ void Windows::last_readers(const std::vector<std::pair<int64_t, int64_t>>& hoods
                 int32_t w = whole_.read_writer[r];
                 if (w < 0 || !near[size_t(w)]) continue;
                 for (int64_t j = whole_.txn_write_start[size_t(w)]; j < whole_.txn_write_start[size_t(w) + 1]; ++j) {
-                    int32_t write = whole_.txn_writes[size_t(j)];
-                    if (whole_.write_key[write] != whole_.read_key[r]) continue;
-                    std::atomic<int32_t>& last = last_read_[size_t(write)];
+                    if (whole_.txn_writes[size_t(j)].key != whole_.read_key[r]) continue;
+                    std::atomic<int32_t>& last = last_read_[size_t(j)];
                     int32_t seen = last.load(std::memory_order_relaxed);
                     while (seen < at && !last.compare_exchange_weak(seen, at, std::memory_order_relaxed)) {
                     }
@@ -133,25 +132,28 @@ std::optional<Solved> Windows::cut(int32_t size, int32_t margin, bool stop, int 
         // Of several values that are demanded, the one whose writer ranks highest.
         std::vector<int32_t> start(part.keys.size(), NO_DEMAND), rank(part.keys.size(), -2);
         std::vector<Demand> final;
-        for (const Demand& d : part.demands) {
+        for (int64_t read : part.demands) {
+            const Demand d = Demand::of(whole_, read);
             if (scratch.key_stamp[size_t(d.key)] != scratch.stamp) continue;
             size_t k = size_t(scratch.key_local[size_t(d.key)]);
             int32_t w = whole_.read_writer[d.read], placed = w >= 0 ? place_[size_t(whole_.commit_of(w))] : -1;
             if (placed > rank[k]) rank[k] = placed, start[k] = d.pattern;
         }
-        for (const auto& [k, d] : part.likely)
-            if (start[size_t(k)] == NO_DEMAND) start[size_t(k)] = d.pattern;
+        for (int64_t read : part.likely) {
+            int32_t& value = start[size_t(scratch.key_local[size_t(whole_.read_key[read])])];
+            if (value == NO_DEMAND) value = whole_.read_value[read];
+        }
         std::vector<int32_t> last(part.keys.size(), -1);
         std::vector<Demand> wanted(part.keys.size(), Demand{-1, NO_DEMAND, -1});
         for (int32_t point : here) {
             int32_t t = point / whole_.points;
             if (!whole_.is_commit(point) || whole_.state[t] != MUST) continue;
             for (int64_t j = whole_.txn_write_start[size_t(t)]; j < whole_.txn_write_start[size_t(t) + 1]; ++j) {
-                int32_t w = whole_.txn_writes[size_t(j)];
-                if (last_read_[size_t(w)] < high) continue;
-                size_t k = size_t(scratch.key_local[size_t(whole_.write_key[w])]);
+                if (last_read_[size_t(j)] < high) continue;
+                auto [key, value] = whole_.txn_writes[size_t(j)];
+                size_t k = size_t(scratch.key_local[size_t(key)]);
                 if (place_[size_t(point)] > last[k])
-                    last[k] = place_[size_t(point)], wanted[k] = {whole_.write_key[w], whole_.write_value[w], -1};
+                    last[k] = place_[size_t(point)], wanted[k] = {key, value, -1};
             }
         }
         for (const Demand& d : wanted)

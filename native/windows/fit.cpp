@@ -86,21 +86,42 @@ void Windows::follow_edges() {
     apply_joins();
 }
 
-void Windows::spanning(std::vector<std::vector<int32_t>>& of) const {
-    of.assign(size_t(windows()), {});
+void Windows::find_spanning() {
+    spanning_.assign(size_t(windows()), {});
     if (!whole_.overlap) return;
     for (int32_t t = 0; t < whole_.txns; ++t) {
         int32_t b = place_[size_t(whole_.begin_of(t))], c = place_[size_t(whole_.commit_of(t))];
         if (b < 0 || c - b < 2) continue;
         int32_t first = window_at(b);
         if (c < bounds_[size_t(first) + 1]) continue;
-        for (int32_t w = first + 1, last = window_at(c); w < last; ++w) of[size_t(w)].push_back(t);
+        for (int32_t w = first + 1, last = window_at(c); w < last; ++w) spanning_[size_t(w)].push_back(t);
     }
 }
 
-bool Windows::supplied(int32_t key, int32_t pattern) const {
+Part Windows::part_of(int32_t window, Scratch& scratch) const {
+    int32_t low = bounds_[size_t(window)], high = bounds_[size_t(window) + 1];
+    return Part(whole_, {sequence_.data() + low, size_t(high - low)}, spanning_[size_t(window)], place_, scratch);
+}
+
+bool Windows::leaves(int32_t window, int32_t local, int32_t key, int32_t pattern, bool sure, int64_t read) const {
+    auto commits_there = [&](int32_t t) {
+        int32_t at = place_[size_t(whole_.commit_of(t))];
+        return at >= bounds_[size_t(window)] && at < bounds_[size_t(window) + 1] && (whole_.state[t] == MUST) == sure;
+    };
+    if (read >= 0 && whole_.read_value[read] == pattern && whole_.read_writer[read] >= -1) {
+        int32_t writer = whole_.read_writer[read];
+        return writer >= 0 && commits_there(writer);
+    }
+    if (windows_[size_t(window)].made) return windows_[size_t(window)].part.leaves(local, pattern, sure);
+    auto [low, high] = whole_.candidates(key, pattern);
+    for (int64_t w = low; w < high; ++w)
+        if (int32_t t = whole_.write_txn[w]; whole_.state[t] != OUT && commits_there(t)) return true;
+    return false;
+}
+
+bool Windows::supplied(int32_t key, int32_t pattern, int64_t read) const {
     const State& s = state_[size_t(key)];
-    if (s.owner >= 0) return windows_[size_t(s.owner)].part.leaves(s.local, pattern, true);
+    if (s.owner >= 0) return leaves(s.owner, s.local, key, pattern, true, read);
     return whole_.init[key] == UNKNOWN_INIT || matches(whole_.init[key], pattern);
 }
 
@@ -110,7 +131,7 @@ void Windows::settle(int32_t key) {
     auto passing = perhaps_.find(key);
     int32_t stands = s.pattern;
     if (s.owner >= 0) {
-        if (stands != NO_DEMAND) windows_[size_t(s.owner)].final.push_back({key, stands, s.read});
+        if (stands != NO_DEMAND) windows_[size_t(s.owner)].leave(whole_, {key, stands, s.read});
     } else if (whole_.init[key] != UNKNOWN_INIT) {
         stands = whole_.init[key];
     } else if (stands != NO_DEMAND) {
@@ -121,7 +142,7 @@ void Windows::settle(int32_t key) {
     if (passing != perhaps_.end()) {
         for (auto [window, local] : passing->second) {
             windows_[size_t(window)].start[size_t(local)] = stands;
-            if (s.pattern != NO_DEMAND) windows_[size_t(window)].final.push_back({key, s.pattern, s.read});
+            if (s.pattern != NO_DEMAND) windows_[size_t(window)].leave(whole_, {key, s.pattern, s.read});
             else stands = NO_DEMAND;  // it may have been written there
         }
         perhaps_.erase(passing);
@@ -137,12 +158,13 @@ void Windows::demand(int32_t window, const Demand& d) {
         if (!fits) return conflict(std::min(s.owner, s.demander), window);
         if (d.pattern == PRESENT) both = s.pattern;
     }
-    if (!supplied(d.key, both)) {
+    const int64_t seen_by = both == d.pattern ? d.read : s.read;
+    if (!supplied(d.key, both, seen_by)) {
         auto passing = perhaps_.find(d.key);
         size_t at = passing == perhaps_.end() ? 0 : passing->second.size();
         for (; at > 0; --at) {
             auto [w, local] = passing->second[at - 1];
-            if (s.demander < w && windows_[size_t(w)].part.leaves(local, both, false)) break;
+            if (s.demander < w && leaves(w, local, d.key, both, false, seen_by)) break;
         }
         if (at == 0) return conflict(s.owner, window);
         // Only a transaction of unknown outcome can have left it: its window owns the key from here on.
@@ -152,6 +174,7 @@ void Windows::demand(int32_t window, const Demand& d) {
         if (at == 1) perhaps_.erase(passing);
         settle(d.key);
         windows_[size_t(w)].start[size_t(local)] = state_[size_t(d.key)].pattern;
+        // (No sure writer there: what its last one left is not asked for, as a demand stands.)
         state_[size_t(d.key)] = {w, local};
         if (!rest.empty()) perhaps_[d.key] = std::move(rest);
     }
@@ -160,42 +183,62 @@ void Windows::demand(int32_t window, const Demand& d) {
     now.pattern = both, now.demander = window;
 }
 
-bool Windows::fit() {
+bool Windows::fit(int jobs, Limits& limits) {
     joins_.assign(bounds_.size(), 0);
     state_.assign(size_t(whole_.keys), State{});
     perhaps_.clear(), chosen_.clear();
-    for (Window& w : windows_) w.start.assign(w.part.keys.size(), NO_DEMAND), w.final.clear();
-    for (int32_t w = 0; w < windows(); ++w) {
-        Window& window = windows_[size_t(w)];
-        for (const Demand& d : window.part.demands) demand(w, d);
-        for (const auto& [k, d] : window.part.likely) {
-            State& s = state_[size_t(d.key)];
-            if (s.pattern == NO_DEMAND && supplied(d.key, d.pattern)) s.pattern = d.pattern, s.read = d.read, s.demander = w;
-        }
-        for (size_t k = 0; k < window.part.keys.size(); ++k) {
-            const Part::Key& key = window.part.keys[k];
-            if (!key.visible && !key.read) continue;
-            State& s = state_[size_t(key.key)];
-            if (s.pattern == NO_DEMAND && key.any_value) {
-                // Some read would take any value, so "nobody looks" will not do.
-                bool passing = perhaps_.count(key.key) > 0;
-                int32_t value = s.owner >= 0 ? windows_[size_t(s.owner)].part.last_value(whole_, s.local, place_)
-                                : whole_.init[key.key] != UNKNOWN_INIT ? whole_.init[key.key]
-                                                                       : ABSENT;
-                if (s.owner >= 0 || passing) s.pattern = value, s.demander = w;
-            }
-            if (key.sure) {
-                settle(key.key);
-                window.start[k] = s.pattern;
-                s = {w, int32_t(k)};
-            } else {
-                perhaps_[key.key].push_back({w, int32_t(k)});
-            }
+    find_spanning();
+    for (Window& w : windows_) w.final_reads.clear(), w.final_others.clear();
+    // Parts are made by all threads, some at a time, and looked at in order.
+    constexpr int32_t batch = 64;
+    std::vector<Part> parts(size_t(std::min(batch, windows())));
+    for (int32_t first = 0; first < windows(); first += batch) {
+        const int32_t count = std::min(batch, windows() - first);
+        parallel(jobs, size_t(count), limits, [&](size_t i, Scratch& scratch, Limits&) {
+            if (!windows_[size_t(first) + i].made) parts[i] = part_of(first + int32_t(i), scratch);
+        });
+        for (int32_t w = first; w < first + count; ++w) {
+            Window& window = windows_[size_t(w)];
+            if (!window.made) window.part = std::move(parts[size_t(w - first)]), window.made = true;
+            window.size = int32_t(window.part.size());
+            fit(w, window.part);
+            if (whole_.certain) window.part = Part(), window.made = false;
         }
     }
     for (int32_t k = 0; k < whole_.keys; ++k)
         if (state_[size_t(k)].pattern != NO_DEMAND || perhaps_.count(k)) settle(k);
     return !apply_joins();
+}
+
+void Windows::fit(int32_t w, const Part& part) {
+    Window& window = windows_[size_t(w)];
+    window.start.assign(part.keys.size(), NO_DEMAND);
+    for (int64_t read : part.demands) demand(w, Demand::of(whole_, read));
+    for (int64_t read : part.likely) {
+        const Demand d = Demand::of(whole_, read);
+        State& s = state_[size_t(d.key)];
+        if (s.pattern == NO_DEMAND && supplied(d.key, d.pattern, read)) s.pattern = d.pattern, s.read = read, s.demander = w;
+    }
+    for (size_t k = 0; k < part.keys.size(); ++k) {
+        const Part::Key& key = part.keys[k];
+        if (!key.visible && !key.read) continue;
+        State& s = state_[size_t(key.key)];
+        if (s.pattern == NO_DEMAND && key.any_value) {
+            // Some read would take any value, so "nobody looks" will not do.
+            bool passing = perhaps_.count(key.key) > 0;
+            int32_t value = s.owner >= 0                            ? s.last
+                            : whole_.init[key.key] != UNKNOWN_INIT ? whole_.init[key.key]
+                                                                    : ABSENT;
+            if (s.owner >= 0 || passing) s.pattern = value, s.demander = w;
+        }
+        if (key.sure) {
+            settle(key.key);
+            window.start[k] = s.pattern;
+            s = {w, int32_t(k), key.last};
+        } else {
+            perhaps_[key.key].push_back({w, int32_t(k)});
+        }
+    }
 }
 
 }  // namespace boomslang

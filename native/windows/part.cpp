@@ -38,7 +38,7 @@ Part::Part(const Whole& whole, std::span<const int32_t> points, std::span<const 
     for (size_t i = 0; i < txn_.size(); ++i) {
         if (!matters(i)) continue;
         for (int64_t j = whole.txn_write_start[size_t(txn_[i])]; j < whole.txn_write_start[size_t(txn_[i]) + 1]; ++j) {
-            int32_t w = whole.txn_writes[size_t(j)], k = local_key(whole.write_key[w]);
+            int32_t k = local_key(whole.txn_writes[size_t(j)].key);
             rows.push_back(k);
             if (!(has_[i] & COMMIT)) continue;
             Key& key = keys[size_t(k)];
@@ -55,12 +55,12 @@ Part::Part(const Whole& whole, std::span<const int32_t> points, std::span<const 
     for (int32_t k : rows) ++key_start_[size_t(k) + 1];
     for (size_t k = 0; k < keys.size(); ++k) key_start_[k + 1] += key_start_[k];
     writes_.resize(rows.size());
-    std::vector<int64_t> at(key_start_.begin(), key_start_.end() - 1);
+    std::vector<int32_t> at(key_start_.begin(), key_start_.end() - 1);
     size_t row = 0;
     for (size_t i = 0; i < txn_.size(); ++i) {
         if (!matters(i)) continue;
         for (int64_t j = whole.txn_write_start[size_t(txn_[i])]; j < whole.txn_write_start[size_t(txn_[i]) + 1]; ++j) {
-            int32_t value = has_[i] & COMMIT ? whole.write_value[whole.txn_writes[size_t(j)]] : whole.unnamed + 1;
+            int32_t value = has_[i] & COMMIT ? whole.txn_writes[size_t(j)].value : whole.unnamed + 1;
             writes_[size_t(at[size_t(rows[row++])]++)] = {value, int32_t(i)};
         }
     }
@@ -72,14 +72,20 @@ Part::Part(const Whole& whole, std::span<const int32_t> points, std::span<const 
     auto demand = [&](int32_t key, int32_t pattern, int64_t read) {
         if (scratch.demand_stamp[size_t(key)] == stamp && scratch.demand_pattern[size_t(key)] == pattern) return;
         scratch.demand_stamp[size_t(key)] = stamp, scratch.demand_pattern[size_t(key)] = pattern;
-        demands.push_back({key, pattern, read});
+        demands.push_back(read);
     };
     std::vector<int32_t> first_write(keys.size(), INT32_MAX), first_read(keys.size(), INT32_MAX);
     std::vector<int64_t> saw(keys.size(), -1);
-    for (size_t k = 0; k < keys.size(); ++k)
-        for (int64_t w = key_start_[k]; w < key_start_[k + 1]; ++w)
-            if (int32_t i = writes_[size_t(w)].txn; has_[size_t(i)] & COMMIT)
-                first_write[k] = std::min(first_write[k], place[whole.commit_of(txn_[size_t(i)])]);
+    for (size_t k = 0; k < keys.size(); ++k) {
+        int32_t last = -1;
+        for (int64_t w = key_start_[k]; w < key_start_[k + 1]; ++w) {
+            const Write& write = writes_[size_t(w)];
+            if (!(has_[size_t(write.txn)] & COMMIT)) continue;
+            int32_t at = place[whole.commit_of(txn_[size_t(write.txn)])];
+            first_write[k] = std::min(first_write[k], at);
+            if (at > last && !may_[size_t(write.txn)]) last = at, keys[k].last = write.value;
+        }
+    }
     for (size_t i = 0; i < txn_.size(); ++i) {
         if (!(has_[i] & BEGIN)) continue;
         const int32_t t = txn_[i], here = place[whole.begin_of(t)];
@@ -93,8 +99,9 @@ Part::Part(const Whole& whole, std::span<const int32_t> points, std::span<const 
             }
             keys[k].read = true;
             if (pattern == PRESENT) keys[k].any_value = true;
-            if (explained_here(int32_t(k), pattern, int32_t(i))) {
-                if (whole.read_writer[r] >= 0) continue;
+            const int32_t writer = whole.read_writer[r];
+            if (writer >= -1 ? commits_here(writer, scratch) >= 0 : explained_here(int32_t(k), pattern, int32_t(i))) {
+                if (writer >= 0) continue;
             } else if (!may_[i]) {
                 demand(key, pattern, r);
                 continue;
@@ -103,18 +110,14 @@ Part::Part(const Whole& whole, std::span<const int32_t> points, std::span<const 
         }
     }
     for (size_t k = 0; k < keys.size(); ++k)
-        if (saw[k] >= 0) likely.push_back({int32_t(k), {keys[k].key, whole.read_value[saw[k]], saw[k]}});
+        if (saw[k] >= 0) likely.push_back(saw[k]);
     keys.shrink_to_fit(), likely.shrink_to_fit(), demands.shrink_to_fit();
 }
 
-int32_t Part::last_value(const Whole& whole, int32_t key, std::span<const int32_t> place) const {
-    int32_t last = -1, value = ABSENT;
-    for (int64_t w = key_start_[size_t(key)]; w < key_start_[size_t(key) + 1]; ++w) {
-        size_t i = size_t(writes_[size_t(w)].txn);
-        if (!(has_[i] & COMMIT) || may_[i]) continue;
-        if (int32_t at = place[whole.commit_of(txn_[i])]; at > last) last = at, value = writes_[size_t(w)].value;
-    }
-    return value;
+int32_t Part::commits_here(int32_t txn, const Scratch& scratch) const {
+    if (txn < 0 || scratch.txn_stamp[size_t(txn)] != scratch.stamp) return -1;
+    int32_t i = scratch.txn_local[size_t(txn)];
+    return has_[size_t(i)] & COMMIT ? i : -1;
 }
 
 std::pair<int64_t, int64_t> Part::matching(int32_t key, int32_t pattern) const {
@@ -185,6 +188,7 @@ Solved Part::solve(const Whole& whole, std::span<const int32_t> start, std::span
     p.txns = txns, p.points = points, p.keys = int32_t(keys.size()), p.overlap = whole.overlap;
     std::vector<int32_t> write_txn(writes_.size()), write_value(writes_.size());
     for (size_t w = 0; w < writes_.size(); ++w) write_txn[w] = writes_[w].txn, write_value[w] = writes_[w].value;
+    std::vector<int64_t> key_start(key_start_.begin(), key_start_.end());
     std::vector<int32_t> init(keys.size());
     for (size_t k = 0; k < keys.size(); ++k)
         init[k] = start[k] == NO_DEMAND ? whole.unnamed + 2 : start[k] == PRESENT ? whole.unnamed : start[k];
@@ -214,7 +218,13 @@ Solved Part::solve(const Whole& whole, std::span<const int32_t> start, std::span
     std::vector<int64_t> orphans;
     auto take = [&](int32_t i, int32_t key, int32_t pattern, int64_t of) {
         int32_t only = -1;
-        int found = look(key, pattern, i, only);
+        int found;
+        if (of >= 0 && whole.read_writer[of] >= -1) {  // who wrote it is known; is that here?
+            only = commits_here(whole.read_writer[of], scratch);
+            found = only >= 0;
+        } else {
+            found = look(key, pattern, i, only);
+        }
         bool initial = from_start(key, pattern);
         if (found == 0 && !initial && lenient) return;
         if (found == 0 && !initial && (i == reader || !may_[size_t(i)])) orphans.push_back(of);
@@ -275,7 +285,7 @@ Solved Part::solve(const Whole& whole, std::span<const int32_t> start, std::span
         uint8_t bit = uint8_t(points == 1 ? BEGIN | COMMIT : whole.is_begin(point) ? BEGIN : COMMIT);
         return has_[size_t(i)] & bit ? i * points + point % points : -1;
     };
-    for (int32_t i = 0; i < own; ++i)
+    for (int32_t i = 0; i < own && !whole.edges_in.empty(); ++i)
         for (int64_t j = whole.edges_start[size_t(txn_[size_t(i)])]; j < whole.edges_start[size_t(txn_[size_t(i)]) + 1]; ++j) {
             int32_t e = whole.edges_in[size_t(j)], a = inside(whole.edge_from[e]), b = inside(whole.edge_to[e]);
             if (a >= 0 && b >= 0) edge(a, b);
@@ -362,7 +372,7 @@ Solved Part::solve(const Whole& whole, std::span<const int32_t> start, std::span
     std::vector<uint8_t> strong(read_key.size(), 1);
     std::vector<int32_t> step(read_key.size(), 0);
     p.helpers = helpers, p.state = state, p.read_start = read_start, p.read_key = read_key, p.read_value = read_value;
-    p.read_writer = read_writer, p.read_strong = strong, p.key_start = key_start_, p.write_txn = write_txn;
+    p.read_writer = read_writer, p.read_strong = strong, p.key_start = key_start, p.write_txn = write_txn;
     p.write_value = write_value, p.init = init, p.edge_from = edge_from, p.edge_to = edge_to, p.hint_next = hint_next;
     p.priority = priority, p.read_step = step;
 

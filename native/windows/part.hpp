@@ -24,6 +24,7 @@ constexpr int32_t NO_DEMAND = -5;
 struct Demand {
     int32_t key, pattern;
     int64_t read;
+    static Demand of(const Whole& whole, int64_t read) { return {whole.read_key[read], whole.read_value[read], read}; }
     bool operator==(const Demand& o) const { return key == o.key && pattern == o.pattern; }
 };
 
@@ -63,15 +64,14 @@ public:
         bool sure = false;         // ... who is in, whatever we choose?
         bool read = false;         // is it looked at here? (If it is not visible: by a transaction of unknown outcome.)
         bool any_value = false;    // ... by a read that any value would satisfy?
+        int32_t last = ABSENT;     // the value of the sure writer that is placed last
     };
     std::vector<Key> keys;
-    // Of some keys, by their numbers here: what the first read saw, if it stands before all writers here.
-    std::vector<std::pair<int32_t, Demand>> likely;
-    std::vector<Demand> demands;  // what must stand at the start, whatever the order here: one a key, unless they differ
+    // Reads. Of some keys the first one here, if it stands before all writers here; and those whose values must stand at
+    // the start, whatever the order here: one a key, unless they differ.
+    std::vector<int64_t> likely, demands;
     // Can a writer that commits here leave this pattern for a key? Only sure ones count, or only the others.
     bool leaves(int32_t key, int32_t pattern, bool sure) const;
-    // The value of the sure writer of a key that is placed last.
-    int32_t last_value(const Whole& whole, int32_t key, std::span<const int32_t> place) const;
     size_t size() const { return txn_.size(); }
 
 private:
@@ -81,12 +81,14 @@ private:
         bool operator<(const Write& o) const { return value != o.value ? value < o.value : txn < o.txn; }
     };
     bool explained_here(int32_t key, int32_t pattern, int32_t reader) const;
+    // The number here of a transaction that commits here, or -1.
+    int32_t commits_here(int32_t txn, const Scratch& scratch) const;
     std::pair<int64_t, int64_t> matching(int32_t key, int32_t pattern) const;
 
     std::vector<int32_t> txn_;
     std::vector<uint8_t> has_;
     std::vector<uint8_t> may_;
-    std::vector<int64_t> key_start_;
+    std::vector<int32_t> key_start_;
     std::vector<Write> writes_;  // by key, value, transaction; of who does not commit here with a value that nobody reads
 };
 

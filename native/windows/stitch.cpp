@@ -43,12 +43,12 @@ bool Windows::explains(const std::vector<int32_t>& order, const std::vector<std:
         }
         if (!w.is_commit(point)) continue;
         for (int64_t j = w.txn_write_start[size_t(t)]; j < w.txn_write_start[size_t(t) + 1]; ++j) {
-            int32_t write = w.txn_writes[size_t(j)], key = w.write_key[write];
+            auto [key, written_value] = w.txn_writes[size_t(j)];
             if (w.overlap) {
                 if (written[size_t(key)] > at[size_t(w.begin_of(t))]) return false;
                 written[size_t(key)] = at[size_t(point)];
             }
-            value[size_t(key)] = w.write_value[write];
+            value[size_t(key)] = written_value;
         }
         if (w.real_time && w.returned[t] && w.end[t] != NO_TIME) {
             auto found = latest.find(w.clock[t]);

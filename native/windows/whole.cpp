@@ -10,7 +10,13 @@ void Whole::index() {
     for (int32_t t = 0; t < txns; ++t) txn_write_start[size_t(t) + 1] += txn_write_start[size_t(t)];
     txn_writes.resize(write_txn.size());
     std::vector<int64_t> at(txn_write_start.begin(), txn_write_start.end() - 1);
-    for (size_t w = 0; w < write_txn.size(); ++w) txn_writes[size_t(at[size_t(write_txn[w])]++)] = int32_t(w);
+    for (int32_t key = 0; key < keys; ++key)
+        for (int64_t w = key_start[key]; w < key_start[key + 1]; ++w)
+            txn_writes[size_t(at[size_t(write_txn[w])]++)] = {key, write_value[w]};
+    certain = true;
+    for (int32_t t = 0; t < txns && certain; ++t)
+        for (int64_t r = read_start[t]; state[t] != OUT && r < read_start[t + 1]; ++r) certain &= read_writer[r] >= -1;
+    if (edge_to.empty()) return;
     edges_start.assign(size_t(txns) + 1, 0);
     for (int32_t to : edge_to) ++edges_start[size_t(to / points) + 1];
     for (int32_t t = 0; t < txns; ++t) edges_start[size_t(t) + 1] += edges_start[size_t(t)];

@@ -23,7 +23,7 @@ struct Whole {
     std::span<const int64_t> read_start;
     std::span<const int32_t> read_key, read_value, read_writer;
     std::span<const int64_t> key_start;  // writes are sorted by (key, value, transaction)
-    std::span<const int32_t> write_txn, write_key, write_value;
+    std::span<const int32_t> write_txn, write_value;
     std::span<const int32_t> init;
     std::span<const int32_t> edge_from, edge_to;  // between points: session order, the order of appends
     std::span<const int32_t> hint_next;           // of each point the one that its session suggests next, or -1; or empty
@@ -34,8 +34,13 @@ struct Whole {
     bool real_time = false;  // does the level demand real-time order?
     bool in_time = false;    // shall windows be asked for it even so? (A stricter question, and an easier one.)
 
-    std::vector<int64_t> txn_write_start;  // the writes of each transaction
-    std::vector<int32_t> txn_writes;
+    // The writes once more, of each transaction side by side: who looks up those of one finds them in one place.
+    struct Write {
+        int32_t key, value;
+    };
+    std::vector<int64_t> txn_write_start;
+    std::vector<Write> txn_writes;
+    bool certain = false;  // is of each read known who wrote it?
     std::vector<int64_t> edges_start;  // the edges into each transaction
     std::vector<int32_t> edges_in;
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "parallel.hpp"
 
 namespace boomslang {
 
@@ -10,32 +9,33 @@ uint64_t Windows::Window::hash() const {
     uint64_t h = 14695981039346656037u;
     auto add = [&](int64_t number) { h = (h ^ uint64_t(number)) * 1099511628211u; };
     for (int32_t value : start) add(value);
-    for (const Demand& d : final) add(d.key), add(d.pattern);
+    for (int64_t read : final_reads) add(read);
+    for (const Demand& d : final_others) add(d.key), add(d.pattern);
     return h;
+}
+
+void Windows::Window::leave(const Whole& whole, const Demand& demand) {
+    bool plain = demand.read >= 0 && Demand::of(whole, demand.read) == demand;
+    if (plain) final_reads.push_back(demand.read);
+    else final_others.push_back(demand);
+}
+
+std::vector<Demand> Windows::Window::final(const Whole& whole) const {
+    std::vector<Demand> all(final_others);
+    all.reserve(all.size() + final_reads.size());
+    for (int64_t read : final_reads) all.push_back(Demand::of(whole, read));
+    return all;
 }
 
 Windows::Step Windows::solve(bool stop, int jobs, Options options, Limits& limits) {
     Step step;
-    std::vector<std::vector<int32_t>> open;
-    while (true) {
-        std::vector<size_t> fresh;
-        for (size_t w = 0; w < windows_.size(); ++w)
-            if (!windows_[w].made) fresh.push_back(w);
-        spanning(open);
-        parallel(jobs, fresh.size(), limits, [&](size_t i, Scratch& scratch, Limits&) {
-            Window& window = windows_[fresh[i]];
-            int32_t low = bounds_[fresh[i]], high = bounds_[fresh[i] + 1];
-            std::span<const int32_t> points(sequence_.data() + low, size_t(high - low));
-            window.part = Part(whole_, points, open[fresh[i]], place_, scratch);
-            window.made = true;
-        });
-        if (fit()) break;
+    while (!fit(jobs, limits)) {
     }
     for (Window& window : windows_)  // those that would be given something else now are asked again
         if (window.solved && window.given != window.hash()) window.solved = false;
     stats.windows = windows();
     stats.largest = 0;
-    for (const Window& window : windows_) stats.largest = std::max(stats.largest, int64_t(window.part.size()));
+    for (const Window& window : windows_) stats.largest = std::max(stats.largest, int64_t(window.size));
 
     std::vector<size_t> todo;
     for (size_t w = 0; w < windows_.size(); ++w)
@@ -46,7 +46,10 @@ Windows::Step Windows::solve(bool stop, int jobs, Options options, Limits& limit
     parallel(jobs, todo.size(), limits, [&](size_t i, Scratch& scratch, Limits& own) {
         if (enough || hard_) return;
         Window& window = windows_[todo[i]];
-        Solved solved = window.part.solve(whole_, window.start, window.final, place_, false, options, own, scratch);
+        const bool kept = window.made;
+        if (!kept) window.part = part_of(int32_t(todo[i]), scratch);
+        Solved solved = window.part.solve(whole_, window.start, window.final(whole_), place_, false, options, own, scratch);
+        if (!kept) window.part = Part();
         counted[i] = solved.stats;
         if (hopeless(solved.status == Answer::UNKNOWN)) return;
         if (solved.status == Answer::VALID) {

@@ -15,14 +15,17 @@
 // A window that fails shows nothing by itself: the state at its start was a choice, and so were the cuts. The caller may
 // ask whether its core refutes the whole trace, or have it joined with its neighbours: in the limit that is the whole.
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
 
 #include "common/limits.hpp"
+#include "common/parallel.hpp"
 #include "part.hpp"
 #include "whole.hpp"
 
@@ -63,12 +66,18 @@ public:
 
 private:
     struct Window {
+        // Kept from fit() to solve() only where fit() looks back into it: parts of all windows are as large as the trace.
         Part part;
         bool made = false, solved = false;
+        int32_t size = 0;  // transactions
         std::vector<int32_t> start;
-        std::vector<Demand> final;
-        uint64_t given = 0;  // a hash of both, as they were when it was solved
+        // What the final reader demands: what these reads saw, and a few patterns that no single read stands for.
+        std::vector<int64_t> final_reads;
+        std::vector<Demand> final_others;
+        uint64_t given = 0;  // a hash of all of these, as they were when it was solved
         uint64_t hash() const;
+        void leave(const Whole& whole, const Demand& demand);
+        std::vector<Demand> final(const Whole& whole) const;
         std::vector<int32_t> order;
         std::vector<std::pair<int32_t, int32_t>> initial;
     };
@@ -79,18 +88,25 @@ private:
     // --- fit.cpp
     int32_t window_at(int32_t place) const;
     void follow_edges();
-    bool fit();
+    bool fit(int jobs, Limits& limits);
+    void fit(int32_t window, const Part& part);
+    Part part_of(int32_t window, Scratch& scratch) const;
     void settle(int32_t key);
     void demand(int32_t window, const Demand& demand);
-    bool supplied(int32_t key, int32_t pattern) const;
+    // Does the window, or the initial state, leave this pattern? `read`: one that saw it, or -1.
+    bool supplied(int32_t key, int32_t pattern, int64_t read) const;
+    bool leaves(int32_t window, int32_t local, int32_t key, int32_t pattern, bool sure, int64_t read) const;
     void conflict(int32_t from, int32_t to);
     bool apply_joins();
-    void spanning(std::vector<std::vector<int32_t>>& of) const;
+    void find_spanning();
     // --- stitch.cpp
     bool explains(const std::vector<int32_t>& order, const std::vector<std::pair<int32_t, int32_t>>& initial) const;
     // --- windows.cpp
     template <class F>
-    void parallel(int jobs, size_t count, Limits& limits, F&& work);
+    void parallel(int jobs, size_t count, Limits& limits, F&& work) {
+        while (scratch_.size() < size_t(std::max(1, jobs))) scratch_.push_back(std::make_unique<Scratch>(whole_));
+        in_parallel(jobs, count, limits, [&](size_t i, int thread, Limits& own) { work(i, *scratch_[size_t(thread)], own); });
+    }
 
     Whole whole_;
     std::vector<int32_t> sequence_, place_;
@@ -101,12 +117,15 @@ private:
     bool hopeless(bool unknown);
     std::atomic<int32_t> answers_ = 0, unknown_ = 0;
     std::atomic<bool> hard_ = false;
+    std::vector<std::vector<int32_t>> spanning_;  // of each window: who begins before it and commits behind it
+    std::vector<std::unique_ptr<Scratch>> scratch_;  // one a thread
     std::vector<uint8_t> joins_;  // of each inner bound: must it go?
     std::vector<std::atomic<int32_t>> last_read_;  // of each write near a cut: the place of its last known reader
 
     // What fit() knows of each key on its way through the windows.
     struct State {
         int32_t owner = -1, local = -1;  // the last window with a sure writer, and the key's number there
+        int32_t last = ABSENT;           // the value of the last of these
         int32_t pattern = NO_DEMAND, demander = -1;
         int64_t read = -1;
     };

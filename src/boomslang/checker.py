@@ -28,6 +28,7 @@ from boomslang.solve.solution import Limits, Solution, witness
 from boomslang.solve.strategy import solve as solve_with_engine
 from boomslang.trace.errors import LimitReached
 from boomslang.trace.model import Trace
+from boomslang.trace.reader import all_cores
 from boomslang.verdict import INVALID, UNKNOWN, VALID, Verdict, vacuous
 
 if TYPE_CHECKING:
@@ -141,7 +142,9 @@ class Checker:
     def analysed(self, modules: tuple[Module, ...]) -> ASG:
         """The ASG as these modules have it."""
         seconds = self.limits.seconds if (now := left()) is None else max(1e-3, now)
-        asg = build_asg(self.trace, seconds=seconds, megabytes=self.limits.megabytes)
+        asg = build_asg(
+            self.trace, seconds=seconds, megabytes=self.limits.megabytes, jobs=self.limits.jobs or all_cores()
+        )
         if not modules:
             return asg
         from boomslang.modules.module import prepare

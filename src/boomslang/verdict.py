@@ -22,11 +22,17 @@ def vacuous(trace: Trace) -> str:
     A trace without a committed transaction satisfies every level in logic. But whoever asks wants to hear about a
     database, and such a trace is what is left when the recorder was not called, or the run died at its start.
     """
-    if bool((trace.txn_outcome == Outcome.COMMITTED).any()):
+    return vacuous_count(len(trace), int((trace.txn_outcome == Outcome.COMMITTED).sum()))
+
+
+def vacuous_count(transactions: int, committed: int) -> str:
+    """The same of a trace that has so many transactions."""
+    if committed:
         return ""
-    if not len(trace):
+    if not transactions:
         return "there is no transaction in the trace, so it says nothing about any level"
-    who = "the only transaction is not" if len(trace) == 1 else f"none of the {len(trace):,} transactions is"
+    one = transactions == 1
+    who = "the only transaction is not" if one else f"none of the {transactions:,} transactions is"
     return f"{who} known to have committed, so the trace says nothing about any level"
 
 

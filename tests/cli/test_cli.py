@@ -7,6 +7,7 @@ Most tests call `main` in this process; those about terminals, pipes and signals
 from __future__ import annotations
 
 import errno
+import gzip
 import json
 import os
 import pty
@@ -232,6 +233,19 @@ def test_a_time_limit_covers_reading(cli: Any) -> None:
 def test_a_memory_limit_covers_reading(cli: Any) -> None:
     ran = cli("check", VALID, "--level", "ser", "--memory", "1")
     assert ran.code == exit_codes.UNKNOWN and "memory limit of 1 MB reached while reading" in ran.out
+
+
+def test_a_trace_that_is_too_large_is_told_before_it_is_read(cli: Any, tmp_path: Path) -> None:
+    begin, put = (
+        '{"session": "s", "txn": %d, "op": "begin"}\n',
+        '{"txn": %d, "op": "put", "key": %d, "value": 1}\n',
+    )
+    lines = ("".join((begin % n, put.replace("{", '{"session": "s", ') % (n, n))) for n in range(200_000))
+    path = tmp_path / "large.jsonl.gz"
+    path.write_bytes(gzip.compress("".join(lines).encode(), 1))
+    ran = cli("check", path, "--level", "strongest", "--memory", "17")  # which cannot be streamed
+    assert ran.code == exit_codes.UNKNOWN and "not read" in ran.out
+    assert "reading the trace will take about" in ran.out and "allow more (--memory " in ran.out
 
 
 def test_a_time_limit_covers_all_levels_together(tmp_path: Path) -> None:
@@ -502,7 +516,7 @@ def test_a_core_that_never_claimed_to_be_minimal(cli: Any, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda data: data.update({"boomslang-certificate": 2}), "not a certificate of version 1"),
+        (lambda data: data.update({"boomslang-certificate": 3}), "not a certificate of version 1"),
         (lambda data: data["trace"].update(operations=5), "made for another trace"),
         (lambda data: data.update(level="sanity"), "found the unknown level 'sanity'; known levels: read-uncommitted"),
         (lambda data: data.pop("order"), "a damaged certificate"),

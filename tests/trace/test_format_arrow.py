@@ -27,6 +27,7 @@ import boomslang
 from boomslang.asg import build_asg
 from boomslang.cli import exit_codes
 from boomslang.trace import Absent, Flag, Initial, Kind, Trace, TraceBuilder, TraceError, read_trace
+from boomslang.trace.close_times import CloseTimes
 from boomslang.trace.formats import find, recognise
 from boomslang.trace.formats.columnar import to_table
 from boomslang.trace.rules import check_rules
@@ -50,7 +51,7 @@ def same_columns(a: Trace, b: Trace) -> None:
         x, y = getattr(a, field.name), getattr(b, field.name)
         if isinstance(x, Scalars):
             assert list(map(repr, x)) == list(map(repr, y)), field.name
-        elif isinstance(x, np.ndarray):
+        elif isinstance(x, np.ndarray | CloseTimes):
             assert x.dtype == y.dtype and np.array_equal(x, y), field.name
         else:
             assert x == y, field.name

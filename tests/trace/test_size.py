@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from boomslang.trace import TraceError
-from boomslang.trace.size import estimated_megabytes
+from boomslang.trace import TraceError, read_trace
+from boomslang.trace.formats import find
+from boomslang.trace.reader import resident_mb
+from boomslang.trace.size import estimated_megabytes, larger_than
 
 MEASURE = """
 import sys
@@ -94,3 +96,35 @@ def test_other_formats_by_their_length(tmp_path: Path) -> None:
     path = tmp_path / "t.txt"
     path.write_bytes(b"w(1,1,0,0)\n" * 1000)
     assert estimated_megabytes(path, format="text") == pytest.approx(0.021, rel=0.1)
+
+
+def test_a_trace_that_does_not_fit_is_told_before_it_is_loaded(data: bytes, tmp_path: Path) -> None:
+    plain, packed = tmp_path / "t.jsonl", tmp_path / "t.jsonl.gz"
+    plain.write_bytes(data)
+    packed.write_bytes(gzip.compress(data, 1))
+    for path in (plain, packed):
+        found = larger_than(resident_mb() + 5, path)
+        assert found is not None and found.estimated > 16
+        assert f"--memory {found.advised}" in found.reason and "estimated from its beginning" in found.reason
+        assert found.advised > resident_mb() + found.estimated
+        assert larger_than(resident_mb() + 2 * found.estimated, path) is None
+        assert larger_than(None, path) is None
+
+
+def test_what_cannot_be_known_before_is_not_told(tmp_path: Path) -> None:
+    small = tmp_path / "t.jsonl"
+    small.write_bytes(history(10))
+    for path in (small, tmp_path / "nothing", "-", "s3://bucket/key.jsonl"):
+        assert larger_than(1, path) is None
+
+
+def test_parquet_says_how_much_it_holds(data: bytes, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    plain, parquet = tmp_path / "t.jsonl", tmp_path / "t.parquet"
+    plain.write_bytes(data)
+    write = find("parquet").write
+    assert write is not None
+    write(read_trace(plain), parquet)
+    assert 0.5 * estimated_megabytes(plain) < estimated_megabytes(parquet) < 4 * estimated_megabytes(plain)
+    parquet.write_bytes(parquet.read_bytes()[:-1])
+    assert estimated_megabytes(parquet, format="parquet") > 0

@@ -18,7 +18,9 @@ from support.strategies import DEFAULT, Mix, generate
 
 from boomslang.trace import Trace, TraceBuilder, TraceError, read_trace, write_trace
 from boomslang.trace._reader import Reader
+from boomslang.trace.close_times import CloseTimes
 from boomslang.trace.reader import Limits, finish
+from boomslang.trace.scalars import Scalars
 
 PLAIN = {"jobs": 1, "block": 1 << 18, "shapes": False}
 """One thread, and every line through the tokenizer."""
@@ -38,7 +40,8 @@ def told(trace: Trace) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for field in fields(trace):
         held = getattr(trace, field.name)
-        parts = (held.type, held.offset, held.data) if hasattr(held, "offset") else (held,)
+        parts = (held.type, held.offset, held.data) if isinstance(held, Scalars) else (held,)
+        parts = (held.base, held.after) if isinstance(held, CloseTimes) else parts
         found[field.name] = [(p.dtype, p.tobytes()) if isinstance(p, np.ndarray) else p for p in parts]
     return found
 

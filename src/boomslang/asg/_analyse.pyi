@@ -23,6 +23,7 @@ def extract(
     own_writes: int,
     seconds: float,
     megabytes: float,
+    jobs: int = 1,
 ) -> dict[str, Any]: ...
 def link(
     outcome: NDArray[np.uint8],
@@ -40,4 +41,5 @@ def link(
     list_txn: NDArray[np.int32],
     seconds: float,
     megabytes: float,
+    jobs: int = 1,
 ) -> dict[str, Any]: ...

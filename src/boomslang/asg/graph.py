@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -106,7 +107,6 @@ class ASG:
     state: UInt8
 
     write_txn: Int32
-    write_key: Int32
     write_value: Int32
     write_op: Int32
     key_start: Int64
@@ -166,6 +166,11 @@ class ASG:
     @property
     def keys(self) -> int:
         return len(self.initial)
+
+    @cached_property
+    def write_key(self) -> Int32:
+        """Of each write, its key: made when somebody asks, for the long traces of which nobody does."""
+        return np.repeat(np.arange(self.keys, dtype=np.int32), np.diff(self.key_start))
 
     @property
     def read_txn(self) -> Int32:
@@ -293,7 +298,6 @@ class ASG:
             txn_of=self.txn_of[old],
             outcome=outcome,
             write_txn=new[self.write_txn[writes]],
-            write_key=key_new[self.write_key[writes]],
             write_value=self.write_value[writes],
             write_op=self.write_op[writes],
             key_start=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
@@ -371,7 +375,7 @@ def unsettled(asg: ASG) -> Int32:
     return np.where(asg.initial_by >= 0, UNKNOWN_INITIAL, asg.initial).astype(np.int32)
 
 
-def linked(part: ASG, seconds: float = 0.0, megabytes: float = 0.0) -> ASG:
+def linked(part: ASG, seconds: float = 0.0, megabytes: float = 0.0, jobs: int = 1) -> ASG:
     """The ASG with candidates, states and the order of appends found anew."""
     # A transaction that contradicts itself cannot have committed, if we do not know that it did.
     outcome = part.outcome
@@ -398,6 +402,7 @@ def linked(part: ASG, seconds: float = 0.0, megabytes: float = 0.0) -> ASG:
         lists.txn,
         seconds,
         megabytes,
+        jobs,
     )
     if links["stopped"]:
         raise LimitReached(links["stopped"])
@@ -426,11 +431,13 @@ def build_asg(
     seconds: float | None = None,
     megabytes: float | None = None,
     own_writes: str = "must",
+    jobs: int = 1,
 ) -> ASG:
     """Parse a trace into its Abstract Semantic Graph; raises `LimitReached` if that takes too much.
 
     `own_writes`: a read of a key that its transaction has written sees that write (`must`), sees what others wrote as
     if it had not written (`external`), or `either`. It holds key by key inside scans and iterators, and for deletes.
+    `jobs`: threads that may work on it.
     """
     start = time.monotonic()
     if max(len(trace.op_kind), 2 * len(trace)) >= 2**30:
@@ -447,7 +454,7 @@ def build_asg(
         trace.op_flags,
         trace.op_key,
         trace.op_value,
-        trace.op_range,
+        trace.op_range if len(trace.range_lo) else _EMPTY,  # no copy of a column that is not really there
         trace.range_lo,
         trace.range_hi,
         trace.range_items,
@@ -459,6 +466,7 @@ def build_asg(
         OWN_WRITES.index(own_writes),
         seconds or 0.0,
         megabytes or 0.0,
+        jobs,
     )
     if found["stopped"]:
         raise LimitReached(found["stopped"])
@@ -471,7 +479,6 @@ def build_asg(
         outcome=trace.txn_outcome,
         state=trace.txn_outcome,
         write_txn=write_txn,
-        write_key=write_key,
         write_value=write_value,
         write_op=write_op,
         key_start=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
@@ -496,4 +503,4 @@ def build_asg(
         own_reads=(int(found["own_seen"]), int(found["own_missed"])),
     )
     left = 0.0 if seconds is None else max(1e-3, seconds - (time.monotonic() - start))
-    return linked(unlinked, left, megabytes or 0.0)
+    return linked(unlinked, left, megabytes or 0.0, jobs)

@@ -144,7 +144,14 @@ def read_certificate(path: Path, trace: Trace) -> Witness | Core:
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as problem:
-        raise UsageError(f"{path}: found something that is not JSON ({problem}); {_EXPECTED}") from None
+        if not text.startswith('{"boomslang-certificate": 2'):
+            raise UsageError(f"{path}: found something that is not JSON ({problem}); {_EXPECTED}") from None
+        data = {"boomslang-certificate": 2}
+    if isinstance(data, dict) and data.get("boomslang-certificate") == 2:
+        raise UsageError(
+            f"{path}: a certificate in lines (version 2), which is verified against files and not against a trace in "
+            "memory; fix: use `boomslang verify`, or replay_lines of boomslang.certify.lines.replay_order"
+        )
     if not isinstance(data, dict) or data.get("boomslang-certificate") != VERSION:
         raise UsageError(f"{path}: not a certificate of version {VERSION}; {_EXPECTED}")
     if data.get("trace") != fingerprint(trace):

@@ -133,6 +133,8 @@ def show(report: Report, screen: Screen, *, stats: bool) -> None:
 
 def _passed(counted: Counted) -> str:
     """How much of a trace has gone by."""
+    if not counted.windows:
+        return "nothing of it had been decided before the answer was there"
     odd = f" ({counted.aborted:,} aborted)" if counted.aborted else ""
     parts = [
         _count(counted.transactions + counted.aborted, "transaction") + odd,

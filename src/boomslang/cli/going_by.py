@@ -6,23 +6,23 @@ import argparse
 import time
 from functools import partial
 
+from boomslang.certify.lines.writer import Writer, refutation
 from boomslang.cli.answer import Answer, Report
 from boomslang.cli.certificate_files import Certificates
+from boomslang.cli.output_files import write_whole
 from boomslang.cli.progress import Watch, watched
 from boomslang.errors import UsageError
 from boomslang.levels import Level
 from boomslang.solve.names import NATIVE
 from boomslang.storage import located
 from boomslang.stream.check import WentBy, check_as_it_goes_by, why_not
-from boomslang.stream.forward import Forward
+from boomslang.stream.forward import Forward, Taken
+from boomslang.stream.window import MANY_FILES
+from boomslang.trace.blocks import files_of
 from boomslang.trace.errors import LimitReached, TraceError
-from boomslang.trace.size import estimated_megabytes
-from boomslang.verdict import UNKNOWN
-
-CHECKING = 2.0
-"""A check takes so many times what reading the trace takes, at its peak."""
-BASE = 60
-"""MB that the process takes in any case."""
+from boomslang.trace.reader import resident_mb
+from boomslang.trace.size import CHECKING, estimated_megabytes
+from boomslang.verdict import UNKNOWN, VALID
 
 
 def wants_to_go_by(arguments: argparse.Namespace, asked: list[Level] | None) -> bool:
@@ -38,7 +38,7 @@ def wants_to_go_by(arguments: argparse.Namespace, asked: list[Level] | None) -> 
         needed = estimated_megabytes(located(arguments.trace), format=arguments.format)
     except (TraceError, OSError):
         return False  # whoever reads it says what is wrong
-    return BASE + CHECKING * needed > float(arguments.memory)
+    return resident_mb() + CHECKING * needed > float(arguments.memory)
 
 
 def _why_not(arguments: argparse.Namespace, asked: list[Level] | None) -> str:
@@ -72,9 +72,30 @@ def answers_as_it_goes_by(
         report.went_by = found.counted
         if found.verdict is not None:
             report.trace = found.verdict.trace
-        report.answers.append(Answer(level, found.status, found.reason, found.verdict))
+        answer = Answer(level, found.status, found.reason, found.verdict)
+        report.answers.append(answer)
+        _certified(answer, certificates)
     report.seconds = time.monotonic() - start
     return report
+
+
+def _certified(answer: Answer, certificates: Certificates) -> None:
+    """That of valid was written as it grew; that of invalid is a line."""
+    target = certificates.path(answer.level)
+    if target is None:
+        return
+    if answer.status == UNKNOWN:
+        certificates.missing.append(answer.level.title)
+        return
+    if answer.verdict is not None and answer.counterexample is not None:
+        told = answer.counterexample
+        pieces = refutation(answer.verdict.trace, told.core, explanation=told.to_json())
+        try:
+            write_whole(target, pieces)
+        except OSError as problem:
+            certificates.problems.append(f"{target}: cannot write the certificate: {problem.strerror}")
+            return
+    answer.certificate = target
 
 
 def _went_by(
@@ -90,6 +111,26 @@ def _went_by(
         watch.note = f"{forward.counted.transactions:,} transactions decided"
 
     left = None if arguments.timeout is None else max(0.001, arguments.timeout - (time.monotonic() - start))
-    return check_as_it_goes_by(
-        path, level, seconds=left, megabytes=arguments.memory, jobs=arguments.jobs, progress=show
+    target = certificates.path(level)
+    ask = partial(
+        check_as_it_goes_by,
+        path,
+        level,
+        seconds=left,
+        megabytes=arguments.memory,
+        jobs=arguments.jobs,
+        progress=show,
     )
+    if target is None:
+        return ask()
+    names = [file.name for file in files_of(path)]
+    with Writer(target, level.name, level.points, names.__getitem__) as writer:
+
+        def take(taken: Taken) -> None:
+            file, line = taken.place % MANY_FILES, taken.place // MANY_FILES
+            writer.take(file, line, taken.commit, taken.initial)
+
+        found = ask(take=take)
+        if found.status == VALID:
+            writer.finish(found.counted.operations)
+        return found

@@ -197,10 +197,10 @@ def priorities(asg: ASG) -> NDArray[np.int64]:
     if trace.has_times:
         begin = trace.txn_begin[ids]
         return np.where(end != NO_TIME, end, np.where(begin != NO_TIME, begin, np.iinfo(np.int64).max))
-    if len(trace.files) <= 1:
+    if len(trace.files) == 0 or trace.is_one_log:
         line = trace.txn_end_line[ids].astype(np.int64)
         return np.where(line > 0, line, trace.txn_begin_line[ids].astype(np.int64))
-    # One file a session and no times: how far into its session a transaction is.
+    # Session after session and no times: how far into its session a transaction is.
     session = trace.txn_session
     order = np.argsort(session, kind="stable")
     counts = np.bincount(session + 1)

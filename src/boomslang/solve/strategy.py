@@ -82,7 +82,7 @@ def _solve(ir: IR, clock: _Clock, looked_at: dict[str, int]) -> Solution:
     asg = ir.asg
     if (sure := solve_forced(ir, clock.left(None))) is not None:
         return _by(sure, "what the reads force")
-    timed, logged = asg.trace.has_times, len(asg.trace.files) == 1
+    timed, logged = asg.trace.has_times, asg.trace.is_one_log
     ambiguous = ambiguous_reads(asg) > 0
     if ambiguous and ir.level.once is not None and not asg.modules:
         if (sure := refute_known(ir, clock.left(None))) is not None:

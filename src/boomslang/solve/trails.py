@@ -54,7 +54,7 @@ def _manners(ir: IR) -> list[tuple[int, int]]:
     """How to walk: how long one may wait for its turn, and how many must wait until somebody else is looked for."""
     trace = ir.asg.trace
     nearby = 4 * max(4, len(trace.sessions))
-    if not trace.has_times and len(trace.files) > 1:  # nothing says where "late" begins
+    if not trace.has_times and not trace.is_one_log:  # nothing says where "late" begins
         return [(ENDLESS, 1)]
     return [(nearby, 3), (nearby, 1), (nearby, ENDLESS), (ENDLESS, 1)]
 

@@ -6,8 +6,9 @@ What can go by so is our own format at the levels that an order of begins and co
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,17 +19,20 @@ from boomslang.stream.past import Past
 from boomslang.trace.blocks import Blocks, sources_of
 from boomslang.trace.errors import LimitReached
 from boomslang.trace.reader import Limits as ReadingLimits
+from boomslang.trace.reader import resident_mb
 from boomslang.verdict import INVALID, UNKNOWN, VALID, Verdict
 from boomslang.windows.worth import fits_windows
 
 KEPT = 8
 """Windows behind that are kept, to be joined again."""
-BASE = 110
+BASE = 90
 """MB that the process takes in any case."""
-IN_WORK, AT_REST = 9, 2.2
+IN_WORK, AT_REST = 24, 1.6
 """MB for each MB of lines: in the window that is being decided, and in one that is kept."""
 SMALLEST, LARGEST = 1 << 20, 32 << 20
 """Bytes of a window's lines."""
+PRESSED = 0.6
+"""Of the memory: once so much of it is taken, older windows are given up."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +92,7 @@ def check_as_it_goes_by(
             refuted=past,
             size=window_bytes(megabytes),
             kept=KEPT,
+            pressed=lambda: megabytes is not None and _pressed(PRESSED * megabytes),
         )
 
         def answer(status: str, reason: str = "", verdict: Verdict | None = None) -> WentBy:
@@ -120,6 +125,15 @@ def check_as_it_goes_by(
         if lacking:
             return answer(UNKNOWN, f"no {' and '.join(lacking)} in the trace: all else that it asks holds")
         return answer(VALID)
+
+
+def _pressed(megabytes: float) -> bool:
+    """Does this process hold more than so much, even when what it does not use is given back?"""
+    if resident_mb() <= megabytes:
+        return False
+    with suppress(OSError, AttributeError):  # where the C library has no such function
+        ctypes.CDLL(None).malloc_trim(0)
+    return resident_mb() > megabytes
 
 
 _REASONS = {"time": "the time limit was reached", "memory": "the memory limit was reached"}

@@ -162,12 +162,13 @@ class Forward:
         size: int = BYTES,
         tail: int = TAIL,
         kept: int = KEPT,
+        pressed: Callable[[], bool] = lambda: False,
     ) -> None:
         if not fits_windows(level):
             raise NotForward(f"{level.title} is not decided by an order of begins and commits alone")
         self.blocks, self.level, self.limits = blocks, level, limits or Limits()
         self.take, self.refuted = take, refuted
-        self.size, self.tail, self.kept = size, tail, kept
+        self.size, self.tail, self.kept, self.pressed = size, tail, kept, pressed
         self.start = time.monotonic()
         self.counted = Counted()
         self.live: LiveKeys | None = None
@@ -407,7 +408,7 @@ class Forward:
         self.counted.windows += 1
         self.counted.largest = max(self.counted.largest, asg.transactions)
         self.counted.keys, self.counted.lost = len(self.live), len(self._lost)
-        while len(self._behind) > self.kept:
+        while len(self._behind) > self.kept or (len(self._behind) > 1 and self.pressed()):
             self.take(self._behind.popleft().taken(self.level.points))
 
     def _how_far(self, asked: Question, order: Int64, begin: Int64, commit: Int64) -> int:

@@ -2,6 +2,9 @@
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 class Reader:
     """Our own format. What was read may be understood some calls later: so may a mistake in it be told."""
 
@@ -41,3 +44,8 @@ class FormatReader:
         """After the last file: call until it says False."""
     def columns(self) -> dict[str, Any]:
         """As `Reader.columns`."""
+
+def not_surely_objects(
+    offset: NDArray[np.int64], data: NDArray[np.uint8], ids: NDArray[np.int64]
+) -> list[int]:
+    """Those of the texts with these numbers that are not plainly JSON objects: for others to judge."""

@@ -101,10 +101,17 @@ def _plain(file: BinaryIO, start: bytes) -> Iterator[bytes]:
 
 def sources_of(path: Path, stack: ExitStack) -> list[Source]:
     """The files of a trace, open for as long as `stack` is."""
+    return [
+        FileSource(file, stack.enter_context(opened(file)), session_of(file) if path.is_dir() else None)
+        for file in files_of(path)
+    ]
+
+
+def files_of(path: Path) -> list[Path]:
+    """The file, or those of a folder in the order in which they count."""
     if not path.is_dir():
-        return [FileSource(path, stack.enter_context(opened(path)), None)]
-    files = sorted((f for f in path.iterdir() if is_called_so(f)), key=natural_order)
-    return [FileSource(f, stack.enter_context(opened(f)), session_of(f)) for f in files]
+        return [path]
+    return sorted((f for f in path.iterdir() if is_called_so(f)), key=natural_order)
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,6 +212,17 @@ def _narrow(lines: Int64) -> NDArray[np.uint32]:
     return np.minimum(lines, 2**32 - 1).astype(np.uint32)
 
 
+def _is_header(line: bytes) -> bool:
+    """A session, a key or a value may be called so, too."""
+    if b'"boomslang"' not in line:
+        return False
+    try:
+        told = json.loads(line)
+    except (ValueError, RecursionError):
+        return True  # the reader will say what is wrong with it
+    return not isinstance(told, dict) or "boomslang" in told
+
+
 def _picked(lines: Lines, at: Int64) -> Lines:
     """The lines at these places."""
     if not len(at):
@@ -271,6 +289,14 @@ class Blocks:
             missing = [share] * len(missing)  # all are held up: by what is to come, perhaps
         return [self._more(f, size) for f, size in enumerate(missing)]
 
+    def more_of(self, f: int, size: int) -> Lines:
+        """The next lines of one file, about so many bytes. None: there are no more, or the next is longer."""
+        return self._more(f, max(size, 1))
+
+    def begun(self, f: int) -> bool:
+        """Is its first line read, so that its header is known?"""
+        return self._begun[f] or self.sources[f].done
+
     def _more(self, f: int, size: int) -> Lines:
         source = self.sources[f]
         if size <= 0 and not source.done and f not in self._awaited:
@@ -298,7 +324,7 @@ class Blocks:
         self._begun[f] = True
         end = text.find(b"\n") + 1
         line = text[:end] if end else text
-        if b'"boomslang"' not in line:
+        if not _is_header(line):
             return text
         self._next[f] = 2
         self.headers[f] = line if line.endswith(b"\n") else line + b"\n"
@@ -357,10 +383,12 @@ class Blocks:
     def _open(self, trace: Trace) -> tuple[Mask, Mask]:
         """Of unknown outcome, in a file that goes on, and nothing of its session follows: is it waited for, or not?"""
         found: Mask = trace.txn_outcome == Outcome.UNKNOWN
-        session = trace.txn_session
-        last = np.full(len(trace.sessions) + 1, -1, np.int64)
-        np.maximum.at(last, session, np.arange(len(trace)))
-        found &= (session < 0) | (last[session] == np.arange(len(trace)))
+        # A session that goes on in another file does so behind all of this one.
+        named = trace.txn_session >= 0
+        of = np.where(named, trace.txn_session.astype(np.int64) * len(self.sources) + trace.txn_file, -1)
+        last = np.full(len(trace.sessions) * len(self.sources) + 1, -1, np.int64)
+        np.maximum.at(last, of, np.arange(len(trace)))
+        found &= ~named | (last[of] == np.arange(len(trace)))
         going_on = np.array([not source.done and not source.idle for source in self.sources], bool)
         idle = np.array([not source.done and source.idle for source in self.sources], bool)
         self._asleep.update(np.flatnonzero(idle).tolist())

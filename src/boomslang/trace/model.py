@@ -51,6 +51,8 @@ ABSENT = -1
 """The value id of "no such key"."""
 NO_TIME = -(2**63)
 """Where a time was not recorded."""
+SHORT_LOG = 1_000
+"""Transactions of a file that is taken for a log, however its sessions stand in it."""
 
 UInt8 = NDArray[np.uint8]
 UInt32 = NDArray[np.uint32]
@@ -182,6 +184,7 @@ class Trace:
     op_line: UInt32
     op_invoke: Int64 | None
     op_return: Int64 | None
+    """Both may be `CloseTimes`, which reads like an array."""
     op_ctx: Int32 | None
     op_error: Int32 | None
 
@@ -213,6 +216,15 @@ class Trace:
     def has_times(self) -> bool:
         """Could real time order anything: has some transaction an end time and some a begin time?"""
         return bool((self.txn_begin != NO_TIME).any() and (self.txn_end != NO_TIME).any())
+
+    @property
+    def is_one_log(self) -> bool:
+        """Is it one file, whose lines suggest in which order things happened? In a long file whose sessions stand one
+        after the other, as some tools write them, lines say nothing."""
+        if len(self.files) != 1 or len(self) < SHORT_LOG:
+            return len(self.files) == 1
+        changes = np.count_nonzero(self.txn_session[1:] != self.txn_session[:-1])
+        return bool(len(self.sessions) < 2 or changes >= 2 * len(self.sessions))
 
     @property
     def has_sessions(self) -> bool:

@@ -17,7 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+import numpy as np
+
 from boomslang.storage import located
+from boomslang.trace.close_times import CloseTimes
 from boomslang.trace.errors import LimitReached, TraceError
 from boomslang.trace.files import head_of, opened, read_start, shown
 from boomslang.trace.model import Initial, Trace
@@ -180,6 +183,11 @@ def trace_of(columns: dict[str, Any]) -> Trace:
     for table in ("keys", "values", "names", "texts"):
         columns[table] = Scalars(*columns[table])
     columns["initial_mode"] = Initial(columns["initial_mode"])
+    for name in ("op_invoke", "op_return"):
+        if isinstance(columns[name], tuple):
+            columns[name] = CloseTimes(*columns[name])
+    if columns["op_range"] is None:  # a column of -1 that takes no memory
+        columns["op_range"] = np.broadcast_to(np.int32(-1), len(columns["op_kind"]))
     return Trace(**columns)
 
 

@@ -22,6 +22,7 @@ from boomslang.trace.scalars import FAMILY, INT, NULL, STR
 Mask = NDArray[np.bool_]
 
 _FIX = "fix: write the file again from its source"
+_NOTHING = np.zeros(0, bool)
 
 
 def check_rules(trace: Trace, file: str, check: Callable[[], None] = lambda: None) -> None:
@@ -222,13 +223,23 @@ class _Rules:
         self.failed = (t.op_flags[opener] & Flag.ERROR) != 0
         counts = np.diff(t.range_items)
         self.none((counts > 0) & (self.kind == Kind.ITERATOR), "items of an iterator", "none")
-        owner = np.repeat(np.arange(len(t.range_lo)), counts)
-        self.item_range = owner
-        listed = self.kind[owner] == Kind.LIST
-        self.none(
-            listed & (t.item_key != t.op_key[opener[owner]]), "an element of a list of another key", "its own"
-        )
-        self.none(~listed & (t.item_key < 0), "an item without a key", "a key")
+        # Lists may be long, and most traces of lists have no scans: no array of all items but the one that is needed.
+        scan = self.kind == Kind.SCAN
+        key = np.where(scan, -1, t.op_key[opener]).astype(np.int32)
+        returned = t.item_key
+        if not (scan & (counts > 0)).any():
+            self.scanned = self.scanned_by = np.zeros(0, np.int64)
+        else:
+            of_scan = np.repeat(scan, counts)
+            returned = np.where(of_scan, np.int32(-1), t.item_key)
+            self.scanned = np.flatnonzero(of_scan)
+            self.scanned_by = np.repeat(np.arange(len(t.range_lo)), np.where(scan, counts, 0))
+        self.none(returned != np.repeat(key, counts), "an element of a list of another key", "its own")
+        wrong = np.zeros(len(t.item_key), bool) if len(self.scanned) else _NOTHING
+        wrong[self.scanned] = t.item_key[self.scanned] < 0
+        self.none(wrong, "an item without a key", "a key")
+        good = ~self.failed[self.scanned_by]
+        self.scanned, self.scanned_by = self.scanned[good], self.scanned_by[good]
 
     def ranges(self) -> None:
         """Bounds of one type, the right way round; what was returned lies between them, each key once."""
@@ -246,10 +257,9 @@ class _Rules:
             self.refuse("a range with bounds of two types", "bounds of one type, or two numbers")
         if (rank[lo[both]] > rank[hi[both]]).any():
             self.refuse("a range from a key down to a smaller one", "the smaller one first")
-        owner = self.item_range
-        scanned = np.flatnonzero((self.kind[owner] == Kind.SCAN) & ~self.failed[owner])
-        self._inside(t.item_key[scanned], owner[scanned])
-        code = (owner[scanned].astype(np.int64) << 32) | t.item_key[scanned]
+        key = t.item_key[self.scanned]
+        self._inside(key, self.scanned_by)
+        code = (self.scanned_by << 32) | key
         code.sort()
         if (np.diff(code) == 0).any():
             self.refuse("a key twice in one scan", "each key once")
@@ -311,10 +321,7 @@ class _Rules:
             (t.op_kind == Kind.GET) & (t.op_value >= 0)
         )
         registers = t.op_key[ok & touched & (t.op_key >= 0)]
-        scanned = np.zeros(len(t.item_key), bool)
-        if len(t.range_lo):
-            scanned = (self.kind[self.item_range] == Kind.SCAN) & ~self.failed[self.item_range]
-        items = t.item_key[scanned]
+        items = t.item_key[self.scanned if len(t.range_lo) else _NOTHING]
         if is_list[registers].any() or is_list[items].any() or is_list[t.initial_key].any():
             self.refuse("a key that holds a list and a register", "keys of their own for both")
         if t.initial_mode == Initial.UNKNOWN:

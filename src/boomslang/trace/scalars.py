@@ -40,7 +40,11 @@ Unbounded: Final = _Singleton.Unbounded
 Scalar: TypeAlias = bool | int | float | str | bytes | None
 """A key or a value."""
 
+Code: TypeAlias = bytes
+"""A key or a value by content: a byte for its type (see `Scalars`), then its content."""
+
 NULL, BOOL, INT, FLOAT, STR, BYTES = range(6)
+_TYPE_BYTE: Final = [bytes([kind]) for kind in range(6)]
 FAMILY: Final = np.array([NULL, BOOL, INT, INT, STR, BYTES], np.uint8)
 """Of each type, the first of those that it has an order with: integers and floats are numbers, and order by size."""
 _DIGITS = 4000  # below the limit of int(str) and str(int)
@@ -91,7 +95,7 @@ class Scalars:
     """
 
     type: NDArray[np.uint8]
-    offset: NDArray[np.int64]
+    offset: NDArray[np.int64] | NDArray[np.int32]
     data: NDArray[np.uint8]
 
     def __len__(self) -> int:
@@ -120,6 +124,23 @@ class Scalars:
     def text(self, i: int) -> str:
         """`table[i]` where it is known to be a string."""
         return self.content(i).decode()
+
+    def codes(self) -> list[Code]:
+        """All of them by content, which is the same in every table."""
+        blob, offset = self.data.tobytes(), self.offset.tolist()
+        return [
+            _TYPE_BYTE[kind] + blob[a:b]
+            for kind, a, b in zip(self.type.tolist(), offset, offset[1:], strict=False)
+        ]
+
+    @staticmethod
+    def of_codes(codes: Iterable[Code]) -> Scalars:
+        """The table of these. (They may repeat, if nobody looks them up in it.)"""
+        listed = list(codes)
+        offset = np.zeros(len(listed) + 1, np.int64)
+        np.cumsum([len(code) - 1 for code in listed], out=offset[1:])
+        kinds = np.frombuffer(b"".join(code[:1] for code in listed), np.uint8)
+        return Scalars(kinds, offset, np.frombuffer(b"".join(code[1:] for code in listed), np.uint8))
 
     @staticmethod
     def of(scalars: Iterable[Any]) -> Scalars:

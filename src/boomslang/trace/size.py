@@ -5,29 +5,80 @@ if it is packed), and what that part takes is scaled up by the length of the who
 do not, so the beginning has more new ones in a megabyte than the rest has: the estimate is rather too high than low.
 How long a packed file is, nobody knows before it is unpacked; it is taken to be packed as well as its beginning.
 
-Only our own lines are read in part. Other formats are taken to need so many times their length (`ELSE`).
+Only our own lines are read in part. A Parquet file says how many entries its columns have; other formats are taken to
+need so many times their length (`ELSE`).
+
+`larger_than` is what asks before a check: who has set a limit of memory would rather be told at once than after a
+minute of reading.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
+from boomslang.storage import is_address
 from boomslang.trace.errors import TraceError
 from boomslang.trace.files import opened, pieces, read_start, without_mark
 from boomslang.trace.packed import START, packing_of
+from boomslang.trace.reader import resident_mb
 
 SAMPLE = 4 << 20
 """Bytes of lines that tell about the others."""
 FILES = 8
 """Of a folder, so many files are looked into."""
-ELSE = {"arrow": 1.2, "parquet": 10.0}
-"""Bytes in memory for each in the file, roughly, of formats that are columns already."""
+ELSE = {"arrow": 2.0}
+"""Bytes in memory for each in the file, roughly, of a format that is columns already."""
+ENTRY = 12.0
+"""Bytes for each entry of a Parquet file's columns, and while they are unpacked."""
 TEXT = 2.0
 """The same of all others, most of which are text."""
 WORKING = 1.35
 """While it is read, there is also what finds keys and values again, and a column that is being sorted."""
+
+
+SMALL = 16
+"""MB. What takes less than this is simply read; the limit is looked at on the way."""
+CHECKING = 2.0
+"""Checking a trace takes so many times what reading it takes, roughly."""
+
+
+@dataclass(frozen=True)
+class TooLarge:
+    """A trace that a limit of memory is too small for."""
+
+    estimated: float
+    """MB that reading it will take."""
+    limit: float
+    advised: int
+    """MB that should be enough to check it."""
+
+    @property
+    def reason(self) -> str:
+        return (
+            f"reading the trace will take about {self.estimated:,.0f} MB (estimated from its beginning), more than the "
+            f"limit of {self.limit:,.0f} MB leaves for it; allow more (--memory {self.advised}), or check a part of it"
+        )
+
+
+def larger_than(
+    megabytes: float | None, path: str | os.PathLike[str], *, format: str | None = None
+) -> TooLarge | None:
+    """Is it clear, before it is loaded, that this trace does not fit into a process of so many MB? What cannot be known
+    before (standard input, object storage, a path with nothing there) is not."""
+    root = Path(path)
+    if megabytes is None or is_address(path) or not (root.is_file() or root.is_dir()):
+        return None
+    try:
+        estimated = estimated_megabytes(path, format=format)
+    except TraceError:
+        return None  # whoever reads it will say so
+    used = resident_mb()
+    if estimated < SMALL or used + estimated <= megabytes:
+        return None
+    return TooLarge(estimated, megabytes, -(-int(used + CHECKING * estimated) // 100) * 100)
 
 
 def estimated_megabytes(path: str | os.PathLike[str], *, format: str | None = None) -> float:
@@ -41,6 +92,8 @@ def estimated_megabytes(path: str | os.PathLike[str], *, format: str | None = No
     chosen = recognise(root) if format is None else find(format)
     files = [root] if not root.is_dir() else [f for f in sorted(root.iterdir()) if f.is_file()]
     if chosen is not jsonl.FORMAT:
+        if chosen.name == "parquet" and (entries := _entries_of(root)) is not None:
+            return entries * ENTRY / 2**20
         return sum(map(_length, files)) * ELSE.get(chosen.name, TEXT) / 2**20
     if root.is_dir():
         files = [f for f in files if jsonl.is_called_so(f)]
@@ -57,6 +110,21 @@ def estimated_megabytes(path: str | os.PathLike[str], *, format: str | None = No
         return 0.0
     whole = sum(map(_size, files)) * length / stored
     return max(taken, taken * whole / length) * WORKING / 2**20
+
+
+def _entries_of(file: Path) -> int | None:
+    """How many entries the columns of a Parquet file have; None if it does not say."""
+    from boomslang.trace.formats.parquet import entries
+
+    with opened(file) as opening:
+        size = opening.seek(0, os.SEEK_END)
+        opening.seek(max(0, size - 8))
+        footer = int.from_bytes(opening.read(4), "little")
+        opening.seek(max(0, size - footer - 12))
+        try:
+            return entries(read_start(opening, footer + 12))
+        except ValueError:
+            return None
 
 
 def _size(file: Path) -> int:

@@ -18,7 +18,6 @@ class Windows:
         read_writer: NDArray[np.int32],
         key_start: NDArray[np.int64],
         write_txn: NDArray[np.int32],
-        write_key: NDArray[np.int32],
         write_value: NDArray[np.int32],
         init: NDArray[np.int32],
         edge_from: NDArray[np.int32],

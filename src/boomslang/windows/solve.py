@@ -162,6 +162,8 @@ def _made(ir: IR, sequence: NDArray[np.int32], in_time: bool) -> _windows.Window
     sources, targets = ir.list_order()
     # Real time is not among them: each window has a time line of its own.
     kept = [(a, b) for a, b, kind in ir.graph.chunks if kind is not Dependency.RT]
+    in_time = in_time and trace.has_times and ambiguous_reads(asg) > 0
+    timed = asg.txn_of if in_time or level.has(Dependency.RT) else _EMPTY  # nobody else looks at times
     return _windows.Windows(
         asg.transactions,
         ir.graph.points,
@@ -175,18 +177,17 @@ def _made(ir: IR, sequence: NDArray[np.int32], in_time: bool) -> _windows.Window
         asg.read_writer,
         asg.key_start,
         asg.write_txn,
-        asg.write_key,
         asg.write_value,
         asg.initial,
         np.concatenate([sources, *(a for a, _ in kept)]).astype(np.int32),
         np.concatenate([targets, *(b for _, b in kept)]).astype(np.int32),
         hinted_successors(ir, 0),
-        trace.txn_begin[asg.txn_of],
-        trace.txn_end[asg.txn_of],
-        trace.txn_clock[asg.txn_of],
+        trace.txn_begin[timed],
+        trace.txn_end[timed],
+        trace.txn_clock[timed],
         ((asg.outcome == Outcome.COMMITTED) & asg.ordered).astype(np.uint8),
         level.has(Dependency.RT),
-        in_time and trace.has_times and ambiguous_reads(asg) > 0,
+        in_time,
         sequence,
         (asg.outcome == Outcome.UNKNOWN).astype(np.uint8),
     )

@@ -34,6 +34,6 @@ def ranked_by(asg: ASG) -> str:
     the database's order: what is in one window by it belongs far apart, so those traces are asked in one piece.)"""
     trace = asg.trace
     if not trace.has_times:
-        return LOG if len(trace.files) == 1 else GUESS
+        return LOG if trace.is_one_log else GUESS
     clock = trace.txn_clock[asg.txn_of[asg.state != OUT]]
     return CLOCK if len(clock) and bool((clock == clock[0]).all()) else GUESS

@@ -108,8 +108,9 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         report = watched_answers(arguments, asked)
     for warning in report.trace.warnings if report.trace is not None else ():
         screen.warning(warning)
-    for answer in report.answers:
-        certificates.write(answer)
+    if report.went_by is None:  # else it grew as the trace went by
+        for answer in report.answers:
+            certificates.write(answer)
     if arguments.output == "json":
         screen.document(to_json(report))
     elif arguments.output in OUTPUTS:
@@ -184,6 +185,12 @@ def answers(arguments: argparse.Namespace, asked: list[Level] | None, watch: Wat
     deadline = None if arguments.timeout is None else start + arguments.timeout
     reason = ""
     try:
+        if arguments.memory is not None:
+            from boomslang.trace.size import larger_than
+
+            too_large = larger_than(arguments.memory, arguments.trace, format=arguments.format)
+            if too_large is not None:
+                raise LimitReached(too_large.reason)
         report.trace = load(
             arguments.trace,
             watch,

@@ -2,7 +2,8 @@
 
 A witness is replayed (certify/replay.py), a core is refuted by Z3 and tried for parts that are not needed
 (certify/refute.py). Neither shares code with the engine that made the certificate. What rests on modules or hints is
-verified together with what these say (certify/with_modules.py, with_hints.py), and the answer tells what was believed.
+verified together with what these say (certify/with_modules.py, with_hints.py), and the answer tells what was
+believed. A certificate in lines is verified without loading the trace (certify/lines).
 Exit code 0: it proves it; 1: it does not; 254: it cannot be read, or was made for another trace.
 """
 
@@ -12,6 +13,7 @@ import argparse
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO, cast
 
 from boomslang.certify.certificate import Core, Witness, read_certificate
 from boomslang.certify.proof import TooFewArrivals, TooFewVersions
@@ -32,7 +34,7 @@ from boomslang.modules import Module, find_modules
 from boomslang.modules.registry import find_recorded
 from boomslang.storage import located
 from boomslang.trace import Trace
-from boomslang.verdict import vacuous
+from boomslang.verdict import vacuous, vacuous_count
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -69,34 +71,35 @@ class Finding:
     """What had to be taken on trust."""
 
 
+@dataclass(frozen=True)
+class Claimed:
+    """What a certificate says, and what was found."""
+
+    status: str
+    level: Level
+    found: Finding
+    warnings: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
+
+
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
     path = located(arguments.certificate)
     given = find_modules(arguments.module)
-
-    def work(watch: Watch) -> tuple[Witness | Core, Level, Finding, Trace]:
-        trace = load(arguments.trace, watch, format=arguments.format, jobs=arguments.jobs)
-        watch.begin("reading the certificate")
-        certificate = read_certificate(path, trace)
-        level = _level(certificate.level, trace, path)
-        find_recorded(certificate.modules, given)
-        watch.begin("verifying")
-        if isinstance(certificate, Witness):
-            found = _undecidable(trace, level) or _replayed(trace, certificate, given)
-        else:
-            found = _refuted(trace, certificate, given, path)
-        return certificate, level, found, trace
-
     free_ctrl_c()
     try:
-        certificate, level, found, trace = watched(work, quiet=arguments.quiet)
+        if _version(path) == 2:
+            claimed = watched(
+                lambda watch: _in_lines(arguments.trace, path, watch, arguments.jobs), quiet=arguments.quiet
+            )
+        else:
+            claimed = watched(lambda watch: _whole(arguments, path, given, watch), quiet=arguments.quiet)
     except MissingSolver as missing:
         raise UsageError(str(missing)) from None
-    for text in trace.warnings:
+    for text in claimed.warnings:
         screen.warning(text)
-    status = "valid" if isinstance(certificate, Witness) else "invalid"
-    claim = f"{arguments.trace} is {status} at {level.title}"
-    if certificate.modules:
-        claim += f" with {' and '.join(certificate.modules)}"
+    found, claim = claimed.found, f"{arguments.trace} is {claimed.status} at {claimed.level.title}"
+    if claimed.modules:
+        claim += f" with {' and '.join(claimed.modules)}"
     if found.fault:
         screen.line(("WRONG", "bold red"), f": {path} does not show that {claim}: {found.fault}")
         return exit_codes.INVALID
@@ -106,13 +109,69 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     return exit_codes.VALID
 
 
-def _level(name: str, trace: Trace, path: Path) -> Level:
+def _whole(arguments: argparse.Namespace, path: Path, given: tuple[Module, ...], watch: Watch) -> Claimed:
+    """Version 1: the trace is loaded."""
+    trace = load(arguments.trace, watch, format=arguments.format, jobs=arguments.jobs)
+    watch.begin("reading the certificate")
+    certificate = read_certificate(path, trace)
+    level = _level(certificate.level, trace, path)
+    find_recorded(certificate.modules, given)
+    watch.begin("verifying")
+    if isinstance(certificate, Witness):
+        found = _undecidable(trace, level) or _replayed(trace, certificate, given)
+        return Claimed("valid", level, found, tuple(trace.warnings), certificate.modules)
+    found = _refuted(trace, certificate, given, _says_it_is_minimal(path))
+    return Claimed("invalid", level, found, tuple(trace.warnings), certificate.modules)
+
+
+def _in_lines(name: str, path: Path, watch: Watch, jobs: int | None) -> Claimed:
+    """Version 2: the trace is read beside the certificate, and never held."""
+    from boomslang.certify.lines.files_read import FilesRead
+    from boomslang.certify.lines.reader import Lines
+    from boomslang.certify.lines.replay_order import replay_lines
+    from boomslang.certify.lines.small_trace import small_trace
+    from boomslang.trace.reader import all_cores
+
+    watch.begin("verifying")
+    trace, threads = located(name), all_cores() if jobs is None else jobs
+    with path.open("rb") as file:
+        certificate = Lines(path, cast(BinaryIO, file))
+        if not certificate.invalid:
+            level = _level(certificate.level, None, path)
+            with FilesRead(trace, jobs=threads) as files:
+                try:
+                    done = replay_lines(trace, certificate, files)
+                except ReplayError as error:
+                    return Claimed("valid", level, Finding(str(error)))
+            lacking = _lacks(level, done.has_times, done.has_sessions)
+            vacuous = vacuous_count(done.transactions, done.committed)
+            how = f"its order explains all {done.operations:,} operations"
+            found = lacking or (Finding(vacuous) if vacuous else Finding(how=how))
+            return Claimed("valid", level, found, done.warnings)
+        certificate.nothing_follows()
+    try:
+        small = small_trace(trace, certificate, jobs=threads)
+    except CoreError as error:
+        return Claimed("invalid", _level(certificate.level, None, path), Finding(str(error)))
+    level = _level(certificate.level, small.trace, path)
+    explanation = certificate.head.get("explanation")
+    minimal = not (isinstance(explanation, dict) and explanation.get("minimal") is False)
+    return Claimed("invalid", level, _refuted(small.trace, small.core, (), minimal), small.warnings)
+
+
+def _version(path: Path) -> int:
+    from boomslang.certify.lines.reader import version_of
+
+    return version_of(path)
+
+
+def _level(name: str, trace: Trace | None, path: Path) -> Level:
     """The level of that very name, as it is for this trace."""
     known = next((level for level in LEVELS if level.name == name), None)
     if known is not None:
         return known
     try:
-        bounded = fitted(find_level(name), trace) if "-within-" in name else None
+        bounded = fitted(find_level(name), trace) if trace is not None and "-within-" in name else None
     except UsageError as problem:
         raise UsageError(f"{path}: found the level {name!r}: {problem}") from None
     if bounded is None or bounded.name != name:
@@ -123,21 +182,26 @@ def _level(name: str, trace: Trace, path: Path) -> Level:
 
 def _undecidable(trace: Trace, level: Level) -> Finding | None:
     """A level that `check` would not say to hold of this trace is shown by no order either."""
+    lacks = _lacks(level, trace.has_times, trace.has_sessions)
+    if lacks:
+        return lacks
+    reason = vacuous(trace)
+    return Finding(reason) if reason else None
+
+
+def _lacks(level: Level, has_times: bool, has_sessions: bool) -> Finding | None:
     lacks = [
         word
         for word, needed, held in (
-            ("times", level.needs_times, trace.has_times),
-            ("sessions", level.needs_sessions, trace.has_sessions),
+            ("times", level.needs_times, has_times),
+            ("sessions", level.needs_sessions, has_sessions),
         )
         if needed and not held
     ]
-    if lacks:
-        words = " and ".join(lacks)
-        return Finding(
-            f"the level speaks of {words}, and the trace has none, so nobody can say that it holds"
-        )
-    reason = vacuous(trace)
-    return Finding(reason) if reason else None
+    if not lacks:
+        return None
+    words = " and ".join(lacks)
+    return Finding(f"the level speaks of {words}, and the trace has none, so nobody can say that it holds")
 
 
 def _replayed(trace: Trace, witness: Witness, given: tuple[Module, ...]) -> Finding:
@@ -163,7 +227,7 @@ _LESS = (
 )
 
 
-def _refuted(trace: Trace, core: Core, given: tuple[Module, ...], path: Path) -> Finding:
+def _refuted(trace: Trace, core: Core, given: tuple[Module, ...], claims_minimal: bool) -> Finding:
     if core.proof is not None:
         return _proved(trace, core)
     size = f"{len(core.transactions)} transactions and {len(core.reads)} reads"
@@ -179,7 +243,7 @@ def _refuted(trace: Trace, core: Core, given: tuple[Module, ...], path: Path) ->
         stands = refute_with_modules(trace, core, given) if core.modules else refute(trace, core)
         if not stands:
             return Finding("its transactions and reads do not break the level")
-        if _says_it_is_minimal(path):
+        if claims_minimal:
             spare = minimal_with_modules(trace, core, given) if core.modules else minimal(trace, core)
             if spare:
                 what = _name(trace, spare[0], bool(core.modules))

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from boomslang.errors import UsageError
 from boomslang.extras import how_to_install
+from boomslang.trace._reader import not_surely_objects
 from boomslang.trace.errors import TraceError
 from boomslang.trace.model import Initial, Trace
 from boomslang.trace.rules import check_rules
@@ -139,7 +140,7 @@ def to_table(trace: Trace, piece: int | None = None) -> pa.Table:
 def _contents(pa: Any, table: Scalars, type: Any) -> Any:
     buffers = [
         None,
-        pa.py_buffer(np.ascontiguousarray(table.offset)),
+        pa.py_buffer(np.ascontiguousarray(table.offset, np.int64)),
         pa.py_buffer(np.ascontiguousarray(table.data)),
     ]
     return pa.Array.from_buffers(type, len(table), buffers)
@@ -379,12 +380,15 @@ class _Reading:
         used: list[NDArray[Any]] = [c for c in (trace.txn_ctx, trace.op_ctx) if c is not None]
         if not used:
             return
+        seen = np.zeros(len(trace.texts) + 1, bool)
+        for column in used:
+            seen[column] = True  # none is -1: the last
+        texts = np.flatnonzero(seen[:-1])
+        offset = trace.texts.offset.astype(np.int64, copy=False)
         decoder = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_refuse)
-        for n, text in enumerate(np.unique(np.concatenate(used)).tolist()):
+        for n, text in enumerate(not_surely_objects(offset, trace.texts.data, texts)):
             if n % 10_000 == 0:
                 self.check()
-            if text < 0:
-                continue
             try:
                 hint = decoder.decode(trace.texts.text(text))
             except (ValueError, RecursionError):

@@ -51,17 +51,17 @@ def _parquet() -> Any:
 
 def _check_size(data: bytes, name: str) -> None:
     """A few bytes may stand for billions of equal numbers: more than the machine can hold is not read at all."""
-    entries = _entries(data)
+    held = entries(data)
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if entries * ENTRY > memory:
+    if held * ENTRY > memory:
         raise TraceError(
-            f"found columns with {entries:,} entries in all; expected no more than fit into this machine's memory "
+            f"found columns with {held:,} entries in all; expected no more than fit into this machine's memory "
             f"({memory / 2**30:,.0f} GB); {FIX}, or use a larger machine",
             name,
         )
 
 
-def _entries(data: bytes) -> int:
+def entries(data: bytes) -> int:
     """How many entries the columns of a Parquet file have, by its footer. (The library would tell too, but ends the
     process if the footer is damaged.)"""
     size = int.from_bytes(data[-8:-4], "little")
@@ -138,7 +138,11 @@ def losses(trace: Trace) -> list[Loss]:
 
 def write(trace: Trace, path: Path) -> None:
     arrow()
-    _parquet().write_table(to_table(trace, PIECE), str(path), compression="zstd", write_statistics=False)
+    # Without dictionaries: columns of numbers that count up, or stay the same, are half as long without them, and are
+    # read in half the time.
+    _parquet().write_table(
+        to_table(trace, PIECE), str(path), compression="zstd", use_dictionary=False, write_statistics=False
+    )
 
 
 FORMAT = Format(

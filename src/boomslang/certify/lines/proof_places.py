@@ -1,0 +1,93 @@
+"""Refutations that need no solver (certify/proof.py), with places and contents in place of the trace's numbers.
+
+The fields are those of version 1: a transaction is [file, line of its begin], a reader [file, line, line of
+the operation that read], keys and values are themselves; absent is {"absent": true}, and a value that the
+trace does not name {"unnamed": true}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import PurePath
+from typing import Any
+
+from boomslang.certify.lines.form import code_of, json_of
+from boomslang.certify.proof import UNNAMED, Proof, TooFewArrivals, TooFewVersions, proof_of
+from boomslang.trace.model import ABSENT, Trace
+from boomslang.trace.scalars import Code
+
+Place = tuple[str, int]
+"""The name of a file, and a line."""
+_ABSENT, _UNNAMED = {"absent": True}, {"unnamed": True}
+
+
+def proof_to_json(trace: Trace, proof: Proof) -> dict[str, Any]:
+    """In places and contents. The trace has the lines that the user sees."""
+
+    def place(t: int) -> list[Any]:
+        return [PurePath(trace.files[int(trace.txn_file[t])]).name, int(trace.txn_begin_line[t])]
+
+    def key(k: int) -> Any:
+        return json_of(trace.keys[k])
+
+    def value(v: int) -> Any:
+        return _ABSENT if v == ABSENT else _UNNAMED if v == UNNAMED else json_of(trace.values[v])
+
+    if isinstance(proof, TooFewVersions):
+        readers = [[*place(t), int(trace.op_line[row])] for t, row in proof.readers]
+        later = [place(t) for t in proof.later]
+        return {"kind": "counting", "key": key(proof.key), "readers": readers, "later": later}
+    keys = [key(k) for k in proof.keys]
+    if isinstance(proof, TooFewArrivals):
+        return {
+            "kind": "departures",
+            "keys": keys,
+            "state": [value(v) for v in proof.state],
+            "departures": [place(t) for t in proof.departures],
+            "later": [place(t) for t in proof.later],
+        }
+    states = [[value(v) for v in state] for state in proof.states]
+    return {"kind": "states", "keys": keys, "states": states, "transaction": place(proof.transaction)}
+
+
+def keys_of(data: Any) -> set[Code]:
+    """Of which keys a proof speaks. Raises KeyError, TypeError or ValueError if it has another form."""
+    return {code_of(key) for key in ([data["key"]] if data["kind"] == "counting" else data["keys"])}
+
+
+def places_of(data: Any) -> set[Place]:
+    """Of which transactions."""
+    listed = [*data.get("readers", ()), *data.get("later", ()), *data.get("departures", ())]
+    if "transaction" in data:
+        listed.append(data["transaction"])
+    return {(str(file), int(line)) for file, line, *_ in listed}
+
+
+def proof_from_json(
+    data: Any,
+    txn: Callable[[Any, Any], int],
+    row: Callable[[Any, Any], int],
+    key: Callable[[Code], int],
+    value: Callable[[Code], int],
+) -> Proof:
+    """In the numbers of a trace: `txn` and `row` know them by file and line, `key` and `value` by content.
+    Raises KeyError, TypeError or ValueError if it has another form."""
+
+    def number(one: Any) -> int:
+        return ABSENT if one == _ABSENT else UNNAMED if one == _UNNAMED else value(code_of(one))
+
+    told = {"kind": data["kind"]}
+    if told["kind"] == "counting":
+        told["key"] = key(code_of(data["key"]))
+        told["readers"] = [[txn(file, line), row(file, at)] for file, line, at in data["readers"]]
+    else:
+        told["keys"] = [key(code_of(one)) for one in data["keys"]]
+    if told["kind"] == "departures":
+        told["state"] = [number(one) for one in data["state"]]
+        told["departures"] = [txn(*place) for place in data["departures"]]
+    if told["kind"] == "states":
+        told["states"] = [[number(one) for one in state] for state in data["states"]]
+        told["transaction"] = txn(*data["transaction"])
+    else:
+        told["later"] = [txn(*place) for place in data["later"]]
+    return proof_of(told)
