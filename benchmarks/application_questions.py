@@ -2,8 +2,8 @@
 
 A question costs what this process uses for it: reading the trace is counted with each, Python's start with none. The
 limit of a question is meant as seconds of the processor, but the engine has an eye on the time of day alone; so it is
-given as many times more as this process has had to wait for its turn so far. An answer that took longer than the limit
-all the same counts as unknown.
+given as many times more as this process has had to wait for its turn so far, or as there are processes that want one.
+An answer that took longer than the limit all the same counts as unknown.
 
     python benchmarks/application_questions.py TRACE '{"questions": [["ser", null], ["si", "1s"]], "timeout": 10,
         "memory": 4000}'
@@ -12,6 +12,7 @@ all the same counts as unknown.
 from __future__ import annotations
 
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -86,7 +87,8 @@ def _answers(
     trace, reading = read_trace(path), time.process_time() - _started[1]
     for level, within in questions:
         day, used = time.monotonic() - _started[0], time.process_time() - _started[1]
-        busy = min(BUSIEST, max(1.0, day / max(used, 0.05)))
+        crowd = os.getloadavg()[0] / (os.cpu_count() or 1)
+        busy = min(BUSIEST, max(1.0, day / max(used, 0.05), crowd))
         checker = Measured(trace, timeout=timeout * busy, memory=memory)
         begin = time.process_time()
         asked = find_level(level)

@@ -21,6 +21,7 @@ from support.repeated import LAWFUL, random_repeated, random_together, refutatio
 from boomslang.certify.proof import (
     UNNAMED,
     Proof,
+    StuckSessions,
     TooFewArrivals,
     TooFewVersions,
     UnreachableState,
@@ -362,6 +363,69 @@ def test_one_more_who_may_have_come_is_enough(more: Any) -> None:
     assert "often enough" in fault(history(*off, initial="unknown"), replace(proof, departures=(0,)))
 
 
+# --- sessions
+
+
+def waiting_for_each_other(times: bool = False) -> tuple[Trace, StuckSessions]:
+    """Two took the only 2. In between, the second one's session would have to bring it back."""
+
+    def took(session: str, seen: int, at: int) -> Any:
+        when = {"time": (at, at + 10)} if times else {}
+        return txn(session, get("x", seen), put("x", (seen - 1) % 3), **when)
+
+    rows = [took("a", 2, 0), took("b", 2, 20), took("a", 1, 40), took("b", 0, 60)]
+    return history(*rows, took("c", 2, 80), initial={"x": 2}), StuckSessions(5, 2, (1, 4))
+
+
+def test_sessions() -> None:
+    trace, proof = waiting_for_each_other()
+    level = "strong-session-serializable"
+    assert fault(trace, proof, level) == ""
+    assert proof_of(proof.to_json()) == proof
+    for name in ("serializable", "strong-session-snapshot-isolation", "strong-session-repeatable-read"):
+        assert "nothing follows" in fault(trace, proof, name)
+    timed, _ = waiting_for_each_other(times=True)
+    assert fault(timed, proof, f"{level}-within-1000") == ""
+    # Within 5 nobody may go first but T0, and then nobody but T1.
+    assert fault(timed, StuckSessions(2, 1, (1, 2, 4)), f"{level}-within-5") == ""
+    assert "transactions find a place" in fault(timed, proof, f"{level}-within-5")
+    assert "no level" in fault(timed, proof, "strong-session-causal-within-5")
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"frontiers": 4}, "more than 4 frontiers"),
+        ({"frontiers": 6}, "5 frontiers"),
+        ({"frontiers": 0}, "more than 0 frontiers"),
+        ({"frontiers": -1}, "more than -1 frontiers"),
+        ({"most": 3}, "2 transactions find a place"),
+        ({"most": 1}, "2 transactions find a place"),
+        ({"waiting": (1,)}, "others wait"),
+        ({"waiting": (1, 4, 4)}, "others wait"),
+        ({"waiting": (1, 9)}, "others wait"),
+    ],
+)
+def test_sessions_that_are_forged(changes: dict[str, Any], why: str) -> None:
+    trace, proof = waiting_for_each_other()
+    assert why in fault(trace, replace(proof, **changes), "strong-session-serializable")
+
+
+def test_sessions_that_can_go_on_or_may() -> None:
+    rows = [txn("a", get("x", 2), put("x", 1)), txn("b", get("x", 2), put("x", 1))]
+    back, level = txn("c", get("x", 1), put("x", 2)), "strong-session-serializable"
+    proof = StuckSessions(1000, 1, (1,))
+    assert "come to their end" in fault(history(*rows, back, initial={"x": 2}), proof, level)
+    doubt = replace(back, outcome="unknown")
+    assert "unknown outcome" in fault(history(*rows, doubt, initial={"x": 2}), proof, level)
+    assert "at first is unknown" in fault(history(*rows, initial="unknown"), proof, level)
+    timed = [replace(row, begin=i, end=i + 1) for i, row in enumerate(rows)]
+    bounded = f"{level}-within-9"
+    assert "no times" in fault(history(timed[0], rows[1], initial={"x": 2}), proof, bounded)
+    clock = replace(timed[1], clock="other")
+    assert "several clocks" in fault(history(timed[0], clock, initial={"x": 2}), proof, bounded)
+
+
 # --- from a file
 
 
@@ -390,6 +454,9 @@ def test_one_more_who_may_have_come_is_enough(more: Any) -> None:
         {"kind": "departures", "keys": [0], "state": 0, "departures": [], "later": []},
         {"kind": "departures", "keys": [0], "state": [0], "departures": [[0]], "later": []},
         {"kind": "departures", "keys": [0], "state": [0], "departures": [0]},
+        {"kind": "sessions", "frontiers": 1, "most": 1},
+        {"kind": "sessions", "frontiers": "1", "most": 1, "waiting": []},
+        {"kind": "sessions", "frontiers": 1, "most": 1, "waiting": 2},
         {"kind": "states", "keys": [0], "states": ["0"], "transaction": 0},
         {"kind": "states", "keys": [0], "states": [[float("nan")]], "transaction": 0},
         {"kind": "states", "keys": [0], "states": [[None]], "transaction": 0},

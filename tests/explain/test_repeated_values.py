@@ -7,15 +7,18 @@ a program) writes them anew.
 from __future__ import annotations
 
 import json
+import random
 import re
 import sys
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import numpy as np
 import pytest
 from fuzz.traces import random_trace
 from support.explanations import examine
@@ -24,17 +27,20 @@ from support.repeated_values import DOCTORS, inventory, late_snapshots, on_call,
 
 import boomslang
 from boomslang import Checker, Trace, TraceBuilder
+from boomslang.asg.graph import build_asg
 from boomslang.checker import explaining_seconds
 from boomslang.explain import by_proof, counterexample, likely
 from boomslang.explain.count_words import count_in_words
 from boomslang.explain.counterexample import MANY_TRANSACTIONS, Counterexample
 from boomslang.explain.document import document
+from boomslang.explain.known import clashes
 from boomslang.explain.likely_part import likely_part, shown, without_likely
 from boomslang.explain.outputs import OUTPUTS, write
 from boomslang.explain.overlap import duration, overlap
 from boomslang.explain.state_words import state_in_words
 from boomslang.levels import find_level
 from boomslang.solve.counting import too_few_versions
+from boomslang.solve.likely import likely_writers
 from boomslang.solve.solution import Limits
 from boomslang.solve.states import unreachable_state
 from boomslang.verdict import Verdict
@@ -334,6 +340,63 @@ def test_overlaps_in_words(pairs: tuple[tuple[int, int], ...], said: str) -> Non
 def test_without_times_nothing_is_said_of_them() -> None:
     assert overlap(on_call(times=False), (0, 1)) == ""
     assert duration(on_call(), 12_345) == "12,345"
+
+
+def stale_look(writers: int) -> Trace:
+    """The stock was 4 many times, each time taken to 3 at once; then somebody looks and sees 4."""
+    b = TraceBuilder(initial={"stock": 3})
+    at = 0
+    for n in range(2 * writers + 3):
+        with b.transaction(session=f"s{n % 3}", begin=at) as t:
+            if n == writers + 1:
+                t.get("stock", 4)
+            else:
+                t.put("stock", 4 if n % 2 else 3)
+            t.commit(invoke=at + 5, return_=at + 6)
+        at += 10
+    return b.build()
+
+
+def test_steps_are_told_together_and_none_is_left_out() -> None:
+    found = Checker(stale_look(4)).check("sser").counterexample
+    assert found is not None and found.argument is not None and found.likely is None
+    steps = [step.text for step in found.argument.steps]
+    lines = list(found.lines())
+    assert len(lines) < LONGEST <= len(found.core.transactions) + len(steps) + 3
+    assert all(any(step in line for line in lines) for step in steps)
+    # What a step rests on is told in it, or by its number, which comes before.
+    numbers = [int(line.split(".")[0]) for line in lines if line[:1].isdigit()]
+    assert numbers == list(range(1, len(numbers) + 1))
+    for line in lines:
+        if "[from " in line:
+            rests_on = line.rpartition("[from ")[2].rstrip("]").split(", ")
+            assert all(int(number) < int(line.split(".")[0]) for number in rests_on)
+
+
+def blind(rng: random.Random) -> Trace:
+    """Blind writes and reads of many keys, two of which saw and overwrote each other's the wrong way round."""
+    b = TraceBuilder(initial={f"k{n}": 0 for n in range(12)})
+    state = {f"k{n}": 0 for n in range(12)}
+    for i in range(60):
+        keys = rng.sample(sorted(state), 2)
+        with b.transaction(session=f"s{i % 4}", begin=10 * i) as t:
+            t.get(keys[0], state[keys[0]])
+            state[keys[1]] = rng.randint(0, 3)
+            t.put(keys[1], state[keys[1]])
+            t.commit(invoke=10 * i + 5, return_=10 * i + 6)
+    return b.build()
+
+
+def test_versions_as_their_writers_returned() -> None:
+    asg = build_asg(blind(random.Random(1)))
+    assert likely._mostly_blind(asg) and not likely._mostly_blind(build_asg(inventory()))
+    level = find_level("si")
+    writers = next(likely_writers(asg, Limits()))
+    supposed = replace(asg, read_writer=writers)
+    assert clashes(supposed, level, Limits(), as_they_returned=True).found == []  # it was serial
+    late = replace(supposed, read_writer=np.where(np.arange(len(writers)) == len(writers) - 1, -1, writers))
+    found = clashes(late, level, Limits(), as_they_returned=True).found
+    assert all(edge.key >= 0 for clash in found for edge in clash.edges if edge.kind.value in ("ww", "rw"))
 
 
 def main() -> int:

@@ -15,7 +15,7 @@ import pytest
 from support.browser import Browser, find_chromium
 from support.repeated_values import inventory, late_snapshots, on_call
 
-from boomslang import Checker, Trace
+from boomslang import Checker, Trace, read_trace
 from boomslang.explain import by_proof, counterexample
 from boomslang.report import render_report, write_report
 from boomslang.report.contents import contents
@@ -39,6 +39,11 @@ def check(trace: Trace, level: str) -> Verdict:
         return Checker(trace).check(level)
 
 
+def recorded() -> Trace:
+    """Four doctors and six clients on PostgreSQL at repeatable read, 416 committed transactions."""
+    return read_trace(Path(__file__).parent / "recorded-on-call")
+
+
 def told(verdict: Verdict) -> Json:
     story: Json = contents([verdict], "t", {})["stories"][0]
     return story
@@ -60,6 +65,12 @@ def text(browser: Browser, selector: str) -> str:
     [
         (on_call, "ser", ("T12", "T13"), "T14 saw 'alice', 'bob' and 'carol' all False"),
         (on_call, "sser", ("T12", "T13"), "T14 saw 'alice', 'bob' and 'carol' all False"),
+        (
+            recorded,
+            "ser",
+            ("T105", "T9"),
+            "T106 (and eleven more) saw 'alice', 'bob', 'carol' and 'dave' all False",
+        ),
         (inventory, "si", ("T20", "T21"), "'stock' was 3 only eleven times"),
         (late_snapshots, "strong-session-ser", ("T14", "T15"), "The proof"),
     ],

@@ -15,13 +15,12 @@ import numpy as np
 
 from boomslang.asg.graph import ASG, build_asg
 from boomslang.certify.certificate import Core
-from boomslang.certify.proof import Proof
 from boomslang.explain.parts import first_broken
 from boomslang.levels import LEVELS, Level, implies
 from boomslang.levels.laws import State, forbids_lost_updates, state_law
 from boomslang.solve.counting import too_few_versions
 from boomslang.solve.departures import too_few_arrivals
-from boomslang.solve.repeated import parts_of
+from boomslang.solve.repeated import Proof, parts_of
 from boomslang.solve.solution import Limits
 from boomslang.solve.states import unreachable_state
 from boomslang.trace import NO_TIME, Trace

@@ -1,7 +1,7 @@
 """Refutations that need no solver, as data; in numbers of the trace, as all certificates are.
 
-They come from the two laws of levels/laws.py, and too_few_versions.py, unreachable_state.py and too_few_arrivals.py
-beside this page check them against the trace.
+They come from the two laws of levels/laws.py, and too_few_versions.py, unreachable_state.py, too_few_arrivals.py and
+stuck_sessions.py beside this page check them against the trace.
 """
 
 from __future__ import annotations
@@ -64,7 +64,27 @@ class TooFewArrivals:
         }
 
 
-Proof = TooFewVersions | UnreachableState | TooFewArrivals
+@dataclass(frozen=True)
+class StuckSessions:
+    """Whatever session goes on next, at some point none can: not all transactions find a place in a serial order."""
+
+    frontiers: int
+    """How many there are: how far each session has come, with what the keys hold, once all have gone who only look."""
+    most: int
+    """The most transactions that have a place at one of them."""
+    waiting: tuple[int, ...]
+    """At one of those: the next transaction of each session that has not ended."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "kind": "sessions",
+            "frontiers": self.frontiers,
+            "most": self.most,
+            "waiting": list(self.waiting),
+        }
+
+
+Proof = TooFewVersions | UnreachableState | TooFewArrivals | StuckSessions
 
 
 def proof_of(data: Any) -> Proof:
@@ -89,7 +109,9 @@ def proof_of(data: Any) -> Proof:
             _numbers(data["departures"]),
             _numbers(data["later"]),
         )
-    raise ValueError(f"found the proof {kind!r}; expected 'counting', 'states' or 'departures'")
+    if kind == "sessions":
+        return StuckSessions(_number(data["frontiers"]), _number(data["most"]), _numbers(data["waiting"]))
+    raise ValueError(f"found the proof {kind!r}; expected 'counting', 'states', 'departures' or 'sessions'")
 
 
 def _number(data: Any) -> int:

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from boomslang.ir.expression import Edge
+from boomslang.levels.level import Dependency
 
 _TRANSACTION = re.compile(r"\bT\d+\b")
 _WHERE = re.compile(r" \((?:operation |[^()]*:)\d+\)")
@@ -100,6 +101,58 @@ class Argument:
     def lines(self) -> Iterator[str]:
         """The argument as text: steps are numbered, and say from which others they follow."""
         yield from self._lines("", {})
+
+    def folded(self, most: int) -> list[str]:
+        """The argument in at most so many lines, if that can be: a step that only one other rests on is told with that
+        one, those about time first. Nothing is left out. (An argument by cases stays as it is.)"""
+        used: Counter[int] = Counter()
+        user: dict[int, int] = {}
+        end = self.contradiction
+        rows: list[tuple[int, tuple[Step, ...]]] = [(id(step), step.because) for step in self.steps]
+        if end is not None:
+            rows.append((id(end), (*end.because, *end.cycle)))
+        for one, because in rows:
+            for other in dict.fromkeys(because):
+                used[id(other)] += 1
+                user[id(other)] = one
+        on_cycle = {id(step) for step in end.cycle} if end is not None else set()
+        candidates = [step for step in self.steps if used[id(step)] == 1 and id(step) not in on_cycle]
+
+        def readily(step: Step) -> tuple[bool, bool, int]:
+            timed = step.edge is not None and step.edge.kind is Dependency.RT
+            return not timed, end is not None and user[id(step)] == id(end), len(step.text)
+
+        candidates.sort(key=readily)
+        over = len(self.steps) + 1 - most
+        if self.cases or over <= 0:
+            return list(self.lines())
+        inside: dict[int, list[Step]] = {}
+        for step in candidates[:over]:
+            inside.setdefault(user[id(step)], []).append(step)
+        gone = {id(step) for step in candidates[:over]}
+
+        def told(of: int) -> str:
+            """The steps that were put into this one, and into those in turn."""
+            parts = [f"{step.text}{told(id(step))}" for step in inside.get(of, [])]
+            return f", as {', and as '.join(parts)}" if parts else ""
+
+        def rests_on(because: tuple[Step, ...]) -> set[int]:
+            found = set()
+            for step in because:
+                found |= rests_on(step.because) if id(step) in gone else {id(step)}
+            return found
+
+        numbers: dict[int, int] = {}
+        lines = []
+        for step in self.steps:
+            if id(step) in gone:
+                continue
+            numbers[id(step)] = len(numbers) + 1
+            known = sorted({numbers[n] for n in rests_on(step.because) if n in numbers})
+            lines.append(f"{numbers[id(step)]}. {step.text}{told(id(step))}{_from(known)}")
+        if end is not None:
+            lines.append(f"=> {end.text}{told(id(end))}")
+        return lines
 
     def _lines(self, indent: str, numbers: dict[int, int]) -> Iterator[str]:
         for step in self.steps:

@@ -1,5 +1,5 @@
-"""A refutation by counting or by states as a counterexample: one sentence (count_words.py, state_words.py,
-departure_words.py), and beside it what probably happened (likely.py).
+"""A refutation by counting, states or sessions as a counterexample: one sentence (count_words.py, state_words.py,
+departure_words.py, session_words.py), and beside it what probably happened (likely.py).
 
 Its core is all whose reads the proof needs. They may be hundreds, alike but for their names, so they are told as a
 number and never one by one.
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from boomslang.asg.graph import ASG
 from boomslang.certify.certificate import Core
-from boomslang.certify.proof import Proof, TooFewArrivals, TooFewVersions
+from boomslang.certify.proof import Proof, StuckSessions, TooFewArrivals, TooFewVersions
 from boomslang.explain.anomalies import Anomaly
 from boomslang.explain.argument import Argument, Contradiction
 from boomslang.explain.count_words import count_in_words
@@ -17,6 +17,7 @@ from boomslang.explain.counterexample import Counterexample
 from boomslang.explain.departure_words import departures_in_words
 from boomslang.explain.likely import Likely, what_probably_happened
 from boomslang.explain.parts import Parts
+from boomslang.explain.session_words import sessions_in_words
 from boomslang.explain.state_words import state_in_words
 from boomslang.levels.level import Level
 
@@ -32,6 +33,12 @@ CHANGED_TWICE = Anomaly(
     "changed-twice",
     "a state that was changed twice",
     "more transactions saw keys in one state and changed it than can have brought it about",
+)
+
+STUCK = Anomaly(
+    "stuck-sessions",
+    "sessions that wait for each other",
+    "no serial order that keeps session order lets all transactions see what they saw",
 )
 
 
@@ -52,6 +59,11 @@ def explain_by_proof(asg: ASG, level: Level, proof: Proof, parts: Parts, seconds
         proved = departures_in_words(asg, level, proof)
         likely = what_probably_happened(asg, level, core.transactions, seconds)
         anomaly = CHANGED_TWICE if likely is None else likely.anomaly
+    elif isinstance(proof, StuckSessions):
+        proved = sessions_in_words(asg, proof, parts)
+        first = min(proof.waiting, key=lambda t: (int(asg.trace.txn_end[t]), t))
+        likely = what_probably_happened(asg, level, core.transactions, seconds, near=first)
+        anomaly = STUCK if likely is None else likely.anomaly
     else:
         proved = state_in_words(asg, level, proof)
         likely = what_probably_happened(asg, level, core.transactions, seconds, near=proof.transaction)

@@ -40,6 +40,8 @@ FEW_TRANSACTIONS = 8
 """More are summed up before they are listed."""
 MANY_TRANSACTIONS = 12
 """With more, what probably happened says more than the core."""
+LONGEST_STORY = 14
+"""Lines of a story that a person reads to its end; where values repeat, steps are told together to keep to it."""
 MANY_LINES = 12
 """Of an argument where values repeat: the same."""
 BRIEFLY = 60
@@ -123,6 +125,9 @@ class Counterexample:
             yield "Every order of these transactions was refuted, but the argument has too many cases to be told."
             return
         story = list(self.argument.lines())
+        if self.part is not None and bool((self.part.read_writer == SEVERAL).any()):
+            above = 1 + (self.anomaly is not None) + inside + beside + (inside + beside > FEW_TRANSACTIONS)
+            story = self.argument.folded(LONGEST_STORY - above)
         yield from story[:MOST_LINES]
         if len(story) > MOST_LINES:
             yield f"... and {len(story) - MOST_LINES} more lines"
@@ -224,6 +229,8 @@ def _describe(trace: Trace, o: Operation, core: Core, keys: set[int], spoken_of:
         return f"delete {short(o.key)}{found}"
     if o.kind == Kind.APPEND and touches:
         return f"append {value} to {short(o.key)}"
+    if o.kind == Kind.GET and spoken_of:
+        return f"get {short(o.key)} -> {value}"
     if not mine:
         return ""
     if o.kind == Kind.LIST:
@@ -281,7 +288,7 @@ def explain(
             argument, anomaly = _with_cycle(made.asg, level, said)
         else:
             rest = left(1.0)
-            patience = BRIEFLY if briefly else PATIENCE
+            patience = BRIEFLY if briefly or likely is not None else PATIENCE
             argument = argue(made.asg, level, None if rest is None else max(0.1, rest), patience=patience)
             anomaly = name_anomaly(level, argument)
     except LimitReached:  # a module that was asked again had no time to say it again

@@ -291,7 +291,7 @@ class Graph:
         self.target, self.shown_by = edges.target[order], edges.shown_by[order]
         self.anti = (np.arange(len(edges.source)) < len(anti.source))[order]
         self.start = np.searchsorted(edges.source[order], np.arange(self.nodes + 1))
-        self.visits = 0
+        self.visits, self.most_visits = 0, MOST_VISITS
 
     def shortest(self, txn: int, most: int) -> tuple[int, ...] | None:
         """The transactions of a shortest cycle through this one, if it has at most so many, and who shows it."""
@@ -307,7 +307,7 @@ class Graph:
         while queue:
             state = queue.popleft()
             self.visits += 1
-            if self.visits > MOST_VISITS:
+            if self.visits > self.most_visits:
                 return None
             layer, node = divmod(state, self.nodes)
             for target, anti, shown_by in self._out(node):

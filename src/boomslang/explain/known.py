@@ -7,12 +7,12 @@ asks puts them to the engine.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from boomslang.asg.graph import ASG, PREDICATE
+from boomslang.asg.graph import ASG, IN, PREDICATE
 from boomslang.explain import _known
 from boomslang.explain.anomalies import Anomaly, name_cycle
 from boomslang.explain.argument import Step
@@ -63,9 +63,15 @@ class Clashes:
     """False: as many were found as were asked for."""
 
 
-def clashes(asg: ASG, level: Level, limits: Limits, most: int = 0) -> Clashes:
-    """All violations that what is known shows, each with a read (or a transaction) of its own."""
+def clashes(
+    asg: ASG, level: Level, limits: Limits, most: int = 0, *, as_they_returned: bool = False
+) -> Clashes:
+    """All violations that what is known shows, each with a read (or a transaction) of its own. `as_they_returned`
+    supposes that who wrote a key overwrote whoever had returned before it."""
     ir = lower(asg, level)
+    supposed: dict[tuple[int, int], int] = {}
+    if as_they_returned:
+        ir, supposed = _overwriting(ir)
     once = ir.level.once
     sources, targets = ir.order_edges()
     kinds = [np.full(len(asg.list_from), KINDS.index(Dependency.WW), np.uint8)]
@@ -99,7 +105,21 @@ def clashes(asg: ASG, level: Level, limits: Limits, most: int = 0) -> Clashes:
     )
     if made["stopped"]:
         raise LimitReached(made["stopped"])
-    return Clashes(list(_told(asg, ir, made)), made["all"])
+    return Clashes(list(_told(asg, ir, made, supposed)), made["all"])
+
+
+def _overwriting(ir: IR) -> tuple[IR, dict[tuple[int, int], int]]:
+    """The IR with an edge from each writer of a key to the next that returned; and of each edge its key."""
+    asg = ir.asg
+    rows = np.flatnonzero(asg.state[asg.write_txn] == IN)
+    rows = rows[np.lexsort((priorities(asg)[asg.write_txn[rows]], asg.write_key[rows]))]
+    pair = np.flatnonzero(asg.write_key[rows[1:]] == asg.write_key[rows[:-1]])
+    ends = zip((rows[pair], rows[pair + 1]), ir.ends(Dependency.WW), strict=True)
+    source, target = (ir.graph.nodes_of(asg.write_txn[row].astype(np.int64), point) for row, point in ends)
+    graph = replace(ir.graph, chunks=[*ir.graph.chunks, (source, target, Dependency.WW)])
+    keys = asg.write_key[rows[pair]].tolist()
+    of_edge = dict(zip(zip(source.tolist(), target.tolist(), strict=True), keys, strict=True))
+    return replace(ir, graph=graph), of_edge
 
 
 def _hints(asg: ASG, ir: IR) -> Int64:
@@ -121,7 +141,9 @@ def _hints(asg: ASG, ir: IR) -> Int64:
     return hint
 
 
-def _told(asg: ASG, ir: IR, made: dict[str, NDArray[np.int64]]) -> Iterator[Clash]:
+def _told(
+    asg: ASG, ir: IR, made: dict[str, NDArray[np.int64]], supposed: dict[tuple[int, int], int]
+) -> Iterator[Clash]:
     names = Names(asg)
     cycle = tuple(column.tolist() for column in made["cycle"])
     starts, reads_start, txns_start = (
@@ -130,6 +152,11 @@ def _told(asg: ASG, ir: IR, made: dict[str, NDArray[np.int64]]) -> Iterator[Clas
     outs = zip(made["out_read"].tolist(), made["out_txn"].tolist(), strict=True)
     for i, (read, txn) in enumerate(outs):
         edges = list(_between_transactions(ir, [column[starts[i] : starts[i + 1]] for column in cycle]))
+        if supposed:
+            edges = [
+                replace(edge, key=supposed.get((edge.source, edge.target), -1)) if edge.key < 0 else edge
+                for edge in edges
+            ]
         reads = made["reads"][reads_start[i] : reads_start[i + 1]].astype(np.int64)
         txns = made["txns"][txns_start[i] : txns_start[i + 1]].astype(np.int64)
         yield Clash(

@@ -5,7 +5,8 @@ read, and what the trace suggests says who. Three ways to find out, the better o
 
 - The level is broken, but snapshot isolation may hold. The order that shows it, close to real time or at least to the
   sessions, says whom each read saw; in it, the clash at the level that was asked for is a short cycle.
-- Else each value is taken from the latest who wrote it before, by time or by the log (solve/likely.py).
+- Else each value is taken from the latest who wrote it before, by time or by the log (solve/likely.py). Where nearly
+  all write without having read, so that nothing shows who overwrote whom, that too is as times or the log have it.
 - Else the order of a much weaker level has to do.
 
 Nothing rests on it: it is marked as likely, with the proof beside it.
@@ -40,6 +41,7 @@ from boomslang.solve.likely import likely_writers
 from boomslang.solve.native import priorities, solve_native
 from boomslang.solve.solution import Limits
 from boomslang.trace.errors import LimitReached
+from boomslang.trace.model import NO_TIME
 
 CONFLICTS = 2_000
 """Of the engine, for an order at a weaker level."""
@@ -81,7 +83,7 @@ def what_probably_happened(
     inside, rank = set(core), priorities(asg)
     at = None if near is None else int(rank[int(np.searchsorted(asg.txn_of, near))])
 
-    def worth(clash: Clash) -> tuple[bool, int, int, bool, int, bool, int]:
+    def worth(clash: Clash) -> tuple[bool, int, int, int, bool, int, bool, int]:
         other = lost is not None and not _loses(asg, clash, lost)
         txns = sorted(_around(clash.edges, level))
         last = max(int(rank[t]) for t in txns)
@@ -89,23 +91,47 @@ def what_probably_happened(
         outside = not {int(asg.txn_of[t]) for t in txns} <= inside
         spread = last - min(int(rank[t]) for t in txns)
         vague, trust = _same_again(asg, clash, level), _taken_on_trust(clash, level)
-        return other, len(txns), vague, outside, trust, at is not None and last > at, away + spread
+        back = _against_the_clock(asg, clash, level)
+        return other, back, len(txns), vague, outside, trust, at is not None and last > at, away + spread
 
     if lost is not None:  # whoever was before whom in time, two overwrote the same version
         level = _without_times(level)
-    for how, writers in _readings(asg, level, stop, lost is not None):
+    for how, writers, by_clock in _readings(asg, level, stop, lost is not None):
         left = stop - now()
         if left <= 0:
             return None
         supposed = replace(asg, read_writer=writers)
         try:
-            found = clashes(supposed, level, Limits(seconds=left), MOST_CLASHES).found
+            limits = Limits(seconds=left)
+            found = clashes(supposed, level, limits, MOST_CLASHES, as_they_returned=by_clock).found
         except LimitReached:
             return None
         found = [clash for clash in found if len(_around(clash.edges, level)) <= FEW]
         if found:
             return _told(supposed, level, min(found, key=worth), how)
     return None
+
+
+def _mostly_blind(asg: ASG) -> bool:
+    """Have nearly all who wrote a key not read it before, and does the trace suggest who came after whom?"""
+    if not asg.trace.has_times and len(asg.trace.files) > 1:
+        return False
+    keys = np.int64(max(1, asg.keys))
+    read = asg.read_txn.astype(np.int64) * keys + asg.read_key
+    wrote = asg.write_txn.astype(np.int64) * keys + asg.write_key
+    return bool(np.isin(wrote, read).sum() * 5 < len(wrote))
+
+
+def _against_the_clock(asg: ASG, clash: Clash, level: Level) -> int:
+    """Edges to one that had returned before the other began, at a level that does not speak of time."""
+    if level.needs_times or not asg.trace.has_times:
+        return 0
+    trace, back = asg.trace, 0
+    for edge in clash.edges:
+        a, b = (int(asg.txn_of[end // level.points]) for end in (edge.source, edge.target))
+        begin, end = int(trace.txn_begin[a]), int(trace.txn_end[b])
+        back += trace.txn_clock[a] == trace.txn_clock[b] and NO_TIME not in (begin, end) and end < begin
+    return back
 
 
 def _same_again(asg: ASG, clash: Clash, level: Level) -> int:
@@ -139,8 +165,10 @@ def _without_times(level: Level) -> Level:
     return maximal(below)[0] if below else level
 
 
-def _readings(asg: ASG, level: Level, stop: float, lost: bool) -> Iterator[tuple[str, NDArray[np.int32]]]:
-    """Whom each read saw, and why one would think so."""
+def _readings(
+    asg: ASG, level: Level, stop: float, lost: bool
+) -> Iterator[tuple[str, NDArray[np.int32], bool]]:
+    """Whom each read saw, and why one would think so; and is the order of versions to be that of returns?"""
     timed = asg.trace.has_times
     weaker = [STRONG_SNAPSHOT_ISOLATION, FORWARD_CONSISTENT_VIEW] if timed else [SNAPSHOT_ISOLATION, CAUSAL]
     if not timed and asg.trace.has_sessions:  # an order against them is nobody's idea of what happened
@@ -148,15 +176,17 @@ def _readings(asg: ASG, level: Level, stop: float, lost: bool) -> Iterator[tuple
     if not lost:  # what forbids no lost updates is too weak to say who was read
         yield from _in_an_order(asg, level, weaker[0], stop)
     before = "by time" if timed else "by the log" if len(asg.trace.files) <= 1 else "by session"
+    blind = not lost and _mostly_blind(asg)
+    overwrites = ", and those who wrote a key as they returned" if blind else ""
     for writers in likely_writers(asg, Limits(seconds=max(0.05, stop - now()))):
-        yield f"taking each value from the latest who had written it, {before}", writers
+        yield f"taking each value from the latest who had written it, {before}{overwrites}", writers, blind
     if not lost:
         yield from _in_an_order(asg, level, weaker[1], stop)
 
 
 def _in_an_order(
     asg: ASG, level: Level, other: Level, stop: float
-) -> Iterator[tuple[str, NDArray[np.int32]]]:
+) -> Iterator[tuple[str, NDArray[np.int32], bool]]:
     """Whom the reads see in an order that keeps another level, if there is one: a weaker one than asked for, or its
     strong form, which is stronger in one way and so may be broken as well."""
     left = stop - now()
@@ -165,7 +195,7 @@ def _in_an_order(
     found = solve_native(lower(asg, other), Limits(seconds=max(0.05, left / 2), conflicts=CONFLICTS))
     if found.status == "valid" and found.read_writer is not None:
         taken = np.where(found.read_writer > -2, found.read_writer, asg.read_writer)
-        yield f"as an order that keeps {other.title} has it", taken.astype(np.int32)
+        yield f"as an order that keeps {other.title} has it", taken.astype(np.int32), False
 
 
 def _around(edges: tuple[Edge, ...], level: Level) -> set[int]:
@@ -225,7 +255,7 @@ def _reason(asg: ASG, names: Names, edge: Edge, a: int, b: int) -> tuple[str, tu
     read = _read(asg, b, edge.key)
     rows = () if read is None else (int(asg.read_op[read]),)
     saw = "" if read is None else f" = {names.seen(read)}{names.at(rows)}"
-    return f"{two} saw {key}{saw} as {one} had left it", rows
+    return f"{two} saw {key}{saw} as {one} had left it", (*rows, *wrote[1:])
 
 
 def _value(asg: ASG, names: Names, wrote: tuple[int, ...]) -> str:

@@ -25,6 +25,8 @@ SMALL = 3
 """Transactions of a core, with those its reads saw, below which nobody wants less: two, and whom both read from."""
 MOST_TRIES = 8
 """Suggestions of each kind that are put to the engine."""
+MANY = 40
+"""Transactions of a core that is told in short anyway: looking for less is not worth as much."""
 LARGE = 500
 """Transactions of a neighbourhood that is not put to the engine."""
 HUGE = 1_000_000
@@ -64,6 +66,8 @@ def _short_cycles(asg: ASG, level: Level, made: MinimalCore) -> Iterator[Parts]:
         told.add(cycle)
         yield Parts.all_of(asg, np.array(cycle))
     graph = Graph(known, level)
+    if len(made.core.transactions) > MANY:
+        graph.most_visits //= 5
     for t in np.searchsorted(asg.txn_of, made.asg.txn_of)[:MOST_TRIES].tolist():
         around = graph.shortest(t, made.asg.transactions - 1)
         if around is not None and around not in told:

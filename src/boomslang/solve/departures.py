@@ -57,6 +57,11 @@ def too_few_arrivals(asg: ASG, level: Level) -> TooFewArrivals | None:
     return None
 
 
+def groups_of_keys(asg: ASG, level: Level) -> Iterator[tuple[int, ...]]:
+    """Keys that several saw in one state and changed in part: first those that most did."""
+    return _groups(_Done(asg, level))
+
+
 class _Done:
     """What each transaction that did not abort saw and left, with (transaction, key) as one number; sorted by that."""
 
@@ -122,8 +127,8 @@ def _groups(done: _Done) -> Iterator[tuple[int, ...]]:
     if not len(txn):
         return
     starts = np.flatnonzero(np.concatenate(([True], txn[1:] != txn[:-1])))
-    of_keys = np.add.reduceat(_hash(key), starts)
-    of_state = np.add.reduceat(_hash(key * np.int64(len(asg.trace.values) + 8) + value + 4), starts)
+    of_keys = np.add.reduceat(spread(key), starts)
+    of_state = np.add.reduceat(spread(key * np.int64(len(asg.trace.values) + 8) + value + 4), starts)
     # A state that one transaction left is for reachable states, not for a count.
     _, state, many = np.unique(of_state, return_inverse=True, return_counts=True)
     several = many[state] > 1
@@ -134,7 +139,7 @@ def _groups(done: _Done) -> Iterator[tuple[int, ...]]:
         yield tuple(sorted(key[begin : begin + int(counts[txn[begin]])].tolist()))
 
 
-def _hash(x: Int64) -> NDArray[np.uint64]:
+def spread(x: Int64) -> NDArray[np.uint64]:
     """Numbers spread out, so that sums of them tell sets apart (splitmix64; Steele, Lea and Flood, OOPSLA 2014)."""
     z = x.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -180,7 +185,7 @@ class _Group:
         # Those who saw and did the same are looked at once.
         mixed = np.zeros(len(self.txn), np.uint64)
         for column in (*saw.T, *left.T):
-            mixed = _hash(mixed.view(np.int64) ^ column.astype(np.int64))
+            mixed = spread(mixed.view(np.int64) ^ column.astype(np.int64))
         _, self.which, self.kind = np.unique(mixed, return_index=True, return_inverse=True)
         self.many = np.bincount(self.kind)
         self.kinds = _Deeds(saw[self.which], left[self.which])
@@ -191,7 +196,7 @@ class _Group:
         rows = np.flatnonzero(self.leaves)
         mixed = np.zeros(len(rows), np.uint64)
         for column in self.deeds.saw[rows].T:
-            mixed = _hash(mixed.view(np.int64) ^ column.astype(np.int64))
+            mixed = spread(mixed.view(np.int64) ^ column.astype(np.int64))
         _, first, often = np.unique(mixed, return_index=True, return_counts=True)
         for n in np.argsort(-often, kind="stable").tolist():
             if often[n] < 2:

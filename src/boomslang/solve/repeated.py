@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boomslang.asg.graph import ASG
-from boomslang.certify.proof import Proof, TooFewArrivals, TooFewVersions, UnreachableState
+from boomslang.certify.proof import TooFewArrivals, TooFewVersions, UnreachableState
 from boomslang.ir.model import IR
 from boomslang.levels.level import Level
 from boomslang.solve.counting import parts_of_count, too_few_versions
@@ -22,6 +22,7 @@ from boomslang.trace.model import Outcome
 
 Int64 = NDArray[np.int64]
 
+Proof = TooFewVersions | UnreachableState | TooFewArrivals
 _BY = {
     TooFewVersions: "counting",
     UnreachableState: "reachable states",
@@ -62,10 +63,10 @@ def parts_of(asg: ASG, level: Level, proof: Proof) -> tuple[Int64, Int64]:
         needed = guarded(asg, level, proof)
         transactions = np.concatenate([np.array([txn]), *(one.transactions for one in needed)])
         reads = np.unique(np.concatenate([mine, *(one.reads for one in needed)])).astype(np.int64)
-    return np.unique(np.concatenate([transactions, _aborted(asg, reads)])).astype(np.int64), reads
+    return np.unique(np.concatenate([transactions, aborted_writers(asg, reads)])).astype(np.int64), reads
 
 
-def _aborted(asg: ASG, reads: Int64) -> Int64:
+def aborted_writers(asg: ASG, reads: Int64) -> Int64:
     """Aborted writers of what these reads saw: if nobody knew that they did abort, they might have been read from."""
     gone = [np.zeros(0, np.int64)]
     for key, pattern in {(int(asg.read_key[r]), int(asg.read_value[r])) for r in reads}:

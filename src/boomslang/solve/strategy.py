@@ -13,10 +13,13 @@
    order once there is no snapshot's: it would be one.) A snapshot's in real time is asked for before all else. Where
    the engine does not find an order in real time soon, a sweep along the clock may (sweep.py); where values say next
    to nothing it is tried before windows.
-   Where values repeat, also walk from value to value, in whatever order that gives: one far from real time (trails.py).
-   And if it was refuted that there is an order in real time, ask for one that is some transactions' length away.
+   Where values repeat, also walk from value to value, in whatever order that gives: one far from real time (trails.py);
+   or along the clock, with others like them in the place of those that find none there (stand_ins.py). And if it was
+   refuted that there is an order in real time, ask for one that is some transactions' length away. Within a bound, look
+   for what breaks it where real time is broken, a few keys at a time (nearby.py).
 3. The problem itself, for a while; at plain levels first with transactions that nothing tells apart in one order
-   (interchangeable.py), and so again in step 6.
+   (interchangeable.py), and so again in step 6. Where session order counts and that takes long, how far each session
+   can come may decide it either way (frontiers.py).
 4. If that takes long and the trace is small enough, write down what follows from the known edges before guessing
    (native/engine/saturate.hpp). It helps when nothing suggests an order: no sessions, no times, a shuffled log. With
    begin and commit points, first as if they were one: a serial order is also an order of begins and commits.
@@ -42,12 +45,15 @@ from boomslang.ir.model import IR, ambiguous_reads
 from boomslang.levels.catalog import SERIALIZABLE, SNAPSHOT_ISOLATION
 from boomslang.levels.level import Dependency, Level, Point
 from boomslang.solve.forced import solve_forced
+from boomslang.solve.frontiers import solve_frontiers
 from boomslang.solve.interchangeable import ranked, with_all_reads
 from boomslang.solve.likely import refute_known, solve_likely
 from boomslang.solve.native import priorities, solve_native
+from boomslang.solve.nearby import refute_nearby
 from boomslang.solve.parts import reads_of, refuted_part
 from boomslang.solve.repeated import refute_repeated
 from boomslang.solve.solution import Limits, Solution
+from boomslang.solve.stand_ins import solve_stand_ins
 from boomslang.solve.sweep import sweep
 from boomslang.solve.tours import solve_tour
 from boomslang.solve.trails import solve_trails
@@ -59,6 +65,8 @@ FIRST_CONFLICTS = 3_000
 BLIND_CONFLICTS = 300
 """Where nothing suggests an order, trying without saturation is hardly worth it."""
 LONG_CONFLICTS = 20_000
+WITHIN_CONFLICTS = 80_000
+"""Within a bound of real time, contradictions are hardly ever between neighbours alone: going on is better."""
 SATURATED_NODES = 45_000
 """Reachability is a bit for each pair of nodes: 250 MB at this size."""
 SOON_CONFLICTS = 300
@@ -100,6 +108,8 @@ def _solve(ir: IR, clock: _Clock, looked_at: dict[str, int]) -> Solution:
         swept = sweep(_closer(ir, 0), clock.half())
         if swept is not None:
             return _by(swept, "a sweep along the clock")
+    if ambiguous and ir.level.slack == 0 and (part := refute_nearby(ir, None, clock.half())) is not None:
+        return _by(part, "a few keys")
     if worth_windows(ir, clock.limits):
         from boomslang.windows.solve import solve_in_windows
 
@@ -109,7 +119,7 @@ def _solve(ir: IR, clock: _Clock, looked_at: dict[str, int]) -> Solution:
             return _by(pieced, "windows")
     beyond = timed or logged if not ir.level.needs_times else timed and ir.level.slack > 0
     in_time = "in real time" if timed else "in the order of the log"
-    refuted = False
+    refuted, strictly = False, None
     if beyond and ambiguous:
         if ir.level.once is not None and not asg.modules:
             # Searching for paths takes far longer than for an order.
@@ -117,7 +127,8 @@ def _solve(ir: IR, clock: _Clock, looked_at: dict[str, int]) -> Solution:
             if found.status == "valid":
                 return _by(found, f"snapshot isolation, {in_time}")
         patience = EAGER_CONFLICTS + asg.transactions // 50
-        strictly = _in_time(_closer(ir, 0), clock, patience, strict=True)
+        closer = _closer(ir, 0)
+        strictly = refute_nearby(closer, None, clock.half()) or _in_time(closer, clock, patience, strict=True)
         if strictly.status == "valid":
             return _by(strictly, "real-time order" if timed else "the order of the log")
         refuted = strictly.status == "invalid"
@@ -131,23 +142,37 @@ def _solve(ir: IR, clock: _Clock, looked_at: dict[str, int]) -> Solution:
             return _by(found, "direct")
     if ambiguous and free and alone and (walked := solve_trails(ir, clock.left(None))) is not None:
         return _by(walked, "trails of values")
+    if ambiguous and free and (walked := solve_stand_ins(ir, clock.left(None))) is not None:
+        return _by(walked, "stand-ins")
+    if ambiguous and free and beyond and (part := refute_nearby(ir, strictly, clock.half())) is not None:
+        return _by(part, "a few keys")
     for slack in _slacks(ir) if refuted else ():  # with more slack it will not be easier for the engine
         found = solve_native(_closer(ir, slack), clock.left(EAGER_CONFLICTS + asg.transactions // 50))
         if found.status == "valid":
             return _by(found, "an order close to real time")
         if found.status == "unknown":
+            refuted = False
             break
     alike = ranked(ir) if ambiguous else None
     if alike is not None:
         found = solve_native(alike[0], clock.left(FIRST_CONFLICTS), hints=False)
         if found.status != "unknown":
             return _by(with_all_reads(asg, alike[1], found), "interchangeable transactions")
+    if ir.level.once is not None and refuted and beyond and ambiguous and timed:
+        # Nothing near real time: it may well be broken, and then a stronger level says nothing.
+        found = solve_native(ir, clock.left(BLIND_CONFLICTS + asg.transactions // 10))
+        if found.status != "unknown":
+            return _by(found, "direct")
     if ir.level.once is not None:
         for level, what in ((SNAPSHOT_ISOLATION, "snapshot isolation"), (SERIALIZABLE, "a serial order")):
             if (found := _more(ir, level, clock)).status == "valid":
                 return _by(found, what)
             if found.status == "invalid":
                 break  # a serial order would have been a snapshot's, too
+    if ir.level.once is not None and ambiguous and ir.level.slack > 0 and ir.graph.nodes <= SATURATED_NODES:
+        found = _more(ir, SERIALIZABLE, clock, saturate=True)
+        if found.status == "valid":
+            return _by(found, "a serial order")
     small = ir.graph.nodes <= SATURATED_NODES and ir.level.once is None
     if not small:
         patience = LONG_CONFLICTS + asg.transactions // 10
@@ -156,10 +181,13 @@ def _solve(ir: IR, clock: _Clock, looked_at: dict[str, int]) -> Solution:
     found = solve_native(ir, clock.left(patience))
     if found.reason != "conflicts":
         return _by(found, "direct")
+    if ambiguous and (visited := solve_frontiers(ir, clock.half())) is not None:
+        return _by(visited, "how far sessions come")
     if small:
         if ir.graph.points == 2 and (found := _serially(ir, clock)).status == "valid":
             return _by(found, "a serial order")
-        found = solve_native(ir, clock.left(LONG_CONFLICTS), saturate=True)
+        patience = LONG_CONFLICTS if ir.level.slack == 0 else WITHIN_CONFLICTS
+        found = solve_native(ir, clock.left(patience), saturate=True)
         if found.reason != "conflicts":
             return _by(found, "saturation")
     if (part := _refuted_neighbours(ir, clock)) is not None:
@@ -242,9 +270,11 @@ def _closer(ir: IR, slack: int) -> IR:
     return closer
 
 
-def _more(ir: IR, stronger: Level, clock: _Clock, *, in_time: bool = False) -> Solution:
+def _more(
+    ir: IR, stronger: Level, clock: _Clock, *, in_time: bool = False, saturate: bool = False
+) -> Solution:
     """Does the trace even satisfy this level, with the session or real-time order of the one asked for? `in_time`: with
-    real-time order (or that of the log) in any case."""
+    real-time order (or that of the log) in any case. `saturate`: with what follows from the known edges."""
     forward = stronger.edges[Dependency.WR]
     order = {d: forward for d in (Dependency.SO, Dependency.RT) if ir.level.has(d)}
     stronger = replace(
@@ -255,6 +285,8 @@ def _more(ir: IR, stronger: Level, clock: _Clock, *, in_time: bool = False) -> S
     more = lower(ir.asg, stronger)
     if in_time and not stronger.needs_times:
         more.graph.add_time_line(ir.asg, by_log=not ir.asg.trace.has_times)
+    if saturate:
+        return solve_native(more, clock.left(LONG_CONFLICTS), saturate=True)
     strict = in_time or (stronger.needs_times and stronger.slack == 0)
     found = _in_time(more, clock, FIRST_CONFLICTS, strict=strict and ir.asg.trace.has_times)
     if found.order is None or stronger.points == 1:

@@ -47,7 +47,7 @@ def solve_trails(ir: IR, limits: Limits) -> Solution | None:
             best = found
         if not len(best[1]):
             break
-    return None if best is None or len(best[1]) > MOST_LEFT else _replayed(ir, *best, limits)
+    return None if best is None or len(best[1]) > MOST_LEFT else replayed(ir, *best, limits)
 
 
 def _manners(ir: IR) -> list[tuple[int, int]]:
@@ -87,15 +87,20 @@ def _walk(ir: IR, patience: int, stall: int, limits: Limits) -> tuple[Int32, Int
     return None if found["stopped"] else (found["order"], found["left"])
 
 
-def _replayed(ir: IR, order: Int32, left: Int32, limits: Limits) -> Solution | None:
-    """What the engine makes of the order; those that are missing in it stand where the trace suggests."""
+def replayed(
+    ir: IR, order: Int32, left: Int32, limits: Limits, after: Int64 | None = None
+) -> Solution | None:
+    """What the engine makes of the order; those that are missing in it stand where the trace suggests, or after so
+    many of the order."""
     asg = ir.asg
     helped = order[asg.state[order] == MAYBE]
     if len(helped):
         ir = replace(ir, asg=suppose(asg, helped.tolist(), committed=True))
     rank = np.full(asg.transactions, 2 * len(order) + 1, np.int64)
     rank[order] = 2 * np.arange(len(order)) + 1
-    suggested = priorities(asg)
-    rank[left] = 2 * np.searchsorted(np.maximum.accumulate(suggested[order]), suggested[left], side="right")
+    if after is None:
+        suggested = priorities(asg)
+        after = np.searchsorted(np.maximum.accumulate(suggested[order]), suggested[left], side="right")
+    rank[left] = 2 * after
     found = solve_native(ir, replace(limits, conflicts=REPAIRS), hints=False, rank=rank)
     return found if found.status == "valid" else None

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from boomslang.certify.certificate import Core, Witness, read_certificate
-from boomslang.certify.proof import TooFewArrivals, TooFewVersions
+from boomslang.certify.proof import StuckSessions, TooFewArrivals, TooFewVersions
 from boomslang.certify.proved import fault_of_proof
 from boomslang.certify.refute import CoreError, MissingSolver, Part, minimal, refute
 from boomslang.certify.replay import ReplayError, replay
@@ -257,7 +257,7 @@ def _refuted(trace: Trace, core: Core, given: tuple[Module, ...], claims_minimal
 
 
 def _proved(trace: Trace, core: Core) -> Finding:
-    """No solver is needed where a count or a set of states refutes the trace."""
+    """No solver is needed where a count, a set of states or a walk along the sessions refutes the trace."""
     proof = core.proof
     if core.modules or core.encoding:
         return Finding("a proof by counting or states takes no modules and no encoding")
@@ -271,6 +271,9 @@ def _proved(trace: Trace, core: Core) -> Finding:
         keys = f"{len(proof.keys)} keys" if len(proof.keys) > 1 else "a key"
         who = f"{len(proof.departures):,} transactions saw {keys} in one state and changed it"
         return Finding(how=f"{who}, and fewer can have brought that state about")
+    if isinstance(proof, StuckSessions):
+        ways = f"all {proof.frontiers:,} places that its sessions can come to were visited"
+        return Finding(how=f"{ways}, and at most {proof.most:,} transactions are past any of them")
     states = f"nothing that happened leads out of its {len(proof.states):,} states"
     return Finding(how=f"{states}, and what T{proof.transaction} saw fits none of them")
 

@@ -1,0 +1,158 @@
+"""Where real time is broken, and by which keys: the place to look for what breaks a looser bound.
+
+What no order in real time explains is often told by a few keys and some moments, and found at once: two withdrew from
+one customer's accounts, each having seen both. Within a bound of real time the same clash may still be one, but a
+search through the whole trace has thousands of other places to be busy at. So ask for the clash in real time first: of
+the engine, or of keys that were read together, alone. Then ask again within the bound, of just those keys and of just
+those who were there some bounds before and after. Leaving the rest out only weakens the problem (parts.py), so a
+refutation is one of the whole; anything else says nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
+from time import monotonic, process_time
+
+import numpy as np
+from numpy.typing import NDArray
+
+from boomslang.asg.graph import ASG, OUT
+from boomslang.ir.lower import lower
+from boomslang.ir.model import IR
+from boomslang.solve.departures import groups_of_keys
+from boomslang.solve.parts import refuted_part
+from boomslang.solve.solution import Limits, Solution
+from boomslang.trace.lengths import usual_length
+from boomslang.trace.model import NO_TIME, Outcome
+
+Int64 = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+LARGE = 50_000
+"""Transactions of a trace that is not asked so."""
+MOST_GROUPS, MOST_PAIRS = 16, 12
+MOST_UNDER_WAY = 64
+AGAIN = 2
+"""Clashes of one group of keys that are looked at."""
+MOST_KEYS = 6
+"""Of a clash; one of more is no place."""
+BOUNDS = 3
+"""Before and after the clash."""
+SECONDS = 2.0
+"""Of this process, after which no other clash is looked at."""
+STRICT_CONFLICTS, CONFLICTS = 1_000, 15_000
+
+
+def refute_nearby(ir: IR, strictly: Solution | None, limits: Limits) -> Solution | None:
+    """A refutation by a few keys, if one is found. `strictly`: what is known of the level with real-time order."""
+    asg, level = ir.asg, ir.level
+    if asg.modules or not level.needs_times or not asg.trace.has_times or asg.transactions > LARGE:
+        return None
+    strict = lower(asg, replace(level, slack=0))
+    begin, used = monotonic(), process_time()
+    for keys, clash in _clashes(strict, strictly, limits):
+        if level.slack == 0:
+            return clash
+        assert clash.core_reads is not None
+        moments = _moments(asg, asg.read_txn[clash.core_reads])
+        if not len(moments):
+            continue
+        around = BOUNDS * level.slack + 10 * usual_length(asg.trace)
+        here = _within(asg, int(np.median(moments)), around)
+        found = _asked(ir, keys, here, replace(limits.since(begin), conflicts=CONFLICTS))
+        if found is not None:
+            return found
+        if process_time() - used > SECONDS:
+            return None
+    return None
+
+
+def _clashes(strict: IR, strictly: Solution | None, limits: Limits) -> Iterator[tuple[Int64, Solution]]:
+    """Keys, and what refutes them in real time."""
+    asg = strict.asg
+    everywhere = np.ones(asg.transactions, bool)
+    if strictly is not None and strictly.core_reads is not None:
+        spoken_of = np.unique(asg.read_key[strictly.core_reads]).astype(np.int64)
+        if len(spoken_of) <= MOST_KEYS:
+            yield spoken_of, strictly
+    briefly = replace(limits, conflicts=STRICT_CONFLICTS)
+    for keys, moment in islice(_missed_each_other(asg), MOST_PAIRS):
+        here = _within(asg, moment, 10 * usual_length(asg.trace))
+        if (found := _asked(strict, keys, here, briefly)) is not None:
+            yield keys, found
+    for n, group in enumerate(groups_of_keys(asg, strict.level)):
+        if n == MOST_GROUPS:
+            return
+        keys, out = np.array(group, np.int64), np.zeros(len(asg.read_key), bool)
+        for _ in range(AGAIN):
+            found = _asked(strict, keys, everywhere, briefly, out)
+            if found is None:
+                break
+            assert found.core_reads is not None
+            yield keys, found
+            out[found.core_reads] = True
+
+
+def _missed_each_other(asg: ASG) -> Iterator[tuple[Int64, int]]:
+    """Keys and a moment at which two overlapped, each of which wrote a key where the other saw something else."""
+    ids = asg.txn_of
+    begin, end, clock = asg.trace.txn_begin[ids], asg.trace.txn_end[ids], asg.trace.txn_clock[ids]
+    writes: dict[int, dict[int, int]] = {}
+    for t, key, value in zip(
+        asg.write_txn.tolist(), asg.write_key.tolist(), asg.write_value.tolist(), strict=True
+    ):
+        writes.setdefault(t, {})[key] = value
+    timed = (asg.outcome == Outcome.COMMITTED) & (begin != NO_TIME) & (end != NO_TIME)
+    by = [t for t in np.argsort(begin, kind="stable").tolist() if timed[t] and t in writes]
+    told: set[tuple[int, ...]] = set()
+
+    def missed(reader: int, writer: int) -> set[int]:
+        low, high = int(asg.read_start[reader]), int(asg.read_start[reader + 1])
+        saw = zip(asg.read_key[low:high].tolist(), asg.read_value[low:high].tolist(), strict=True)
+        left = writes[writer]
+        return {key for key, value in saw if left.get(key, value) != value}
+
+    for i, a in enumerate(by):
+        for b in by[i + 1 : i + 1 + MOST_UNDER_WAY]:
+            if begin[b] > end[a]:
+                break
+            if clock[a] != clock[b]:
+                continue
+            one, other = missed(a, b), missed(b, a)
+            if one and other:
+                pairs = [(x, y) for x in sorted(one) for y in sorted(other)]
+                first = next((pair for pair in pairs if pair[0] == pair[1]), pairs[0])
+                keys = tuple(sorted(set(first)))
+                if keys not in told:
+                    told.add(keys)
+                    yield np.array(keys, np.int64), int(end[a])
+
+
+def _asked(ir: IR, keys: Int64, here: Bools, limits: Limits, out: Bools | None = None) -> Solution | None:
+    """Are these keys alone refuted, by those who read them here and all who wrote them? (Those who aborted, too: what
+    is not in a part may have committed.)"""
+    asg = ir.asg
+    mine = np.isin(asg.read_key, keys) & (here & (asg.state != OUT))[asg.read_txn]
+    if out is not None:
+        mine &= ~out
+    reads = np.flatnonzero(mine)
+    rows = np.concatenate([np.arange(asg.key_start[k], asg.key_start[k + 1]) for k in keys.tolist()])
+    transactions = np.concatenate([asg.read_txn[reads], asg.write_txn[rows]]).astype(np.int64)
+    if not len(reads):
+        return None
+    return refuted_part(ir, transactions, reads.astype(np.int64), limits)
+
+
+def _moments(asg: ASG, transactions: NDArray[np.int32]) -> Int64:
+    end = asg.trace.txn_end[asg.txn_of[transactions]]
+    moments: Int64 = end[end != NO_TIME]
+    return moments
+
+
+def _within(asg: ASG, moment: int, around: int) -> Bools:
+    begin, end = asg.trace.txn_begin[asg.txn_of], asg.trace.txn_end[asg.txn_of]
+    timed = (begin != NO_TIME) & (end != NO_TIME)
+    here: Bools = timed & (end >= moment - around) & (begin <= moment + around)
+    return here
