@@ -22,8 +22,8 @@ _ABSENT, _UNNAMED = {"absent": True}, {"unnamed": True}
 
 
 def proof_to_json(trace: Trace, proof: Proof) -> dict[str, Any] | None:
-    """In places and contents. The trace has the lines that the user sees. None: the proof speaks of the whole trace, and
-    a solver looks at its core instead."""
+    """In places and contents. The trace has the lines that the user sees. None: the proof speaks of the whole trace,
+    and a solver looks at its core instead."""
     if isinstance(proof, StuckSessions):
         return None
 
