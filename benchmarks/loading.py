@@ -124,8 +124,8 @@ class Load:
 
     @property
     def rate(self) -> float:
-        """Operations a second; the elements of lists count."""
-        return float(self.figures["operations"] / self.figures["load"])
+        """Operations a second of CPU; the elements of lists count."""
+        return float(self.figures["operations"] / self.figures["cpu"])
 
 
 def loads(megabytes: float, only: str, folder: Path) -> Iterator[Load]:
@@ -186,7 +186,7 @@ COLUMNS = (
     ("MB/s", 7),
     ("MB/s of CPU", 11),
     ("2 jobs", 6),
-    ("operations/s", 12),
+    ("operations/CPU s", 16),
     ("JSON Lines = 1", 14),
 )
 
@@ -225,13 +225,13 @@ def plain(cells: Iterable[str]) -> str:
     ).rstrip()
 
 
-def report(found: list[Load], about: str) -> str:
+def report(found: list[Load], about: str, options: str = "") -> str:
     names = [name for name, _ in COLUMNS]
     rule = ["---" if name in ("format", "history") else "---:" for name in names]
     lines = [
         "# How fast each format is loaded",
         "",
-        f"Measured by `python benchmarks/loading.py --write` on {about}.",
+        f"Measured by `python benchmarks/loading.py {options}--write` on {about}.",
         "",
         "One history in every [format](formats.md) that can say it, long enough for a file of about the same size,",
         f"each loaded in a fresh process (the best of {TIMES}). *read* is the time to read the bytes and forget them,",
@@ -240,8 +240,8 @@ def report(found: list[Load], about: str) -> str:
         "*CPU* is what loading used, and says more than the wall clock on a busy machine. One thread loads; *2 jobs*",
         "is how many times as fast two are, by the wall clock: on a busy machine it says nothing.",
         "*operations* counts the elements of lists and the rows of scans too. The last column",
-        "is operations a second, with those of JSON Lines as 1. *registers* are puts and gets with times, where the",
-        "format has them; *lists* are appends and list reads.",
+        "is operations a second of CPU, with those of JSON Lines as 1. *registers* are puts and gets with times, where",
+        "the format has them; *lists* are appends and list reads.",
         "",
         f"| {' | '.join(names)} |",
         f"| {' | '.join(rule)} |",
@@ -268,7 +268,8 @@ def main(arguments: list[str]) -> int:
             found.append(load)
             print(plain([*rows(found)][-1]), flush=True)
     if given.write:
-        REPORT.write_text(report(found, about))
+        usual = given.megabytes == parser.get_default("megabytes")
+        REPORT.write_text(report(found, about, "" if usual else f"--megabytes {given.megabytes:g} "))
     return 0
 
 

@@ -123,16 +123,20 @@ def simulator() -> Path:
     return program
 
 
+def command(history: History, out: Path, witness: Path | None = None) -> list[str]:
+    """What writes the history to `out`."""
+    parameters = {name: int(v) if isinstance(v, bool) else v for name, v in asdict(history).items()}
+    words = [f"{name}={value}" for name, value in parameters.items()]
+    return [str(simulator()), *words, f"out={out}", f"witness={witness or ''}"]
+
+
 def generate(history: History, out: Path, witness: Path | None = None) -> dict[str, int]:
     """Write the history to `out`; the counts of what it holds.
 
     `witness` gets a line `begin N` or `commit N` (N: the transaction's number in the trace) for each
     begin and each commit that took place, in the order in which they did.
     """
-    parameters = {name: int(v) if isinstance(v, bool) else v for name, v in asdict(history).items()}
-    words = [f"{name}={value}" for name, value in parameters.items()]
-    words += [f"out={out}", f"witness={witness or ''}"]
-    done = subprocess.run([simulator(), *words], capture_output=True, text=True, check=False)
+    done = subprocess.run(command(history, out, witness), capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise RuntimeError(done.stderr.strip())
     counts: dict[str, int] = json.loads(done.stdout)

@@ -20,6 +20,7 @@ from support import effort
 
 LONGEST = (
     "databases/test_servers_mysql.py",
+    "databases/test_record_orm.py",
     "conformance/test_conformance.py",
     "differential/test_differential.py",
     "conformance/test_corpus.py",

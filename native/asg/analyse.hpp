@@ -14,7 +14,7 @@
 namespace boomslang {
 
 constexpr int32_t ABSENT = -1, PRESENT = -2, UNKNOWN_INIT = -3, IMPOSSIBLE = -4;
-enum Kind : uint8_t { PUT, GET, DELETE, SCAN, ITERATOR, NEXT, BEGIN, COMMIT, ABORT, APPEND, LIST };
+enum Kind : uint8_t { PUT, GET, DELETE, SCAN, ITERATOR, NEXT, BEGIN, COMMIT, ABORT, APPEND, LIST, SELECT };
 enum Flag : uint8_t { FOUND = 1, NOTHING = 2, ERROR = 4, END = 8 };
 enum Outcome : uint8_t { COMMITTED, ABORTED, UNKNOWN };
 constexpr uint8_t INTEGER = 2, FLOAT = 3;  // types of keys, as the trace numbers them

@@ -221,6 +221,10 @@ struct Walk {
                 return write(c.op_key[o], ABSENT, o);
             case SCAN:
                 return observing ? scan(o) : void();
+            case SELECT:  // what it asked of its rows is looked at later (asg/predicates.py)
+                for (int64_t i = c.range_items[c.op_range[o]]; i < c.range_items[c.op_range[o] + 1]; ++i)
+                    observe(c.item_key[i], c.item_value[i], ITEM, o);
+                return;
             case ITERATOR:
                 iterators.insert_or_assign(c.op_range[o], opened(o));
                 return;

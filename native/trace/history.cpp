@@ -375,6 +375,10 @@ void History::operation(const Record& r, std::int32_t txn, std::uint32_t line) {
       range = new_range(r, failed);
       if (r.has(Field::items)) scan_items(r, range, failed);
       break;
+    case Op::select:
+      range = new_range(r, failed);
+      if (r.has(Field::items)) scan_items(r, range, failed);
+      break;
     case Op::iterator: {
       const std::int32_t id = r.has(Field::id) ? iterator_ids_.intern(r.id) : none;
       if (id != none && find_iterator(txn, r.id) && !find_iterator(txn, r.id)->failed)
@@ -414,6 +418,10 @@ void History::operation(const Record& r, std::int32_t txn, std::uint32_t line) {
   if (r.has(Field::ctx)) {
     op_ctx.pad(row, none);
     op_ctx.push(text_of(r.ctx));
+  }
+  if (r.op == Op::select && r.has(Field::table)) {
+    op_where.pad(row, none);
+    op_where.push(condition_of(r));
   }
   if (failed) {
     op_error.pad(row, none);
@@ -474,6 +482,12 @@ void History::scan_items(const Record& r, std::int32_t range, bool failed) {
     item_value.push(values.intern(v));
   }
   range_items.back() = static_cast<std::int64_t>(item_key.size());
+}
+
+// What a select asked, as one text: [table, condition]. What it may say is looked at later (trace/conditions.py).
+std::int32_t History::condition_of(const Record& r) {
+  const std::string where(r.has(Field::where) ? r.where : std::string_view("true"));
+  return text_of("[" + std::string(r.table) + ", " + where + "]");
 }
 
 History::Iterator* History::find_iterator(std::int32_t txn, const Scalar& id) {
@@ -565,6 +579,7 @@ void History::check_lists() const {
         if (key != none && is_list[key]) both(row, key);
         break;
       case Op::scan:
+      case Op::select:
         for (std::int64_t i = range_items[op_range[row]]; i < range_items[op_range[row] + 1]; ++i)
           if (is_list[item_key[i]]) both(row, item_key[i]);
         break;
@@ -768,6 +783,7 @@ bool History::finish_step(int jobs) {
       if (!op_return.empty()) op_return.pad(rows, no_time);
       if (!op_ctx.empty()) op_ctx.pad(rows, none);
       if (!op_error.empty()) op_error.pad(rows, none);
+      if (!op_where.empty()) op_where.pad(rows, none);
       if (!txn_ctx.empty()) txn_ctx.pad(txn_name.size(), none);
       return true;
     case 1: key_rank = rank(keys); return true;
@@ -790,6 +806,7 @@ bool History::finish_step(int jobs) {
       return true;
     case 10: settle(op_ctx, jobs); return true;
     case 11: settle(op_error, jobs); return true;
+    case 12: settle(op_where, jobs); return true;
     default: op_txn_.discard(); return false;
   }
 }

@@ -71,7 +71,7 @@ class History {
   Column<std::int64_t> txn_begin, txn_end, txn_ops;
 
   Column<std::uint8_t> op_kind, op_flags;
-  Column<std::int32_t> op_key, op_value, op_range, op_ctx, op_error;
+  Column<std::int32_t> op_key, op_value, op_range, op_ctx, op_error, op_where;
   Column<std::uint32_t> op_line;
   Column<std::int64_t> op_invoke, op_return;
   CloseTimes close_invoke, close_return;  // in their place, once all is read, where that is shorter
@@ -151,6 +151,7 @@ class History {
   std::int32_t new_range(const Record& record, bool failed);
   void check_in_range(std::int32_t key, std::int32_t range, const char* what) const;
   void scan_items(const Record& record, std::int32_t range, bool failed);
+  std::int32_t condition_of(const Record& record);
   Iterator* find_iterator(std::int32_t txn, const Scalar& id);
   void next(const Record& record, std::int32_t txn, std::int32_t& key, std::int32_t& range, bool failed);
   std::int32_t text_of(std::string_view text);

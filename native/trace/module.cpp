@@ -196,6 +196,7 @@ nb::dict columns(History& h) {
   d["op_return"] = times(h.op_return, h.close_return);
   d["op_ctx"] = array_or_none(h.op_ctx);
   d["op_error"] = array_or_none(h.op_error);
+  d["op_where"] = array_or_none(h.op_where);
   d["range_lo"] = array(h.range_lo);
   d["range_hi"] = array(h.range_hi);
   d["range_items"] = array(h.range_items);

@@ -8,11 +8,11 @@ namespace boomslang {
 namespace {
 
 constexpr const char* op_names[op_count] = {"put",  "get",   "delete", "scan",   "iterator",
-                                            "next", "begin", "commit", "abort", "append", "list"};
+                                            "next", "begin", "commit", "abort", "append", "list", "select"};
 constexpr const char* field_names[field_count] = {
     "session", "txn", "op",     "key",    "value", "absent", "found",   "from",      "to",   "items",
     "id",      "end", "invoke", "return", "ctx",   "error",  "initial", "boomslang", "clock",
-    "elements", "unit"};
+    "elements", "unit", "table", "where"};
 
 constexpr std::uint32_t any_op = bit(Field::session) | bit(Field::txn) | bit(Field::op) | bit(Field::invoke) |
                                  bit(Field::ret) | bit(Field::ctx) | bit(Field::error);
@@ -30,7 +30,8 @@ constexpr std::uint32_t allowed[op_count] = {
     any_op,
     any_op,                                                // begin, commit, abort
     any_op | bit(Field::key) | bit(Field::value),          // append
-    any_op | bit(Field::key) | bit(Field::elements)};      // list
+    any_op | bit(Field::key) | bit(Field::elements),       // list
+    any_op | bit(Field::table) | bit(Field::where) | bit(Field::items)};  // select
 
 // What must be there unless the operation failed; either/or results are checked apart.
 constexpr std::uint32_t required[op_count] = {bit(Field::key) | bit(Field::value),
@@ -43,11 +44,12 @@ constexpr std::uint32_t required[op_count] = {bit(Field::key) | bit(Field::value
                                               0,
                                               0,
                                               bit(Field::key) | bit(Field::value),
-                                              bit(Field::key) | bit(Field::elements)};
+                                              bit(Field::key) | bit(Field::elements),
+                                              bit(Field::table) | bit(Field::items)};
 
 std::string_view text(const Scalar& s) { return {s.data, s.size}; }
 
-// Length first: at most five names share one, and a short memcmp of constant size is a single comparison.
+// Length first: at most seven names share one, and a short memcmp of constant size is a single comparison.
 int find_field(std::string_view name) {
   const auto is = [&](Field f, std::string_view expected) {
     return name == expected ? static_cast<int>(f) : -1;
@@ -71,6 +73,8 @@ int find_field(std::string_view name) {
         case 'e': return is(Field::error, "error");
         case 'f': return is(Field::found, "found");
         case 'i': return is(Field::items, "items");
+        case 't': return is(Field::table, "table");
+        case 'w': return is(Field::where, "where");
         default: return is(Field::clock, "clock");
       }
     case 6:
@@ -248,6 +252,14 @@ void Record::read_field(Json& json, Field field) {
       if (json.peek() != '{') wrong(json, field, "an object", "write hints as \"ctx\": {\"name\": ...}");
       ctx = json.raw(2);
       return;
+    case Field::table: {
+      json.space();
+      const char* from = json.p;
+      string("name the table with a string");
+      table = {from, static_cast<std::size_t>(json.p - from)};
+      return;
+    }
+    case Field::where: where = json.raw(2); return;
     case Field::error: error = string("describe the failure with a string"); return;
     case Field::initial: read_initial(json); return;
     case Field::boomslang: {

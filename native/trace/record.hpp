@@ -15,8 +15,8 @@
 namespace boomslang {
 
 // The order is that of the columns' Kind (see model.py).
-enum class Op : std::uint8_t { put, get, del, scan, iterator, next, begin, commit, abort, append, list };
-constexpr int op_count = 11;
+enum class Op : std::uint8_t { put, get, del, scan, iterator, next, begin, commit, abort, append, list, select };
+constexpr int op_count = 12;
 const char* op_name(Op op);
 
 enum class Field : std::uint8_t {
@@ -40,9 +40,11 @@ enum class Field : std::uint8_t {
   boomslang,
   clock,
   elements,
-  unit
+  unit,
+  table,
+  where
 };
-constexpr int field_count = 21;
+constexpr int field_count = 23;
 constexpr std::uint32_t bit(Field field) { return 1u << static_cast<int>(field); }
 const char* field_name(Field field);
 // "a, b, c" of a set of fields.
@@ -64,7 +66,7 @@ struct Record {
   bool initial_unknown;  // header: "initial": "unknown"
   bool initial_given;    // header: "initial": {"items": ...}, which are in `items`
   Scalar session, txn, key, value, from, to, id, error, clock, unit;
-  std::string_view ctx;
+  std::string_view ctx, table, where;  // as JSON
   std::int64_t invoke, ret;
   Interner::Code key_code, value_code;
   Items items;

@@ -65,7 +65,7 @@ class Attempt:
 
 def can_be_bounded(checker: Checker, level: Level) -> bool:
     """Is there a bounded answer to this question?"""
-    asked = checker.encoding is None and not checker.modules
+    asked = checker.encoding is None and not checker.modules and checker.trace.op_where is None
     return asked and takes_bound(_plain(level)) and checker.trace.has_times
 
 

@@ -119,6 +119,8 @@ class Checker:
             raise UsageError("the native engine takes no encoding but its own; use solver='z3' or 'clingo'")
         if solver == NATIVE and passes is not None:
             raise UsageError("passes are for eager solvers; use solver='z3' or 'clingo'")
+        if encoding is not None and trace.op_where is not None:
+            raise UsageError("the trace has selects, which no earlier checker knows; ask without an encoding")
         self.trace = trace
         self.solver = solver
         self.passes = passes if solver == NATIVE else _chosen(passes)
@@ -173,7 +175,8 @@ class Checker:
         if parts is None:
             with _timed(stats, "lower"):
                 ir = lower(asg, level)
-            solution = self.solve(ir, kept_back(self, level, self.left(begin)), stats)
+            ir, solution = self._solved(ir, level, kept_back(self, level, self.left(begin)), stats)
+            asg = ir.asg if asg.entries is not None else asg
             if solution.status == UNKNOWN:
                 tried = attempt(self, level, begin)
                 if tried.holds is None:
@@ -206,6 +209,19 @@ class Checker:
         with _timed(stats, "explain"):
             counterexample = self.explained(asg, level, parts, begin, explaining_seconds(stats))
         return Verdict(self.trace, level, INVALID, counterexample=counterexample, stats=stats)
+
+    def _solved(self, ir: IR, level: Level, limits: Limits, stats: dict[str, Any]) -> tuple[IR, Solution]:
+        """The solution, and the problem that it solves: selects over several columns are added as they are needed."""
+        if ir.asg.entries is None:
+            return ir, self.solve(ir, limits, stats)
+        from boomslang.solve.joint_reads import solve_selects
+
+        start = time.monotonic()
+        found = solve_selects(
+            ir, level, lambda more: self.solve(more, limits.since(start), stats), lazily=self.solver == NATIVE
+        )
+        stats |= found[1].stats
+        return found
 
     def solve(self, ir: IR, limits: Limits, stats: dict[str, Any] | None = None) -> Solution:
         """Asks the solver that was chosen."""

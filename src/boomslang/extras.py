@@ -16,6 +16,7 @@ PACKAGES = {
     "ray": "ray[client]",
     "rocksdb": "pyrex-rocksdb",
     "slatedb": "slatedb",
+    "sql": "sqlglot",
     "tikv": "tikv-client",
     "turso": "pyturso",
     "z3": "z3-solver",

@@ -8,6 +8,7 @@ Advice is given only for what a trace shows to be missing, and only if it has su
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,4 +74,5 @@ def _has_versions(trace: Trace) -> bool:
     if trace.op_ctx is None:
         return False
     hints = trace.op_ctx[trace.op_ctx >= 0][:_LOOKED_AT]
-    return any('"version' in trace.texts.text(i) for i in np.unique(hints).tolist())
+    told = (trace.texts.text(i) for i in np.unique(hints).tolist())
+    return any({"version", "versions"} & json.loads(text).keys() for text in told if '"version' in text)

@@ -116,6 +116,10 @@ class Statistics:
     """Of a trace and its ASG. Each figure is computed when it is asked for."""
 
     def __init__(self, asg: ASG) -> None:
+        if asg.entries is not None:  # figures are about the keys that the trace has
+            from boomslang.asg.entries import without_entries
+
+            asg, _ = without_entries(asg)
         self.asg = asg
         self.trace: Trace = asg.trace
 

@@ -67,6 +67,11 @@ class Verdict:
     bounded: Bounded | None = None
     """Of an unknown level: the longest bound of real time within which it is known to be broken."""
 
+    def __post_init__(self) -> None:
+        """What a trace does not tell, a verdict on it does not know."""
+        if self.trace.coverage is not None and self.trace.coverage.sentence() not in self.notes:
+            object.__setattr__(self, "notes", (*self.notes, self.trace.coverage.sentence()))
+
     @property
     def valid(self) -> bool:
         return self.status == VALID

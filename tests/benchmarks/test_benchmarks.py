@@ -396,8 +396,8 @@ def test_every_format_is_loaded(
 
 def test_loading_is_compared_with_json_lines() -> None:
     figures = {"bytes": 30_000_000, "transactions": 1_000, "operations": 8_000, "read": 0.01, "cpu": 0.5}
-    found = [loading.Load("jsonl", "registers", figures | {"load": 1.0, "two": 0.625})]
+    found = [loading.Load("jsonl", "registers", figures | {"load": 1.0, "cpu": 1.0, "two": 0.625})]
     found += [loading.Load("text", "registers", figures | {"load": 0.5, "two": math.nan})]
     page = loading.report(found, "a machine")
-    assert "| 1.000 | 0.500 | 100.0 | 30 | 60 | 1.60 | 8,000 | 1.00 |" in page
+    assert "| 1.000 | 1.000 | 100.0 | 30 | 30 | 1.60 | 8,000 | 1.00 |" in page
     assert "| 0.500 | 0.500 | 50.0 | 60 | 60 |  | 16,000 | 2.00 |" in page

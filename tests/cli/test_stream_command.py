@@ -50,12 +50,12 @@ def test_a_trace_that_is_broken(tmp_path: Path) -> None:
     assert command("verify", str(path), str(proof)).code == 0
 
 
-def test_larger_than_memory_goes_by(long: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_larger_than_memory_goes_by(long: Path) -> None:
     done = command("check", str(long), "--level", "ser", "--memory", "61", "--json")
     told = json.loads(done.out)
-    assert told["went_by"] is not None
+    assert "went_by" in told
     done = command("check", str(long), "--level", "ser", "--memory", "1000", "--json")
-    assert json.loads(done.out)["went_by"] is None and done.code == 0
+    assert "went_by" not in json.loads(done.out) and done.code == 0
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,8 @@ def added(name: str) -> int:
 
 
 def test_every_program_is_run() -> None:
-    assert sorted(PROGRAMS) == ["bank.py", "by_hand.py", "count.py", "notes.py", "shop.py", "versions.py"]
+    programs = ["bank.py", "by_hand.py", "count.py", "notes.py", "on_call.py", "shop.py", "versions.py"]
+    assert sorted(PROGRAMS) == programs
     assert max(added(name) for name in PROGRAMS) <= 10
 
 
@@ -121,3 +122,10 @@ def test_functions_and_by_hand(tmp_path: Path) -> None:
         folder = tmp_path / name[:-3]
         folder.mkdir()
         assert len(played(name, folder)) == transactions
+
+
+def test_sqlalchemy(tmp_path: Path, postgres: str) -> None:
+    """Last, as it makes a table that the others would note down."""
+    pytest.importorskip("sqlalchemy")
+    trace = played("on_call.py", tmp_path, postgres)
+    assert (trace.txn_outcome == Outcome.COMMITTED).sum() >= 3

@@ -143,14 +143,14 @@ class Browser:
 
     # --- what a person does
 
-    def open(self, path: Path) -> None:
-        """Opens a page, and waits until it has been drawn."""
+    def open(self, path: Path | str) -> None:
+        """Opens a page, a file or an address, and waits until it has been drawn."""
         self.load(path)
         self.settle()
 
-    def load(self, path: Path) -> None:
+    def load(self, path: Path | str) -> None:
         self.complaints, self.requests, self.loaded = [], [], False
-        self.call("Page.navigate", url=path.resolve().as_uri())
+        self.call("Page.navigate", url=path if isinstance(path, str) else path.resolve().as_uri())
         stop = time.monotonic() + PATIENCE
         while not self.loaded:
             self._note(self._receive(stop))

@@ -15,6 +15,8 @@ from boomslang.verdict import Verdict
 class SmallPieces:
     """A source of which a few bytes are read at a time."""
 
+    idle = False
+
     def __init__(self, source: Source, text: bytes) -> None:
         self.name, self.session = source.name, source.session
         self.text, self.at = text, 0

@@ -64,7 +64,7 @@ CASES: dict[str, tuple[list[str], int, str]] = {
         [B, op('"op":"comit"')],
         2,
         'found the unknown op "comit"; expected one of put, get, delete, scan, iterator, next, begin, '
-        "commit, abort, append, list; fix",
+        "commit, abort, append, list, select; fix",
     ),
     "an element twice": (
         [

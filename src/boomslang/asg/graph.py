@@ -28,6 +28,7 @@ from boomslang.trace.errors import LimitReached
 from boomslang.trace.model import ABSENT, NO_TIME, Initial, Outcome, Trace
 
 if TYPE_CHECKING:
+    from boomslang.asg.entries import Entries
     from boomslang.modules.module import Module
 
 Int32 = NDArray[np.int32]
@@ -156,6 +157,8 @@ class ASG:
     """What else is known: applied when this is lowered."""
     notes: tuple[str, ...] = ()
     """What the modules that changed it have to say."""
+    entries: Entries | None = None
+    """The keys beyond the trace's own, where it has selects."""
     part_of: Int64 | None = None
     """Where transactions were split: of each transaction of the trace, the number of the one it is a part of."""
 
@@ -347,6 +350,44 @@ class ASG:
         """Those `internal` reads of transactions that are in: the trace breaks every level."""
         return np.flatnonzero(self.state[self.internal[0]] == IN)
 
+    @property
+    def given(self) -> Trace:
+        """The trace, without the entries among its keys."""
+        return self.trace if self.entries is None else self.entries.trace
+
+    def entry(self, key: int) -> int | None:
+        """The place of a key among the entries; None if it is one of the trace's own."""
+        key, entries = self.trace_key(key), self.entries
+        return None if entries is None or key < entries.first else key - entries.first
+
+    def base_key(self, key: int) -> int:
+        """The trace's key that a key is, or that settles it."""
+        place, entries = self.entry(key), self.entries
+        return self.trace_key(key) if place is None or entries is None else int(entries.base[place])
+
+    def pair(self, read: int) -> tuple[int, int]:
+        """What a core calls a read: its operation, and the trace's number of its key (or of what a select asked)."""
+        return int(self.read_op[read]), self.pair_key(int(self.read_key[read]))
+
+    def part_key(self, key: int) -> int | None:
+        """Of an entry, what a core calls what is asked of its key alone."""
+        place, entries = self.entry(key), self.entries
+        return None if place is None or entries is None else entries.first + int(entries.base[place])
+
+    def pair_key(self, key: int) -> int:
+        """What a core calls a key."""
+        key, entries = self.trace_key(key), self.entries
+        return key if entries is None or key < entries.first else int(entries.number[key - entries.first])
+
+    def witness_key(self, keys: Int32) -> NDArray[np.signedinteger[Any]]:
+        """What a witness calls these keys (of the whole trace): of an entry, the key that settles it."""
+        entries = self.entries
+        if entries is None:
+            return keys
+        base = np.concatenate([np.arange(entries.first), entries.first + entries.base])
+        found: NDArray[np.int64] = base[keys]
+        return found
+
     def trace_key(self, key: int) -> int:
         """The trace's number of a key."""
         return key if self.key_of is None else int(self.key_of[key])
@@ -502,5 +543,9 @@ def build_asg(
         ordered=np.ones(len(trace), bool),
         own_reads=(int(found["own_seen"]), int(found["own_missed"])),
     )
+    if trace.op_where is not None:
+        from boomslang.asg.predicates import with_predicates
+
+        unlinked = with_predicates(unlinked, own_writes)
     left = 0.0 if seconds is None else max(1e-3, seconds - (time.monotonic() - start))
     return linked(unlinked, left, megabytes or 0.0, jobs)

@@ -18,7 +18,7 @@ that order and nobody else before its last. Nothing here is shared with the solv
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,9 +34,11 @@ from boomslang.certify.seen import (
     rows_of,
     written,
 )
+from boomslang.certify.selects import Asked, asked
 from boomslang.certify.slack import slack_of
 from boomslang.extras import how_to_install
 from boomslang.trace import ABSENT, NO_TIME, Flag, Initial, Kind, Outcome, Trace
+from boomslang.trace.conditions import ConditionError
 
 if TYPE_CHECKING:
     from boomslang.certify.certificate import Core
@@ -143,7 +145,9 @@ def _unsatisfiable(trace: Trace, level: str, kept: set[int], reads: set[tuple[in
     def in_time(a: int, b: int) -> bool:
         return timed and _returned_before(trace, a, b, slack or 0)
 
-    internal, external = _binding_reads(trace, kept, reads)
+    rows = {read for read in reads if read[1] >= len(trace.key_rank)}
+    internal, external = _binding_reads(trace, kept, reads - rows)
+    selects = _binding_selects(trace, kept, rows)
     if base == "read-uncommitted":
         return _appends_contradict(trace, kept, reads)
     lists: list[tuple[int, int, int, list[int]]] = []
@@ -155,13 +159,17 @@ def _unsatisfiable(trace: Trace, level: str, kept: set[int], reads: set[tuple[in
             else:
                 lists.append((t, key, seen.since, row))
     external = [read for read in external if read[2].elements is None]
-    left = all_writers(trace, {key for _, key, _ in external} | {key for _, key, _, _ in lists})
+    keys = {key for _, key, _ in external} | {key for _, key, _, _ in lists}
+    left = all_writers(trace, keys | {key for a in selects for key in a.keys})
     aborted = {t for t in kept if trace.txn_outcome[t] == Outcome.ABORTED}
     sources = [
         [w for w, value in left[key].items() if w != t and w not in aborted and fits(seen.value, value)]
         for t, key, seen in external
     ]
-    actors = sorted((kept - aborted).union(*sources, *(set(row) - aborted for *_, row in lists)))
+    seen_by_selects = [left[key].keys() - aborted for a in selects for key in a.keys]
+    actors = sorted(
+        (kept - aborted).union(*sources, *(set(row) - aborted for *_, row in lists), *seen_by_selects)
+    )
     finals = {t: {k: v for _, k, v in written(trace, rows_of(trace, t))} for t in actors}
 
     solver = z3.Solver()
@@ -169,6 +177,7 @@ def _unsatisfiable(trace: Trace, level: str, kept: set[int], reads: set[tuple[in
     begin = {t: z3.Int(f"begin {t}") for t in actors}
     commit = {t: z3.Int(f"commit {t}") for t in actors} if two else begin
     first: dict[int, Any] = {key: z3.Int(f"initial {key}") for _, key, _ in external}
+    first |= {key: z3.Int(f"initial {key}") for a in selects for key in a.keys}
 
     for t in actors:
         if two:
@@ -200,25 +209,48 @@ def _unsatisfiable(trace: Trace, level: str, kept: set[int], reads: set[tuple[in
     ] = []  # transaction, key, operation, {writer: it took that}
     marked = trace.marked("cursor")
 
-    for (t, key, seen), writers in zip(external, sources, strict=True):
+    def versions(t: int, key: int, row: int, writers: list[int], item: bool, holds: Any) -> dict[int, Any]:
+        """For each writer, that the operation took its version of the key; `holds` is what the initial one
+        must be."""
         others = [p for p in actors if key in finals[p] and p != t]
-        latest = item_rw if seen.item else predicate_rw
-        if base == "cursor-stability" and seen.item and key in finals[t]:
-            latest = marked is None or bool(marked[seen.row])
+        latest = item_rw if item else predicate_rw
+        if base == "cursor-stability" and item and key in finals[t]:
+            latest = marked is None or bool(marked[row])
         options: dict[int, Any] = {}
         for w in [INITIAL, *writers]:
-            if w == INITIAL:
-                option = [first[key] != ABSENT if seen.value == SOME_VALUE else first[key] == seen.value]
-            else:
-                option = [committed[w], commit[w] < begin[t]]
+            option = [holds] if w == INITIAL else [committed[w], commit[w] < begin[t]]
             for p in others:
                 if latest and p != w:
                     overwritten = [] if w == INITIAL else [commit[p] < overwrite_ends[w]]
                     option.append(z3.Or(z3.Not(committed[p]), begin[t] < commit[p], *overwritten))
-            options[w] = z3.Bool(f"operation {seen.row} takes {key} from {w}")
+            options[w] = z3.Bool(f"operation {row} takes {key} from {w}, {'read' if item else 'asked'}")
             solver.add(z3.Implies(options[w], z3.And(*option)))
         solver.add(z3.Implies(committed[t], z3.Or(*options.values())))
-        taken.append((t, key, seen.row, options))
+        taken.append((t, key, row, options))
+        return options
+
+    for (t, key, seen), writers in zip(external, sources, strict=True):
+        holds = first[key] != ABSENT if seen.value == SOME_VALUE else first[key] == seen.value
+        versions(t, key, seen.row, writers, seen.item, holds)
+    for said in selects:
+        every = []
+        for key in said.keys:
+            writers = [w for w in left[key] if w != said.txn and w not in aborted]
+            options = versions(said.txn, key, said.row, writers, False, z3.BoolVal(True))
+            # It sees one version, so that what it saw is one value.
+            for v, w in combinations(options.values(), 2):
+                solver.add(z3.Not(z3.And(v, w)))
+            saw: dict[int, list[Any]] = {}
+            for w, takes in options.items():
+                if w != INITIAL:
+                    saw.setdefault(left[key][w], []).append(takes)
+            for v in _initially(trace, key):
+                saw.setdefault(v, []).append(z3.And(options[INITIAL], first[key] == v))
+            every.append(saw)
+        for values in product(*every):
+            if not _fits(trace, said, values):
+                saw_them = [z3.Or(*saw[v]) for saw, v in zip(every, values, strict=True)]
+                solver.add(z3.Implies(committed[said.txn], z3.Not(z3.And(*saw_them))))
     for t, key, at, row in lists:
         if aborted & set(row):
             solver.add(z3.Not(committed[t]))
@@ -334,6 +366,34 @@ def _binding_reads(
         elif outside == CONTRADICTS:
             internal.add(t)
     return internal, external
+
+
+def _binding_selects(trace: Trace, kept: set[int], rows: set[tuple[int, int]]) -> list[Asked]:
+    """What the kept selects say of rows."""
+    found = []
+    for row, number in sorted(rows):
+        said = asked(trace, row, number) if 0 <= row < len(trace.op_kind) else None
+        if said is None:
+            raise CoreError(f"the core has a read (operation {row}, key {number}) that is not in the trace")
+        if said.txn in kept and trace.txn_outcome[said.txn] != Outcome.ABORTED:
+            found.append(said)
+    return found
+
+
+def _initially(trace: Trace, key: int) -> set[int]:
+    """What the key may have held, as far as anybody has seen or written it. (Anything else is not looked
+    at, and fits.)"""
+    if trace.initial_mode != Initial.UNKNOWN:
+        return {ABSENT, *trace.initial_value[trace.initial_key == key].tolist()}
+    held = {*trace.op_value[trace.op_key == key].tolist(), *trace.item_value[trace.item_key == key].tolist()}
+    return {ABSENT, *held}
+
+
+def _fits(trace: Trace, said: Asked, values: tuple[int, ...]) -> bool:
+    try:
+        return said.fits(trace, values)
+    except ConditionError:  # an initial value of another type, which it was not
+        return False
 
 
 def _in_session_order(trace: Trace, a: int, b: int) -> bool:

@@ -15,6 +15,7 @@ a second apart. Prefix is snapshot isolation whose
 writers may overlap. What the levels between these say is in replay_paths.py, and of lists in replay_lists.py.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -24,6 +25,7 @@ import numpy as np
 from boomslang.certify.certificate import Witness
 from boomslang.certify.replay_lists import replay_lists
 from boomslang.certify.replay_paths import PATHS, replay_cursors, replay_paths, replay_uncommitted
+from boomslang.certify.selects import replay_selects
 from boomslang.certify.slack import slack_of
 from boomslang.trace import ABSENT, NO_TIME, Flag, Initial, Kind, Outcome, Trace
 
@@ -94,8 +96,9 @@ def _replay(trace: Trace, witness: Witness) -> None:
         replay_uncommitted(trace, order, refuse)
         return
     reads = _Reads(trace, witness, base, begin, commit)
-    for observed in _observations(trace, reads.counts):
+    for observed in (*_observations(trace, reads.counts), _returned(trace, reads.counts)):
         reads.explain(*observed)
+    reads.used += reads.selects(refuse)
     told, last = (reads.told if reads.named else None), base == "repeatable-read"
     reads.used += replay_lists(trace, begin, commit, reads.counts, told, last, refuse)
     if reads.named and reads.used != len(reads.read) - 1:
@@ -103,10 +106,10 @@ def _replay(trace: Trace, witness: Witness) -> None:
     if base in PATHS:
         extra = {"so"} if prefix == "strong-session-" else set()
         extra |= {"rt"} if base == "forward-consistent-view" or slack is not None else set()
-        key, row = np.divmod(reads.read[1:], reads.rows)
+        key, row = reads.named_reads()
         replay_paths(trace, base, extra, slack or 0, order, row, key, reads.source[1:], refuse)
     if base == "cursor-stability":
-        key, row = np.divmod(reads.read[1:], reads.rows)
+        key, row = reads.named_reads()
         replay_cursors(trace, order, row, key, reads.source[1:], reads.item[1:], refuse)
 
 
@@ -160,6 +163,16 @@ def _observations(t: Trace, counts: Array) -> Iterator[tuple[Array, ...]]:
         yield tuple(a[shown] for a in (row[of], key, saw, ~ranged | (saw != ABSENT), since[of]))
 
 
+def _returned(t: Trace, counts: Array) -> tuple[Array, ...]:
+    """The same of what selects returned."""
+    row = np.flatnonzero((t.op_kind == Kind.SELECT) & counts)
+    span = t.op_range[row]
+    count, after = np.diff(t.range_items)[span], t.range_items[1:][span]
+    item = np.repeat(after - np.cumsum(count), count) + np.arange(count.sum())
+    row = np.repeat(row, count)
+    return row, t.item_key[item].astype(np.int64), t.item_value[item], np.ones(len(row), bool), row
+
+
 class _Reads:
     def __init__(self, trace: Trace, witness: Witness, base: str, begin: Array, commit: Array) -> None:
         self.trace, self.base, self.begin, self.commit = trace, base, begin, commit
@@ -193,7 +206,9 @@ class _Reads:
         )  # the witness names each read's writer, and the version orders
         if self.named:
             row = _ints("read_op", witness.read_op, 0, self.rows - 1)
-            code = _ints("read_key", witness.read_key, 0, len(self.initial)) * self.rows + row
+            # Beyond the keys: the version of a key that a select saw when it looked for what matches.
+            beyond = len(self.initial) if trace.op_where is None else 2 * len(self.initial)
+            code = _ints("read_key", witness.read_key, 0, beyond) * self.rows + row
             source = _ints("read_writer", witness.read_writer, -1, len(trace))
             if not len(row) == len(code) == len(source) == len(witness.read_key):
                 raise ReplayError("read_op, read_key and read_writer differ in length")
@@ -215,6 +230,42 @@ class _Reads:
         self.item[at] = item
         source: Array = self.source[at]
         return source
+
+    def named_reads(self) -> tuple[Array, Array]:
+        """Keys and operations of all reads that the witness names."""
+        key, row = np.divmod(self.read[1:], self.rows)
+        return key % max(1, len(self.initial)), row
+
+    def selects(self, refuse: Any) -> int:
+        """What selects say of the rows of their tables."""
+        if self.trace.op_where is None:
+            return 0
+
+        first = np.searchsorted(self.version, np.arange(len(self.initial) + 1) * self.places).tolist()
+        places, left = (self.version % self.places).tolist(), self.left.tolist()
+        initial, begin, commit = self.initial.tolist(), self.begin.tolist(), self.commit.tolist()
+        txn = self.txn
+
+        def value(key: int, row: int) -> int:
+            at = bisect_left(places, begin[txn[row]], first[key], first[key + 1]) - 1
+            return int(left[at] if at >= first[key] else initial[key])
+
+        named = {} if not self.named else dict(zip(self.read.tolist(), self.source.tolist(), strict=True))
+
+        def told(row: int, key: int) -> int | None:
+            writer = named.get((key + len(initial)) * self.rows + row)
+            if writer is None or writer < 0:
+                return None if writer is None else int(initial[key])
+            at = bisect_left(places, commit[writer], first[key], first[key + 1])
+            before = 0 <= commit[writer] < begin[txn[row]] and at < first[key + 1]
+            if not before or places[at] != commit[writer]:
+                refuse(np.array([row]), "reads from one that left no version of the key before it")
+            return int(left[at])
+
+        def may(key: int) -> frozenset[int]:
+            return frozenset([initial[key], *left[first[key] : first[key + 1]]])
+
+        return replay_selects(self.trace, self.counts, None if self.named else value, told, may, refuse)
 
     def explain(self, row: Array, key: Array, value: Array, item: Array, since: Array) -> None:
         by = np.argsort(code := key * self.rows + row)  # neighbours in memory: searching is then quick

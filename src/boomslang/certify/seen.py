@@ -37,6 +37,11 @@ def look(trace: Trace, row: int, key: int) -> Seen | None:
         return Seen(ABSENT, True, row, row, tuple(elements.tolist()))
     if kind == Kind.DELETE and here and flags & (Flag.FOUND | Flag.NOTHING):
         return Seen(SOME_VALUE if flags & Flag.FOUND else ABSENT, True, row, row)
+    if kind == Kind.SELECT:
+        for i in range(int(trace.range_items[r]), int(trace.range_items[r + 1])):
+            if trace.item_key[i] == key:
+                return Seen(int(trace.item_value[i]), True, row, row)
+        return None
     if kind not in (Kind.SCAN, Kind.NEXT):
         return None
     rank, low, high = int(trace.key_rank[key]), int(trace.range_lo[r]), int(trace.range_hi[r])

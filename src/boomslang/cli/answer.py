@@ -261,10 +261,11 @@ def to_json(report: Report) -> dict[str, Any]:
         "path": report.path,
         "trace": None if report.trace is None else _trace_json(report.trace),
         "levels": [_answer_json(answer) for answer in report.answers],
-        "went_by": None if report.went_by is None else dict(vars(report.went_by)),
         "seconds": {"load": report.load_seconds, "total": report.seconds},
         "exit": report.exit_code,
     }
+    if report.went_by is not None:
+        data["went_by"] = dict(vars(report.went_by))
     if report.strongest:
         data["strongest"] = {
             "hold": [level.name for level in maximal(report.of(VALID))],
@@ -332,4 +333,5 @@ def _trace_json(trace: Trace) -> dict[str, Any]:
         "unit": trace.unit or None,
         "has_sessions": trace.has_sessions,
         "warnings": list(trace.warnings),
+        "coverage": None if trace.coverage is None else trace.coverage.to_json(),
     }

@@ -22,6 +22,7 @@ from boomslang.errors import UsageError, did_you_mean
 
 COMMANDS = {
     "check": "check a trace against isolation levels",
+    "watch": "check a trace while it is being written",
     "explain": "say why a trace breaks a level",
     "verify": "check a certificate",
     "run": "put load on a database, record it, and check it",

@@ -79,6 +79,12 @@ class Screen:
         ascii_text = "".join(c if " " <= c <= "~" else json.dumps(c)[1:-1] for c in text.rstrip("\n"))
         self._write(sys.stdout, ascii_text.replace("\x7f", "\\u007f") + "\n")
 
+    def note(self, text: str) -> None:
+        """How it goes, while there is no answer yet."""
+        if not self.quiet:
+            self._print(sys.stderr, [(text, "dim")])
+            self._write(sys.stderr, "", flush=True)
+
     def warning(self, text: str) -> None:
         self._print(sys.stderr, [("warning: ", "yellow"), text])
 

@@ -20,11 +20,7 @@ def counterexample(problem: Problem, encoding: str) -> Counterexample:
     nodes = [a for a, _, _ in shortest(problem)]
     txns = sorted({int(asg.txn_of[t]) for n in nodes if (t := ir.graph.transaction(n)) is not None})
     inside = set(txns)
-    reads = [
-        (int(asg.read_op[r]), asg.trace_key(int(asg.read_key[r])))
-        for r in range(len(asg.read_key))
-        if int(asg.txn_of[asg.read_txn[r]]) in inside
-    ]
+    reads = [asg.pair(r) for r in range(len(asg.read_key)) if int(asg.txn_of[asg.read_txn[r]]) in inside]
     around = " -> ".join(ir.graph.name(n) for n in [*nodes, *nodes[:1]])
     argument = Argument(tuple(steps), Contradiction(f"a cycle: {around}", (), tuple(steps)))
     core = Core(ir.level.name, tuple(txns), tuple(reads), encoding=encoding)

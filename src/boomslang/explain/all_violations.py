@@ -25,6 +25,7 @@ from functools import cached_property
 
 import numpy as np
 
+from boomslang.asg.entries import everything
 from boomslang.asg.graph import ASG, OUT
 from boomslang.certify.certificate import Core
 from boomslang.certify.proof import Proof
@@ -96,8 +97,8 @@ def all_violations(
     if not level.observes:
         from boomslang.explain.interleavings import all_interleavings
 
-        return all_interleavings(asg.trace, level, first)
-    search = _Search(asg, level, first, limits, told)
+        return all_interleavings(asg.given, level, first)
+    search = _Search(everything(asg), level, first, limits, told)
     try:
         search.run()
     except LimitReached as limit:
@@ -187,7 +188,7 @@ class _Search:
                 made = MinimalCore(_core(small, self.level, inside), part, True)
                 why = direct(self.whole, made)
                 assert why is not None
-                self._list(Counterexample(asg.trace, made.core, *why, True, _others(made), part))
+                self._list(Counterexample(asg.given, made.core, *why, True, _others(made), part))
             own = [Parts.of([], p.reads.tolist(), p.internal.tolist()) for p in suggested]
             self._take_out([self.rest.in_whole(p) for p in own])
 
@@ -206,7 +207,7 @@ class _Search:
             if not said.breaks(inside):
                 continue  # what a module says may rest on transactions that a cycle does not show
             found = Counterexample(
-                asg.trace,
+                asg.given,
                 _core(small, self.level, inside),
                 Argument((), Contradiction(clash.text)),
                 clash.anomaly,
@@ -275,7 +276,7 @@ class _Search:
 
         if proof is None or len(parts.transactions) <= FEW:
             return None
-        if fault_of_proof(asg.trace, self.level.name, proof):
+        if fault_of_proof(asg.given, self.level.name, proof):
             return None
         seconds = SECONDS if (left := self.left().seconds) is None else left
         return explain_by_proof(asg, self.level, proof, parts, min(MOMENT, seconds))
@@ -385,10 +386,10 @@ class _Said:
 
 
 def _core(asg: ASG, level: Level, parts: Parts) -> Core:
-    reads = [(int(asg.read_op[r]), asg.trace_key(int(asg.read_key[r]))) for r in parts.reads]
-    reads += [(int(asg.internal[1][i]), asg.trace_key(int(asg.internal[2][i]))) for i in parts.internal]
+    reads = [asg.pair(r) for r in parts.reads]
+    reads += [(int(asg.internal[1][i]), asg.pair_key(int(asg.internal[2][i]))) for i in parts.internal]
     transactions = tuple(asg.txn_of[parts.transactions].tolist())
-    return Core(level.name, transactions, tuple(sorted(reads)), tuple(m.spelled for m in asg.modules))
+    return Core(level.name, transactions, tuple(sorted(set(reads))), tuple(m.spelled for m in asg.modules))
 
 
 def _parts_of(asg: ASG, core: Core) -> Parts:
@@ -398,12 +399,12 @@ def _parts_of(asg: ASG, core: Core) -> Parts:
     reads = [
         r
         for r in np.flatnonzero(np.isin(asg.read_op, rows)).tolist()
-        if (int(asg.read_op[r]), asg.trace_key(int(asg.read_key[r]))) in wanted
+        if asg.pair(r) in wanted or (int(asg.read_op[r]), asg.part_key(int(asg.read_key[r]))) in wanted
     ]
     inner = [
         i
         for i in np.flatnonzero(np.isin(asg.internal[1], rows)).tolist()
-        if (int(asg.internal[1][i]), asg.trace_key(int(asg.internal[2][i]))) in wanted
+        if (int(asg.internal[1][i]), asg.pair_key(int(asg.internal[2][i]))) in wanted
     ]
     return Parts.of(np.searchsorted(asg.txn_of, np.array(core.transactions, np.int64)).tolist(), reads, inner)
 

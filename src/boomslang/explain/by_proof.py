@@ -44,8 +44,10 @@ STUCK = Anomaly(
 
 def explain_by_proof(asg: ASG, level: Level, proof: Proof, parts: Parts, seconds: float) -> Counterexample:
     """The counterexample whose core is what the proof rests on."""
-    reads = [(int(asg.read_op[r]), asg.trace_key(int(asg.read_key[r]))) for r in parts.reads.tolist()]
-    core = Core(level.name, tuple(asg.txn_of[parts.transactions].tolist()), tuple(sorted(reads)), proof=proof)
+    reads = [asg.pair(r) for r in parts.reads.tolist()]
+    core = Core(
+        level.name, tuple(asg.txn_of[parts.transactions].tolist()), tuple(sorted(set(reads))), proof=proof
+    )
     if isinstance(proof, TooFewVersions):
         proved, anomaly = count_in_words(asg, proof), LOST_UPDATE
         likely = what_probably_happened(asg, level, core.transactions, seconds, lost=proof.key)
@@ -68,7 +70,7 @@ def explain_by_proof(asg: ASG, level: Level, proof: Proof, parts: Parts, seconds
         anomaly = NEVER_WAS if likely is None else likely.anomaly
     argument = Argument((), Contradiction(proved.text, operations=proved.operations))
     beside = _spoken_of(core, likely)
-    return Counterexample(asg.trace, core, argument, anomaly, False, beside, likely=likely, proved=proved)
+    return Counterexample(asg.given, core, argument, anomaly, False, beside, likely=likely, proved=proved)
 
 
 def _spoken_of(core: Core, likely: Likely | None) -> tuple[int, ...]:

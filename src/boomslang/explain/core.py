@@ -28,7 +28,7 @@ from boomslang.levels.level import Level
 from boomslang.solve.native import solve_native
 from boomslang.solve.solution import Limits, Solution
 from boomslang.trace.errors import LimitReached
-from boomslang.trace.model import Outcome
+from boomslang.trace.model import Initial, Outcome
 
 Int64 = NDArray[np.int64]
 
@@ -179,7 +179,9 @@ def _shrunk(small: ASG, level: Level, parts: Parts, stop: float | None) -> Minim
     parts, tried_transactions = _drop(small, level, used, _transactions, _without_transactions, stop)
     parts, tried_reads = _drop(small, level, parts, _reads, _without_reads, stop)
     rest = small.restrict(parts.transactions, parts.reads, parts.internal)
-    return MinimalCore(_core(small, level, parts), rest, tried_transactions and tried_reads)
+    # What was there initially, and nobody knows, ties conditions together that are asked one by one here.
+    loose = small.entries is not None and small.trace.initial_mode == Initial.UNKNOWN
+    return MinimalCore(_core(small, level, parts), rest, tried_transactions and tried_reads and not loose)
 
 
 def _over(stop: float | None) -> bool:
@@ -259,7 +261,7 @@ def _without_reads(parts: Parts, gone: set[int]) -> Parts:
 
 
 def _core(asg: ASG, level: Level, parts: Parts) -> Core:
-    reads = [(int(asg.read_op[r]), asg.trace_key(int(asg.read_key[r]))) for r in parts.reads]
-    reads += [(int(asg.internal[1][i]), asg.trace_key(int(asg.internal[2][i]))) for i in parts.internal]
+    reads = [asg.pair(r) for r in parts.reads]
+    reads += [(int(asg.internal[1][i]), asg.pair_key(int(asg.internal[2][i]))) for i in parts.internal]
     transactions = tuple(asg.txn_of[parts.transactions].tolist())
-    return Core(level.name, transactions, tuple(sorted(reads)), tuple(m.spelled for m in asg.modules))
+    return Core(level.name, transactions, tuple(sorted(set(reads))), tuple(m.spelled for m in asg.modules))

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from boomslang.asg.graph import ASG, IMPOSSIBLE, OUT, SEVERAL
+from boomslang.asg.graph import ASG, IMPOSSIBLE, OUT, PRESENT, SEVERAL
 from boomslang.certify.certificate import Core
 from boomslang.explain.anomalies import FUTURE, G1A, G1B, INTERNAL, THIN_AIR, Anomaly, name_anomaly
 from boomslang.explain.argument import Argument, Contradiction, Step
@@ -21,6 +21,7 @@ from boomslang.explain.likely import Likely, what_probably_happened
 from boomslang.explain.lists import impossible
 from boomslang.explain.modules import what_modules_said
 from boomslang.explain.names import Names, listed, short
+from boomslang.explain.operation_words import selected
 from boomslang.explain.parts import Parts
 from boomslang.explain.patience import now
 from boomslang.explain.proved import Proved
@@ -30,6 +31,7 @@ from boomslang.levels import Level, minimal
 from boomslang.solve.solution import Limits
 from boomslang.trace.errors import LimitReached
 from boomslang.trace.model import ABSENT, Flag, Kind, Operation, Outcome, Trace
+from boomslang.trace.rows import keys_of, what_was_read
 from boomslang.trace.scalars import Absent, same, typed
 
 MOST_TRANSACTIONS, MOST_OPERATIONS, MOST_LINES = 30, 8, 60
@@ -180,7 +182,11 @@ class Counterexample:
             "minimal": self.minimal,
             "transactions": [self._txn_json(t) for t in self.core.transactions],
             "reads": [
-                {"operation": op, "key": _json(self.trace.keys[key]), "where": self.trace.operation(op).where}
+                {
+                    "operation": op,
+                    "key": _json(what_was_read(self.trace, key)),
+                    "where": self.trace.operation(op).where,
+                }
                 for op, key in self.core.reads
             ],
             "argument": None if self.argument is None else self.argument.to_json(),
@@ -214,7 +220,7 @@ def _json(x: object) -> object:
 def _describe(trace: Trace, o: Operation, core: Core, keys: set[int], spoken_of: bool) -> str:
     """An operation, if it has to do with the core's keys, or the argument speaks of it."""
     mine = {k for op, k in core.reads if op == o.index}
-    touches = spoken_of or any(same(o.key, trace.keys[k]) for k in keys)
+    touches = spoken_of or any(same(o.key, trace.keys[i]) for k in keys for i in keys_of(trace, k))
     value = "absent" if o.value is Absent else short(o.value)
     if o.kind == Kind.PUT and touches:
         return f"put {short(o.key)} = {value}"
@@ -231,6 +237,8 @@ def _describe(trace: Trace, o: Operation, core: Core, keys: set[int], spoken_of:
         return f"list {short(o.key)} -> {listed(o.elements)}"
     if o.kind == Kind.GET:
         return f"get {short(o.key)} -> {value}"
+    if o.kind == Kind.SELECT:
+        return selected(trace, o, mine)
     what = "scan" if o.kind == Kind.SCAN else "next"
     returned: dict[object, object] = {typed(k): v for k, v in o.items}
     if o.kind == Kind.NEXT and not o.end:
@@ -294,7 +302,7 @@ def explain(
     if likely is not None:
         candidates = tuple(sorted({*candidates, *likely.transactions} - {*made.core.transactions}))
         anomaly = anomaly or likely.anomaly
-    return Counterexample(asg.trace, made.core, argument, anomaly, made.minimal, candidates, made.asg, likely)
+    return Counterexample(asg.given, made.core, argument, anomaly, made.minimal, candidates, made.asg, likely)
 
 
 def _takes_long(made: MinimalCore, argument: Argument | None) -> bool:
@@ -329,12 +337,18 @@ def direct(whole: ASG, made: MinimalCore) -> tuple[Argument, Anomaly] | None:
     names = Names(asg)
     if len(asg.broken):
         txn, op, key, seen, own = (int(column[asg.broken[0]]) for column in asg.internal)
-        rows = (*_wrote(asg.trace, op, asg.trace_key(key)), op)
+        rows = (*_wrote(asg.trace, op, asg.base_key(key)), op)
         steps = _committed(asg, names, txn)
         if asg.trace.op_kind[op] == Kind.LIST:
             saw = listed(asg.trace.operation(op).elements)
             what = f"{names.txn(txn)} read {names.key(key)} = {saw}{names.at([op])}"
             text = f"{what}, which does not end with its own appends"
+            return Argument(steps, Contradiction(text, (), steps, rows)), INTERNAL
+        if (place := asg.entry(key)) is not None:
+            text = (
+                f"{names.txn(txn)} read {names.key(key)} = {names.matched(place, seen)}{names.at([op])}, "
+                f"against its own writes{names.at(rows[:-1])}"
+            )
             return Argument(steps, Contradiction(text, (), steps, rows)), INTERNAL
         text = (
             f"{names.txn(txn)} read {names.key(key)} = {names.value(seen)}{names.at([op])}, "
@@ -376,7 +390,9 @@ def direct(whole: ASG, made: MinimalCore) -> tuple[Argument, Anomaly] | None:
         text = f"{seen_text}, which only {names.txn(reader)} itself wrote, later{names.at([writes[reader]])}"
         return ends(text, row, writes[reader]), FUTURE
     txns, keys, values, written = whole.intermediate
-    hidden = np.flatnonzero((keys == old_key) & (values == pattern) & (txns != old_reader))
+    entry = asg.entry(key) is not None
+    fits = values != ABSENT if entry and pattern == PRESENT else values == pattern
+    hidden = np.flatnonzero((keys == old_key) & fits & (txns != old_reader))
     if len(hidden):
         first = int(written[hidden[0]])
         text = (
@@ -391,6 +407,8 @@ def direct(whole: ASG, made: MinimalCore) -> tuple[Argument, Anomaly] | None:
             "nobody wrote either, and a key has one initial value"
         )
         return ends(text, row, int(asg.read_op[first])), THIN_AIR
+    if entry:
+        return ends(f"{seen_text}, and no version that anybody wrote makes it one", row), THIN_AIR
     what = "which was there at first, and nobody deleted it" if pattern == ABSENT else "and nobody wrote that"
     return ends(f"{seen_text}, {what}", row), THIN_AIR
 

@@ -17,6 +17,7 @@ from boomslang.explain.operation_words import deed
 from boomslang.ir.expression import START, Edge
 from boomslang.levels.level import Level
 from boomslang.trace.model import Operation, Trace
+from boomslang.trace.rows import what_was_read
 from boomslang.trace.scalars import Absent
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ class _Writer:
         self.level = level
         self.trace: Trace = found.trace
         self.part = found.part
+        self.keys = found.trace.keys if found.part is None else found.part.trace.keys
         self.points = 1 if found.part is None else level.points
         self.edges: list[Json] = []
         self.steps: list[Json] = []
@@ -112,7 +114,7 @@ class _Writer:
                 {
                     "operation": row,
                     "transaction": f"T{self.trace.owner(row)}",
-                    "key": short(self.trace.keys[key]),
+                    "key": short(what_was_read(self.trace, key)),
                     "where": self.trace.operation(row).where,
                 }
                 for row, key in self.found.core.reads
@@ -226,7 +228,9 @@ class _Writer:
         source, target = self._ends(edge)
         key = None
         if edge.key >= 0:
-            key = short(self.trace.keys[edge.key if part is None else part.trace_key(edge.key)])
+            number = edge.key if part is None else part.trace_key(edge.key)
+            # What selects asked has names only with the part that the argument is about.
+            key = short(self.keys[number]) if number < len(self.keys) else None
         points = (None, None) if self.points == 1 else (edge.source % 2, edge.target % 2)
         name = f"e{len(self.edges) + 1}"
         made: Json = {

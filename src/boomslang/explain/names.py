@@ -44,7 +44,9 @@ class Names:
         return short(self.asg.trace.keys[self.asg.trace_key(key)])
 
     def value(self, value: int) -> str:
-        if value == ABSENT:
+        if value == ABSENT or value == len(
+            self.asg.trace.values
+        ):  # the latter: as a version (asg/entries.py)
             return "absent"
         return "some value" if value == PRESENT else short(self.asg.trace.values[int(value)])
 
@@ -60,4 +62,14 @@ class Names:
         row = int(self.asg.read_op[read])
         if self.asg.trace.op_kind[row] == Kind.LIST:
             return listed(self.asg.trace.operation(row).elements)
+        if (place := self.asg.entry(int(self.asg.read_key[read]))) is not None:
+            return self.matched(place, int(self.asg.read_value[read]))
         return self.value(int(self.asg.read_value[read]))
+
+    def matched(self, place: int, pattern: int) -> str:
+        """What a read of an entry saw."""
+        entries = self.asg.entries
+        assert entries is not None
+        if entries.joint[place] >= 0:
+            return "some version"
+        return "no match" if pattern == ABSENT else "a match"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from boomslang.explain.names import short
-from boomslang.trace.model import Kind, Operation
-from boomslang.trace.scalars import Absent, Unbounded
+from boomslang.trace.model import Kind, Operation, Trace
+from boomslang.trace.scalars import Absent, Unbounded, typed
 
 ITEMS = 20
 """Items of one scan, or elements of one list, that are shown."""
@@ -31,6 +31,9 @@ def deed(o: Operation) -> str:
         case Kind.SCAN:
             pairs = [f"{short(k)} = {short(v)}" for k, v in o.items]
             return f"scan {_range(o)}" + (f" -> {_several(pairs) or 'nothing'}" if came or pairs else "")
+        case Kind.SELECT:
+            pairs = [f"{short(k)} = {short(v)}" for k, v in o.items]
+            return f"select{asked(o)}" + (f" -> {_several(pairs) or 'nothing'}" if came or pairs else "")
         case Kind.ITERATOR:
             return f"iterator {o.iterator} over {_range(o)}"
         case Kind.NEXT:
@@ -39,6 +42,32 @@ def deed(o: Operation) -> str:
             return f"next{of}{result}"
         case _:
             return o.kind.name.lower()
+
+
+def asked(o: Operation) -> str:
+    """What a select asked: " from doctors where on_call = true"."""
+    if o.asked is None:
+        return ""
+    from boomslang.trace.conditions import in_words, parse
+
+    condition = parse(o.asked)
+    return f" from {condition.table} {in_words(condition)}".rstrip()
+
+
+def selected(trace: Trace, o: Operation, reads: set[int]) -> str:
+    """A select, and what came of these of its reads."""
+    from boomslang.trace.rows import row_of, what_was_read
+
+    returned = {typed(k): v for k, v in o.items}
+    seen = []
+    for number in sorted(reads):
+        name = what_was_read(trace, number)
+        if number < len(trace.keys):
+            seen.append(f"{short(name)} -> {short(returned.get(typed(name)))}")
+        else:
+            row = row_of(trace, number)
+            seen.append(f"{row} -> {'matched' if typed(row) in returned else 'no match'}")
+    return f"select{asked(o)}: " + ", ".join(dict.fromkeys(seen))
 
 
 def _range(o: Operation) -> str:

@@ -7,6 +7,7 @@ person would find it: write down the edges that must hold, derive what follows, 
     - A candidate that would close a cycle is none; a read with one candidate left took it; with none left, we are done.
     - A list shows who appended before whom, and who had not appended yet.
     - Where only cycles with one anti-dependency are forbidden: r read x from w and p reaches r, so p is before w.
+    - A select over several columns saw versions that fit together: one that fits none of the others' is none.
     - With begin and commit points: of two writers of a key, one commits before the other begins.
 
 If nothing follows any more, split into cases, choosing the split most of whose cases end at once.
@@ -17,10 +18,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 
+from boomslang.asg.entries import Joint
 from boomslang.asg.graph import ASG, IN, OUT
 from boomslang.explain.argument import Argument, Contradiction, Step
 from boomslang.explain.names import Names
@@ -29,6 +31,7 @@ from boomslang.ir.expression import START, Edge
 from boomslang.ir.families import ReadFrom
 from boomslang.ir.lower import lower
 from boomslang.ir.model import IR
+from boomslang.ir.relations import classes_of, joint_reads
 from boomslang.levels.level import Dependency, Level, Point
 from boomslang.levels.within import roughly, words
 from boomslang.trace.model import NO_TIME, Outcome
@@ -113,6 +116,16 @@ class _Prover:
         self.writers = {k: [w for w in ir.writers(k) if ir.asg.state[w] != OUT] for k in range(ir.asg.keys)}
         self.patience = patience
         self.number = 0
+        self.joints = [
+            (joint, [self.by_read[read] for read in reads])
+            for joint, reads in joint_reads(ir.asg)
+            if all(read in self.by_read for read in reads)
+        ]
+        self.classes = {
+            family.read: classes_of(ir.asg, joint, i, family)
+            for joint, families in self.joints
+            for i, family in enumerate(families)
+        }
 
     # --- the beginning
 
@@ -323,6 +336,9 @@ class _Prover:
                     changed |= self._candidates(state, r)
                     changed |= self._passed(state, r)
                     changed |= self._missed(state, r)
+            for joint, families in self.joints:
+                if self.counts(state, families[0].txn):
+                    changed |= self._fitting(state, joint, families)
             if self.apart:
                 changed |= self._overlaps(state)
 
@@ -390,7 +406,50 @@ class _Prover:
         self.take(state, r, left[0], gone, seen, only="left")
         return True
 
+    def _fitting(self, state: _State, joint: Joint, families: list[ReadFrom]) -> bool:
+        """Of a select over several columns: versions that fit none of those that are left of the others."""
+        left: list[set[int]] = []
+        because: list[list[Step]] = []
+        for r in families:
+            if r.read in state.taken:
+                w, step = state.taken[r.read]
+                left.append({w})
+                because.append([step])
+                continue
+            gone = [w for w in r.candidates if (r.read, w) in state.ruled_out]
+            left.append(set(r.candidates) - set(gone))
+            because.append([state.ruled_out[r.read, w] for w in gone])
+        changed = False
+        row = joint.name.partition(" where ")[0]
+        how = "have matched" if not joint.returned else "not have matched"
+        for i, r in enumerate(families):
+            others = [{self.classes[q.read][w] for w in left[j]} for j, q in enumerate(families) if j != i]
+            reasons = tuple(step for j, steps in enumerate(because) if j != i for step in steps)
+            for w in sorted(left[i]):
+                mine = self.classes[r.read][w]
+                if any(
+                    None in (whole := (*rest[:i], mine, *rest[i:])) or whole not in joint.bad
+                    for rest in product(*others)
+                ):
+                    continue
+                who = "the initial" if w == START else f"{self.names.txn(w)}'s"
+                rows = (*self._row(r.read), *self._wrote(w, r.key))
+                if r.read in state.taken:
+                    source = "the initial state" if w == START else self.names.txn(w)
+                    text = f"{self._seen(r)} from {source}: with that, {row} would {how}"
+                    raise _Found(Contradiction(text, (), (*reasons, *because[i]), rows))
+                at = self.names.at(rows[1:])
+                text = (
+                    f"{self.names.txn(r.txn)} did not see {who} {self.names.key(r.key)}{at}: "
+                    f"with that, {row} would {how}{self.names.at(rows[:1])}"
+                )
+                state.ruled_out[r.read, w] = self._step(text, reasons, operations=rows)
+                changed = True
+        return changed
+
     def _seen(self, r: ReadFrom) -> str:
+        if r.read in self.classes:
+            return f"{self.names.txn(r.txn)} saw {self.names.key(r.key)}{self.names.at(self._row(r.read))}"
         what = f"{self.names.txn(r.txn)} read {self.names.key(r.key)} = {self.names.seen(r.read)}"
         return what + self.names.at(self._row(r.read))
 

@@ -34,9 +34,18 @@ def lower(asg: ASG, level: Level, modules: tuple[Module, ...] | None = None) -> 
     if level.has(Dependency.RT):
         graph.add_time_line(asg, slack=level.slack)
     if not asg.modules:
-        return IR(asg, level, graph)
+        ir = IR(asg, level, graph)
+        if asg.entries is not None and asg.entries.active:
+            from boomslang.ir.relations import relate
+
+            relate(ir)
+        return ir
     from boomslang.modules.module import apply, protected
 
     ir = IR(protected(asg), level, graph)
+    if asg.entries is not None and asg.entries.active:
+        from boomslang.ir.relations import relate
+
+        relate(ir)
     apply(asg.modules, ir)
     return ir

@@ -346,7 +346,9 @@ class IR:
         return repr(self.asg.trace.keys[self.asg.trace_key(key)])
 
     def value_name(self, value: int) -> str:
-        if value == ABSENT:
+        if value == ABSENT or value == len(
+            self.asg.trace.values
+        ):  # the latter: as a version (asg/entries.py)
             return "absent"
         if value == IMPOSSIBLE:
             return "an impossible list"

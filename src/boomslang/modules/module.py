@@ -252,6 +252,11 @@ def _sensible(ir: IR) -> None:
 
 def prepare(asg: ASG, modules: tuple[Module, ...]) -> ASG:
     """The ASG that these modules make of it, and which holds them for lowering."""
+    if modules and asg.entries is not None:
+        raise UsageError(
+            "the trace has selects, and modules do not know what these say of rows; ask without modules "
+            "(session and real-time order are levels, too)"
+        )
     anew = [m.name for m in modules if m.anew]
     if len(anew) > 1:
         raise UsageError(

@@ -34,7 +34,7 @@ def split(asg: ASG, part: Int64, last: Int64) -> ASG:
     row[order] = np.arange(rows)
     final32, row32 = final.astype(np.int32), row.astype(np.int32)
     is_last = number == last[of]
-    optional = ("op_invoke", "op_return", "op_ctx", "op_error")
+    optional = ("op_invoke", "op_return", "op_ctx", "op_error", "op_where")
     columns = {name: getattr(trace, name)[order] for name in optional if getattr(trace, name) is not None}
     columns |= {
         name: getattr(trace, name)[order]

@@ -5,12 +5,14 @@ What is recorded, and when, is `conversation.py`'s; here is only how these two a
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from boomslang.record.connections import Stand, answered, steps_of_block, text_of_query
-from boomslang.record.conversation import Conversation, Step
+from boomslang.record.conversation import Conversation
+from boomslang.record.step import Step
 
 
 async def _make(step: Step, call: Callable[[], Awaitable[Any]]) -> Any:
@@ -23,6 +25,25 @@ async def _make(step: Step, call: Callable[[], Awaitable[Any]]) -> Any:
     return result
 
 
+async def _learn(
+    talk: Conversation, text: str, parameters: Any, ask: Callable[[str], Awaitable[Any]]
+) -> None:
+    """Ask the database what must be known to understand this statement."""
+    questions = talk.questions(text, parameters)
+    if questions is None:
+        return
+    from boomslang.record.sql.understanding import A_MOMENT, WAIT, plain
+
+    try:
+        query = next(questions)
+        while True:
+            if query == WAIT:
+                await asyncio.sleep(A_MOMENT)
+            query = questions.send([plain(row) or () for row in await ask(query)] if query != WAIT else [])
+    except StopIteration:
+        return
+
+
 class PsycopgConnection(Stand):
     """psycopg.AsyncConnection, recorded."""
 
@@ -31,6 +52,14 @@ class PsycopgConnection(Stand):
 
     async def execute(self, query: Any, parameters: Any = None, **kwargs: Any) -> PsycopgCursor:
         return await self.cursor().execute(query, parameters, **kwargs)
+
+    async def _ask(self, query: str) -> Any:
+        async with self._talk.driver.plain_cursor(self.connection) as cursor:
+            await cursor.execute(query)
+            rows = await cursor.fetchall()
+        if not self._talk.open and not self.connection.autocommit:
+            await self.connection.rollback()
+        return rows
 
     async def commit(self) -> None:
         await _make(self._talk.commit(), self.connection.commit)
@@ -52,6 +81,7 @@ class PsycopgConnection(Stand):
     async def transaction(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
         """A transaction, or a savepoint inside of one."""
         block = self.connection.transaction(*args, **kwargs)
+        await _learn(self._talk, "BEGIN", None, self._ask)
         enter, leave = steps_of_block(self._talk)
         inner = await _make(enter, block.__aenter__)
         try:
@@ -89,7 +119,9 @@ class PsycopgCursor(Stand):
         return self._cursor
 
     async def execute(self, query: Any, parameters: Any = None, **kwargs: Any) -> PsycopgCursor:
-        step = self._talk.statement(text_of_query(query, self.connection), parameters)
+        text = text_of_query(query, self.connection)
+        await _learn(self._talk, text, parameters, PsycopgConnection(self.connection, self._talk)._ask)
+        step = self._talk.statement(text, parameters)
         try:
             await self._cursor.execute(query, parameters, **kwargs)
             rows = await self._cursor.fetchall() if step.wants_rows else []
@@ -157,6 +189,7 @@ class AsyncpgConnection(Stand):
     ) -> tuple[list[Any], Any]:
         """The rows and the status. Of these asyncpg gives one; if one is recorded and the other asked for, a prepared
         statement has both."""
+        await _learn(self._talk, query, args, self.connection.fetch)
         step = self._talk.statement(query, args)
         rows: list[Any] = []
         status: Any = ""
@@ -202,6 +235,7 @@ class AsyncpgTransaction:
         self._block = block
 
     async def start(self) -> None:
+        await _learn(self._talk, "BEGIN", None, self._talk.connection.fetch)
         enter, self._leave = steps_of_block(self._talk)
         await _make(enter, self._block.start)
 

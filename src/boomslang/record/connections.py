@@ -1,24 +1,30 @@
 """A connection of a DB-API driver that records itself: psycopg, PyMySQL, sqlite3, or any other of PEP 249.
 
-    connection = trace_connection(psycopg.connect(...), tracer, STATEMENTS)
+    connection = trace_connection(psycopg.connect(...), tracer)
 
-It has the methods of the connection it stands for, and gives out cursors that do the same. What it does not know how to
+What its statements read and write is found out from their SQL (record/sql/), or told by a table of statements. It has
+the methods of the connection it stands for, and gives out cursors that do the same. What it does not know how to
 record it refuses, rather than let it pass in silence; `.connection` is the connection itself, for what touches
 nothing that is recorded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any, NoReturn
+from functools import partial
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from boomslang.errors import UsageError
-from boomslang.record.conversation import Conversation, Step
-from boomslang.record.drivers import Asyncpg, Psycopg, driver_of
+from boomslang.record.conversation import Conversation
+from boomslang.record.drivers import Asyncpg, Driver, DuckDB, Psycopg, driver_of
 from boomslang.record.session import Session
 from boomslang.record.statements import Change, Statement, Table
+from boomslang.record.step import Step
 from boomslang.record.tracer import Tracer
+
+if TYPE_CHECKING:
+    from boomslang.record.sql.understanding import Understanding
 
 HARMLESS = frozenset(
     (
@@ -26,6 +32,24 @@ HARMLESS = frozenset(
         *("set_isolation_level", "set_read_only", "set_deferrable", "escape", "literal", "create_function"),
         *("create_collation", "nextset", "is_closed", "is_in_transaction", "get_settings", "get_server_pid"),
         *("get_server_version", "row_factory", "cursor_factory", "add_notice_handler", "set_type_codec"),
+        *(
+            "create_aggregate",
+            "create_window_function",
+            "getlimit",
+            "setlimit",
+            "interrupt",
+            "set_trace_callback",
+        ),
+        *(
+            "get_proto_info",
+            "get_host_info",
+            "get_server_info",
+            "character_set_name",
+            "set_charset",
+            "thread_id",
+        ),
+        *("show_warnings", "get_transaction_status", "get_backend_pid", "warning_count", "query_timeout"),
+        *("set_authorizer", "enable_load_extension", "load_extension", "set_client_encoding", "isolation"),
     )
 )
 """Methods that neither read nor write what is in the database, and end no transaction."""
@@ -36,22 +60,30 @@ MODES = ("autocommit", "isolation_level")
 def trace_connection(
     connection: Any,
     tracer: Tracer,
-    statements: Mapping[str, Statement],
+    statements: Mapping[str, Statement] | None = None,
     *,
     session: Session | str | None = None,
     key: Change | None = None,
     value: Change | None = None,
+    understand: bool | None = None,
 ) -> Any:
     """The connection, recorded: each connection is a session of its own, named if `session` names it.
 
-    `statements` says which SQL text is which operation (see `boomslang.record.statements`). `key` and `value` are
+    Its statements are understood from their SQL; what is not is counted, and left out. With a table of `statements`,
+    which says what SQL text is which operation (see `boomslang.record.statements`), only these are let through;
+    `understand=True`: and the others are understood as without a table.
+
+    For a table, `key` and `value` are
     functions that make keys and values comparable, if they are not: what is written as 10 and comes back as
     Decimal("10.00") would be two values, and value=int makes them one.
     """
     from boomslang.record.async_connections import AsyncpgConnection, PsycopgConnection
 
-    table = Table(statements)
+    table = Table(statements or {})
     driver = driver_of(connection)
+    known = None
+    if understand or (statements is None and understand is None):
+        known = _understanding(tracer, driver, connection)
     if driver.in_transaction(connection):
         raise UsageError(
             "found a connection with a transaction that is open already; expected none, or its begin is not recorded; "
@@ -59,12 +91,60 @@ def trace_connection(
         )
     if not isinstance(session, Session):
         session = tracer.session(session)
-    talk = Conversation(connection, driver, session, table, key, value)
+    talk = Conversation(connection, driver, session, table, key, value, known)
     if isinstance(driver, Asyncpg):
         return AsyncpgConnection(connection, talk)
     if isinstance(driver, Psycopg) and hasattr(connection, "__aenter__"):
         return PsycopgConnection(connection, talk)
+    learn(talk, "", None)
+    if isinstance(driver, DuckDB):
+        again = partial(
+            trace_connection,
+            tracer=tracer,
+            statements=statements,
+            key=key,
+            value=value,
+            understand=understand,
+        )
+        return DuckDBConnection(connection, talk, again)
     return TracedConnection(connection, talk)
+
+
+def _understanding(tracer: Tracer, driver: Driver, connection: Any) -> Understanding:
+    from boomslang.record.sql.understanding import understanding
+
+    if driver.dialect is None:
+        raise UsageError(
+            f"found a connection of {type(connection).__module__}, whose SQL is not known; expected psycopg, asyncpg, "
+            "PyMySQL, mysqlclient, sqlite3 or DuckDB; fix: give trace_connection a table of statements"
+        )
+    return understanding(tracer, driver.dialect)
+
+
+def learn(talk: Conversation, text: str, parameters: Any) -> None:
+    """Ask the database what must be known to understand this statement."""
+    if talk.understanding is None:
+        return
+    if not talk.understanding.stale and talk.identified and talk.questions(text, parameters) is None:
+        return
+    from boomslang.record.sql.understanding import drive
+
+    with talk.understanding.lock:
+        questions = talk.questions(text, parameters)
+        if questions is None:
+            return
+        cursor = talk.driver.plain_cursor(talk.connection)
+
+        def ask(query: str) -> Any:
+            cursor.execute(query)
+            return cursor.fetchall()
+
+        try:
+            drive(questions, ask)
+        finally:
+            cursor.close()
+            if not talk.open and not talk.driver.autocommits(talk.connection, "SELECT 1"):
+                talk.connection.rollback()
 
 
 def text_of_query(query: Any, connection: Any) -> str:
@@ -85,7 +165,7 @@ def answered(cursor: Any) -> bool:
 class Stand:
     """What stands for another object: its attributes, but only those of its methods that are known to be harmless."""
 
-    _own = ("connection", "_talk", "_cursor", "_rows", "_at")
+    _own = ("connection", "_talk", "_cursor", "_rows", "_at", "_count", "_again")
 
     def __init__(self, connection: Any, talk: Conversation) -> None:
         self.connection = connection
@@ -112,8 +192,13 @@ class Stand:
 
         return refuse
 
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        """For those who ask what it is: what it stands for."""
+        return type(self._object())
+
     def __setattr__(self, name: str, value: Any) -> None:
-        if name in self._own:
+        if name in self._own or name == "autocommit":
             object.__setattr__(self, name, value)
             return
         if name in MODES:
@@ -147,6 +232,37 @@ class TracedConnection(Stand):
 
     def rollback(self) -> None:
         self._make(self._talk.rollback(), self.connection.rollback)
+
+    @property
+    def autocommit(self) -> Any:
+        """An attribute of most drivers; of PyMySQL and mysqlclient a method."""
+        found = self.connection.autocommit
+        if not callable(found):
+            return found
+
+        def change(value: Any) -> Any:
+            now = getattr(self.connection, "get_autocommit", lambda: None)()
+            if now is not None and bool(now) == bool(value):
+                return found(value)
+            if value:  # that commits
+                return self._make(self._talk.commit(), lambda: found(value))
+            self._talk.refuse_inside("a change of autocommit")
+            return found(value)
+
+        return change
+
+    @autocommit.setter
+    def autocommit(self, value: Any) -> None:
+        if value != self.connection.autocommit:
+            self._talk.refuse_inside("a change of autocommit")
+        self.connection.autocommit = value
+
+    def terminate(self) -> None:
+        """SQLAlchemy's, of asyncio drivers: close without asking."""
+        try:
+            self.connection.terminate()
+        finally:
+            self._talk.closed()
 
     def close(self) -> None:
         try:
@@ -209,15 +325,28 @@ class TracedCursor(Stand):
     def __init__(self, connection: Any, talk: Conversation, cursor: Any) -> None:
         super().__init__(connection, talk)
         self._cursor = cursor
-        self._rows: list[Any] | None = None
+        self._rows: Any = None
         self._at = 0
+        self._count: int | None = None
+        """Of executemany, all together."""
+
+    @property
+    def rowcount(self) -> Any:
+        return self._cursor.rowcount if self._count is None else self._count
 
     def _object(self) -> Any:
         return self._cursor
 
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") and not name.startswith("__"):  # its driver's own affairs
+            return getattr(self._cursor, name)
+        return super().__getattr__(name)
+
     def execute(self, query: Any, parameters: Any = None, *args: Any, **kwargs: Any) -> Any:
-        step = self._talk.statement(text_of_query(query, self.connection), parameters)
-        self._rows = None
+        text = text_of_query(query, self.connection)
+        learn(self._talk, text, parameters)
+        step = self._talk.statement(text, parameters)
+        self._rows = self._count = None
         given = () if parameters is None else (parameters,)
         sent = returns = False
         try:
@@ -227,19 +356,28 @@ class TracedCursor(Stand):
             returns = (
                 not step.wants_rows and step.counts and getattr(self._cursor, "description", None) is not None
             )
-            rows = list(self._cursor.fetchall()) if step.wants_rows or returns else []
+            # A list or a tuple, as the driver has it: some look for the one of theirs that is empty.
+            rows = self._cursor.fetchall() if step.wants_rows or returns else []
         except BaseException as error:
             step.failed(error, sent=sent or answered(self._cursor))
             raise
-        step.done(rows, len(rows) if returns else self._cursor.rowcount)
+        last = getattr(self._cursor, "lastrowid", None)
+        step.done(rows, self._changed(rows) if returns else self._cursor.rowcount, last)
         if step.wants_rows or returns:
             self._rows, self._at = rows, 0
         return self if result is self._cursor else result
 
+    def _changed(self, rows: Any) -> int:
+        """How many rows a write has changed that returned these."""
+        return len(rows)
+
     def executemany(self, query: Any, every: Iterable[Any]) -> None:
         """One after the other: how many rows each one changed is part of what happened."""
+        count = 0
         for parameters in every:
             self.execute(query, parameters)
+            count = -1 if count < 0 or self._cursor.rowcount < 0 else count + self._cursor.rowcount
+        self._count = count
 
     def fetchone(self) -> Any:
         if self._rows is None:
@@ -274,6 +412,54 @@ class TracedCursor(Stand):
 
     def __exit__(self, *left: Any) -> None:
         self._cursor.__exit__(*left)
+
+
+class DuckDBConnection(TracedCursor):
+    """DuckDB's connection, which is its own cursor; another cursor is another connection, and a session of its own."""
+
+    def __init__(self, connection: Any, talk: Conversation, again: Callable[[Any], Any]) -> None:
+        super().__init__(connection, talk, connection)
+        self._again = again
+
+    def cursor(self) -> Any:
+        return self._again(self.connection.cursor())
+
+    duplicate = cursor
+
+    def _changed(self, rows: Any) -> int:
+        return int(rows[0][0]) if len(rows) == 1 and len(rows[0]) == 1 else -1
+
+    def begin(self) -> DuckDBConnection:
+        self._send(self._talk.begin(), self.connection.begin)
+        return self
+
+    def commit(self) -> DuckDBConnection:
+        self._send(self._talk.commit(), self.connection.commit)
+        return self
+
+    def rollback(self) -> DuckDBConnection:
+        self._send(self._talk.rollback(), self.connection.rollback)
+        return self
+
+    def _send(self, step: Step, call: Callable[[], Any]) -> None:
+        try:
+            call()
+        except BaseException as error:
+            step.failed(error)
+            raise
+        step.done()
+
+    def close(self) -> None:
+        try:
+            self.connection.close()
+        finally:
+            self._talk.closed()
+
+    def __enter__(self) -> DuckDBConnection:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
 
 
 def steps_of_block(talk: Conversation) -> tuple[Step, Any]:

@@ -15,7 +15,7 @@ import re
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from boomslang.errors import UsageError
 from boomslang.record.autocommit import Single
@@ -23,6 +23,9 @@ from boomslang.record.drivers import Driver
 from boomslang.record.found_rows import rows_found
 from boomslang.record.outcomes import Effect, refused_commit
 from boomslang.record.session import RecordingFailed, Session
+from boomslang.record.sql.meaning import unclear
+from boomslang.record.sql.notes import Notes
+from boomslang.record.sql.steps import CommitsFirst, SchemaChange, ToldAlone, ToldInside
 from boomslang.record.statements import (
     Change,
     Ignored,
@@ -33,6 +36,10 @@ from boomslang.record.statements import (
     Unsuited,
     squeezed,
 )
+from boomslang.record.step import Step, told_of
+
+if TYPE_CHECKING:
+    from boomslang.record.sql.understanding import Questions, Understanding
 
 NAME = r'(?P<name>"[^"]+"|`[^`]+`|\w+)'
 CONTROL = {
@@ -47,6 +54,7 @@ CONTROL = {
     "setting": r"(SET|SHOW) (?!.*\b(autocommit)\b)[^;(]*",
 }
 """Statements that every application has, and nobody wants in a table."""
+AUTOCOMMIT = re.compile(r"\s*set\b.*\bautocommit\b", re.IGNORECASE | re.DOTALL)
 PATTERNS = [(kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in CONTROL.items()]
 
 READS = ("get", "scan")
@@ -54,39 +62,6 @@ READS = ("get", "scan")
 
 REMEMBERED = 1000
 """How many texts' meanings are kept: some applications write values into them."""
-
-
-class Step:
-    """One statement: `done` or `failed` is called when the driver is back."""
-
-    wants_rows = False
-    """What is recorded is in the rows; else, if `counts`, in how many there were."""
-    counts = False
-    sent = False
-    """It failed when the database had answered already."""
-    free: Callable[[], None]
-    """Lets the next step be made."""
-
-    def done(self, rows: Any = (), count: int = -1) -> None:
-        """The driver returned."""
-        try:
-            self._done(rows, count)
-        finally:
-            self.free()
-
-    def failed(self, error: BaseException, *, sent: bool = False) -> None:
-        """The driver raised this. `sent`: after the database had answered, so the statement itself did not fail."""
-        self.sent = sent
-        try:
-            self._failed(error)
-        finally:
-            self.free()
-
-    def _done(self, rows: Any, count: int) -> None:
-        pass
-
-    def _failed(self, error: BaseException) -> None:
-        pass
 
 
 class Conversation:
@@ -100,7 +75,15 @@ class Conversation:
         table: Table,
         key: Change | None,
         value: Change | None,
+        understanding: Understanding | None = None,
     ) -> None:
+        self.understanding = understanding
+        """Of statements that are in no table; None: these are refused."""
+        self.notes = Notes(session)
+        self.identified = False
+        """It is known which database this is."""
+        self.names_moved = False
+        """Nobody knows any more which table a name means."""
         self.connection = connection
         self.driver = driver
         self.session = session
@@ -114,11 +97,26 @@ class Conversation:
         self.doubt: str | None = None
         self.savepoints: list[str] = []
         self._under_way = threading.Lock()
-        self._meanings: dict[str, Statement | tuple[str, str]] = {}
+        self._meanings: dict[str, Statement | tuple[str, str] | None] = {}
 
     def statement(self, text: str, parameters: Any) -> Step:
         """Before a statement is sent. Raises if it must not be."""
         return self._take(lambda: self._statement(text, parameters))
+
+    def questions(self, text: str, parameters: Any) -> Questions | None:
+        """What the database must be asked before this statement can be understood, if anything."""
+        known = self.understanding
+        if known is None or self.doomed or self.driver.doomed(self.connection):
+            return None
+        if not known.stale and self._plain_meaning(text) is None:
+            known.meaning(text, parameters)
+        if known.stale:
+            self.identified = True
+            return known.questions()
+        if not self.identified:
+            self.identified = True
+            return known.identify()
+        return None
 
     def begin(self) -> Step:
         return self._take(self._begin_step)
@@ -152,11 +150,9 @@ class Conversation:
         return step
 
     def _statement(self, text: str, parameters: Any) -> Step:
-        what = self._meanings.get(text)
+        what = self._plain_meaning(text)
         if what is None:
-            if len(self._meanings) >= REMEMBERED:
-                self._meanings.clear()
-            what = self._meanings[text] = self._meaning(squeezed(text))
+            return self._understood(text, parameters)
         if isinstance(what, Statement):
             return self._operation(text, what, parameters)
         kind, name = what
@@ -170,15 +166,49 @@ class Conversation:
             return self._setting(text)
         return self._savepoint(kind, name)
 
-    def _meaning(self, text: str) -> Statement | tuple[str, str]:
+    def _plain_meaning(self, text: str) -> Statement | tuple[str, str] | None:
+        """What a text is, remembered; None: it is for the parser."""
+        if text not in self._meanings:
+            if len(self._meanings) >= REMEMBERED:
+                self._meanings.clear()
+            self._meanings[text] = self._meaning(squeezed(text))
+        return self._meanings[text]
+
+    def _meaning(self, text: str) -> Statement | tuple[str, str] | None:
         """What a text is: a statement of the table, or one that every application has (with a savepoint's name)."""
         if text not in self.table:
+            if self.understanding is not None and "search_path" in text.lower():
+                return None
             for kind, pattern in PATTERNS:
                 match = pattern.fullmatch(text)
                 if match:
                     name = match.groupdict().get("name", "")
                     return kind, name[1:-1] if name[:1] in ('"', "`") else name.lower()
+            if self.understanding is not None:
+                return None
         return self.table.find(text)
+
+    def _understood(self, text: str, parameters: Any) -> Step:
+        """A statement for the parser. It is always sent: what is not known of it is noted."""
+        self._go_on()
+        known = self.understanding
+        assert known is not None
+        what = unclear(text) if self.names_moved or known.schema is None else known.meaning(text, parameters)
+        if AUTOCOMMIT.search(text):
+            self.refuse_inside("a change of autocommit")
+        if what.moves_names:
+            self.names_moved = True
+        known.announce(what.creates)
+        if what.commits and self.open:
+            return CommitsFirst(self, text, what)
+        if what.ignored:
+            step = self._setting(text)
+            return SchemaChange(known, step) if what.changes_schema else step
+        if not self.open:
+            if self.driver.autocommits(self.connection, text):
+                return ToldAlone(self, text, what, parameters)
+            self._begin()
+        return ToldInside(self, text, what, parameters)
 
     def _operation(self, text: str, statement: Statement, parameters: Any) -> Step:
         self._go_on()
@@ -278,6 +308,8 @@ class Conversation:
         self.savepoints.clear()
 
     def ended(self) -> None:
+        if self.savepoints:
+            self.notes.forget()
         self.open, self.doomed, self.doubt = False, False, None
         self.savepoints.clear()
 
@@ -293,14 +325,14 @@ class Conversation:
         """A statement of an open transaction failed; that is recorded. `wrote`: but it may have written."""
         match self.driver.effect(self.connection, error):
             case Effect.NOTHING if wrote:
-                self.doubt = told(error)
+                self.doubt = told_of(error)
             case Effect.DOOMED:
                 self.doomed = True
             case Effect.ABORTED | Effect.LOST:
                 self.session.log("abort")
                 self.ended()
             case Effect.DOUBTFUL:
-                self.doubt = told(error)
+                self.doubt = told_of(error)
 
     def ended_behind_our_back(self) -> NoReturn:
         """The database says that the transaction is over, by a statement that was not said to end it."""
@@ -355,7 +387,7 @@ class _Statement(Step):
                     returned=returned if n == len(records) - 1 else None,
                 )
         except BaseException as error:
-            talk.cannot_be_told(told(error))
+            talk.cannot_be_told(told_of(error))
             if isinstance(error, Unsuited):
                 raise RecordingFailed(f"{error}; nothing of this transaction can be committed") from error
             raise
@@ -363,7 +395,7 @@ class _Statement(Step):
     def _failed(self, error: BaseException) -> None:
         talk = self._talk
         if self._known is not None:
-            talk.session.log(self._known.op, self._known.args, error=told(error), invoke=self._invoked)
+            talk.session.log(self._known.op, self._known.args, error=told_of(error), invoke=self._invoked)
         reads = isinstance(self._statement, Ignored) or (self._known is not None and self._known.op in READS)
         talk.after_failure(error, wrote=self.sent and not reads)
 
@@ -387,8 +419,8 @@ class _Alone(Step):
         try:
             records = talk.records(self._text, self._statement, self._parameters, rows, count)
         except BaseException as error:
-            self._single.failed(told(error), aborted=False)
-            talk.session.fail(told(error))
+            self._single.failed(told_of(error), aborted=False)
+            talk.session.fail(told_of(error))
             raise RecordingFailed(f"{error}; it is committed, and the trace ends before it") from error
         if not records:
             self._single.failed("nothing was written", aborted=True)
@@ -400,7 +432,7 @@ class _Alone(Step):
     def _failed(self, error: BaseException) -> None:
         effect = self._talk.driver.effect(self._talk.connection, error)
         certain = effect not in (Effect.LOST, Effect.DOUBTFUL) and not self.sent
-        self._single.failed(told(error), aborted=certain)
+        self._single.failed(told_of(error), aborted=certain)
 
 
 class _Setting(Step):
@@ -424,7 +456,7 @@ class _Begin(Step):
         self._talk.began()
 
     def _failed(self, error: BaseException) -> None:
-        self._talk.session.log_error(told(error))
+        self._talk.session.log_error(told_of(error))
 
 
 class _End(Step):
@@ -446,14 +478,14 @@ class _End(Step):
             if talk.driver.gone(talk.connection) or talk.driver.effect(talk.connection, error) == Effect.LOST:
                 self._done((), -1)
             else:  # it may still be open
-                talk.session.log_error(told(error))
-                talk.doubt = told(error)
+                talk.session.log_error(told_of(error))
+                talk.doubt = told_of(error)
         elif talk.driver.still_open(talk.connection):
-            talk.session.log_error(told(error))
+            talk.session.log_error(told_of(error))
         else:
             refused = refused_commit(error)
             talk.ended()
-            talk.session.log_error(told(error), aborted=refused)
+            talk.session.log_error(told_of(error), aborted=refused)
             if not refused:
                 talk.session.leave()
 
@@ -480,6 +512,7 @@ class _Savepoint(Step):
                 break
         if kind != "release":
             talk.doomed = False
+            talk.notes.forget()
         if kind == "rollback to":
             talk.session.hold()
             talk.savepoints.append(self._name)
@@ -490,7 +523,3 @@ class _Savepoint(Step):
 
 def same(x: Any) -> Any:
     return x
-
-
-def told(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"

@@ -33,6 +33,8 @@ COMMENTS = re.compile(r"(?s)(\s+|--[^\n]*(\n|$)|/\*.*?\*/)*")
 class Driver:
     """A driver that nobody knows: PEP 249, and no more."""
 
+    dialect: ClassVar[str | None] = None
+    """Of its SQL, if that is known."""
     leaving: ClassVar[tuple[str, ...]] = ()
     """What the end of `with connection` does: "commit" (or roll back), "close"; nothing that is known, if empty."""
 
@@ -60,6 +62,10 @@ class Driver:
         """After a commit that failed: is the transaction certainly as it was before?"""
         return False
 
+    def plain_cursor(self, connection: Any) -> Any:
+        """A cursor whose rows are tuples, for questions of our own."""
+        return connection.cursor()
+
     def found(self, connection: Any) -> int | None:
         """After an UPDATE that counted no row: how many did it find? None if that is not known."""
         return 0
@@ -68,11 +74,13 @@ class Driver:
 class Psycopg(Driver):
     """psycopg 3, plain and asyncio. The status of the transaction is what the server last said."""
 
+    dialect = "postgres"
     leaving = ("commit", "close")
 
     def __init__(self) -> None:
         psycopg: Any = importlib.import_module("psycopg")
         self._status = psycopg.pq.TransactionStatus
+        self._tuples = psycopg.rows.tuple_row
         self._unsent = (psycopg.ProgrammingError, psycopg.DataError, psycopg.NotSupportedError, TypeError)
 
     def in_transaction(self, connection: Any) -> bool:
@@ -94,6 +102,9 @@ class Psycopg(Driver):
         certain = not state.startswith(AMBIGUOUS) if state else isinstance(error, self._unsent)
         return Effect.NOTHING if certain else Effect.DOUBTFUL
 
+    def plain_cursor(self, connection: Any) -> Any:
+        return connection.cursor(row_factory=self._tuples)
+
     def doomed(self, connection: Any) -> bool:
         return bool(connection.info.transaction_status == self._status.INERROR)
 
@@ -103,6 +114,8 @@ class Psycopg(Driver):
 
 class Asyncpg(Driver):
     """asyncpg: everything outside of `connection.transaction()` is a transaction of its own."""
+
+    dialect = "postgres"
 
     def __init__(self) -> None:
         asyncpg: Any = importlib.import_module("asyncpg")
@@ -130,6 +143,7 @@ class Asyncpg(Driver):
 class PyMySQL(Driver):
     """PyMySQL. An error says nothing about the transaction but its number, so only listed numbers are certain."""
 
+    dialect = "mysql"
     leaving = ("close",)
 
     def in_transaction(self, connection: Any) -> bool:
@@ -146,6 +160,9 @@ class PyMySQL(Driver):
             return Effect.ABORTED
         return Effect.NOTHING if code in MYSQL_STATEMENT else Effect.DOUBTFUL
 
+    def plain_cursor(self, connection: Any) -> Any:
+        return connection.cursor(importlib.import_module("pymysql").cursors.Cursor)
+
     def gone(self, connection: Any) -> bool:
         return not connection.open
 
@@ -158,6 +175,8 @@ class PyMySQL(Driver):
 class OtherMySQL(Driver):
     """mysqlclient and MySQL's own connector: PEP 249 and no more, but what they count is known."""
 
+    dialect = "mysql"
+
     def found(self, connection: Any) -> int | None:
         flags = getattr(connection, "client_flag", None) or getattr(connection, "_client_flags", 0)
         if isinstance(flags, int) and flags & FOUND_ROWS:
@@ -169,6 +188,7 @@ class OtherMySQL(Driver):
 class SQLite(Driver):
     """The standard library's sqlite3, which says at any time whether a transaction is open."""
 
+    dialect = "sqlite"
     leaving = ("commit",)
 
     def in_transaction(self, connection: Any) -> bool:
@@ -181,11 +201,61 @@ class SQLite(Driver):
         start = COMMENTS.match(text) if sees_through_comments() else None
         return connection.isolation_level is None or not WRITES.match(text, start.end() if start else 0)
 
+    def plain_cursor(self, connection: Any) -> Any:
+        cursor = sqlite3.Cursor(connection)
+        cursor.row_factory = None
+        return cursor
+
     def effect(self, connection: Any, error: BaseException) -> Effect:
         return Effect.NOTHING if connection.in_transaction else Effect.ABORTED
 
     def still_open(self, connection: Any) -> bool:
         return bool(connection.in_transaction)
+
+
+class DuckDB(Driver):
+    """DuckDB: a cursor is a connection of its own, and a write returns how many rows it changed as a row. After an
+    error COMMIT is answered with success though nothing may be committed, so only a rollback is let through."""
+
+    dialect = "duckdb"
+
+    def autocommits(self, connection: Any, text: str) -> bool:
+        return True
+
+    def plain_cursor(self, connection: Any) -> Any:
+        return connection.cursor()
+
+
+class Adapted(Driver):
+    """What SQLAlchemy makes of an asyncio driver: it looks like PEP 249, and holds the connection itself."""
+
+    def __init__(self, connection: Any) -> None:
+        self._inner = driver_of(connection._connection)
+
+    @property
+    def dialect(self) -> str | None:  # type: ignore[override]
+        return self._inner.dialect
+
+    def in_transaction(self, connection: Any) -> bool:
+        return self._inner.in_transaction(connection._connection)
+
+    def autocommits(self, connection: Any, text: str) -> bool:
+        if isinstance(self._inner, Asyncpg):
+            return bool(connection.autocommit)
+        return self._inner.autocommits(connection._connection, text)
+
+    def effect(self, connection: Any, error: BaseException) -> Effect:
+        cause = error.__cause__ if isinstance(self._inner, Psycopg | SQLite) else None
+        return self._inner.effect(connection._connection, cause or error)
+
+    def doomed(self, connection: Any) -> bool:
+        return self._inner.doomed(connection._connection)
+
+    def gone(self, connection: Any) -> bool:
+        return self._inner.gone(connection._connection)
+
+    def still_open(self, connection: Any) -> bool:
+        return self._inner.still_open(connection._connection)
 
 
 @lru_cache(maxsize=1)
@@ -204,11 +274,16 @@ KNOWN: dict[str, type[Driver]] = {
     "MySQLdb": OtherMySQL,
     "mysql": OtherMySQL,
     "sqlite3": SQLite,
+    "aiosqlite": SQLite,
+    "duckdb": DuckDB,
+    "_duckdb": DuckDB,
 }
 
 
 def driver_of(connection: Any) -> Driver:
     """By where the class of the connection, or one it is made from, comes from."""
+    if type(connection).__module__.startswith("sqlalchemy.") and hasattr(connection, "_connection"):
+        return Adapted(connection)
     for kind in type(connection).__mro__:
         driver = KNOWN.get(kind.__module__.split(".")[0])
         if driver is not None:

@@ -51,8 +51,10 @@ ARGUMENTS: Mapping[str, int] = {
     "next": 1,
     "scan": 2,
     "iterator": 2,
+    "select": 2,
 }
-"""How many arguments each operation has: key and value, a key, an iterator's number, or the bounds of a range.
+"""How many arguments each operation has: key and value, a key, an iterator's number, the bounds of a range, or a table
+and a condition.
 
 Iterators of a transaction are numbered from 1 in the order in which they were opened; `Session.iterators` is the number
 of the newest."""
@@ -60,6 +62,7 @@ of the newest."""
 _RESULTS: Mapping[str, str] = {
     "get": "a value, or Absent",
     "scan": "pairs of a key and a value",
+    "select": "pairs of a key and a value",
     "next": "a key and a value, or None at the end",
     "delete": "True, False or None",
     "list": "the elements",
@@ -243,6 +246,16 @@ class Session:
         finally:
             self._under_way.release()
 
+    def note(self, op: str, why: str, ctx: Mapping[str, Any]) -> None:
+        """Of an operation that cannot be told: it observed and changed nothing *here*; why, and what `ctx` says."""
+        self.usable()
+        if not self.in_transaction:
+            raise UsageError(
+                f"found a note in session {self.name!r} outside a transaction; expected begin first"
+            )
+        line = f'{{"op":{quoted(op)},"error":{quoted(short(why))},"ctx":{hints_of(ctx)}}}\n'
+        self._write(check_length(line.encode(errors="replace"), "a note"))
+
     def usable(self) -> None:
         """Raises if nothing can be recorded now."""
         if self.failed is not None:
@@ -374,6 +387,10 @@ class Session:
             return self._next(args[0])
         if op == "commit" or op == "abort":
             return f'{{"op":"{op}"'
+        if op == "select":
+            table, where = args
+            condition = "" if where is True else f',"where":{json.dumps(where, ensure_ascii=False)}'
+            return f'{{"op":"select","table":{text_of(table)}{condition}'
         bounds = "".join(
             f',"{name}":{text_of(bound)}'
             for name, bound in zip(("from", "to"), args, strict=True)
@@ -414,6 +431,8 @@ class Session:
     def _result_text(self, op: str, result: Any) -> str:
         if op == "get":
             return ',"absent":true' if result is Absent else f',"value":{text_of(result)}'
+        if op == "select":
+            return f',"items":{pairs_of(result)}'
         if op == "scan":
             assert self._range is not None
             items = list(result)

@@ -24,12 +24,12 @@ _SPELLED_OUT = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 def make_page(data: dict[str, Any], title: str, plain: str, generator: str) -> str:
     """The page: `data` for the scripts, `plain` for whoever runs none."""
-    style, script = _asset("page.css"), _script()
+    style, script = asset("page.css"), _script()
     policy = (
-        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; base-uri 'none'; "
+        f"default-src 'none'; script-src '{hash_of(script)}'; style-src '{hash_of(style)}'; base-uri 'none'; "
         "form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
     )
-    return Template(_asset("page.html")).substitute(
+    return Template(asset("page.html")).substitute(
         csp=escape(policy, quote=False),
         generator=escape(generator),
         title=escape(title),
@@ -49,15 +49,15 @@ def as_json(data: dict[str, Any]) -> str:
 
 
 @cache
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
     return (ASSETS / name).read_text(encoding="utf-8")
 
 
 @cache
 def _script() -> str:
     """All scripts, with a scope of their own."""
-    return "(() => {\n'use strict';\n" + "\n".join(_asset(f"{name}.js") for name in SCRIPTS) + "})();"
+    return "(() => {\n'use strict';\n" + "\n".join(asset(f"{name}.js") for name in SCRIPTS) + "})();"
 
 
-def _hash(text: str) -> str:
+def hash_of(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

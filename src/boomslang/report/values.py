@@ -10,6 +10,7 @@ from boomslang.explain.names import LONGEST, short
 from boomslang.explain.operation_words import ITEMS, deed
 from boomslang.report.transaction_summary import Glance
 from boomslang.trace.model import Kind, Operation, Trace
+from boomslang.trace.rows import what_was_read
 from boomslang.trace.scalars import Absent, Scalar, Unbounded, int_to_text, same
 
 WHOLE = 8_000
@@ -35,6 +36,7 @@ _LOOKS = {
     Kind.GET: ("read", "r"),
     Kind.LIST: ("read", "r"),
     Kind.SCAN: ("read", "s"),
+    Kind.SELECT: ("read", "q"),
     Kind.NEXT: ("read", "n"),
     Kind.ITERATOR: ("other", "i"),
     Kind.BEGIN: ("other", "b"),
@@ -94,7 +96,7 @@ class Values:
             "id": o.index,
             "does": does,
             "glyph": glyph,
-            "label": _label(o, [self.trace.keys[k] for k in self.wanted.get(o.index, ())]),
+            "label": _label(o, [what_was_read(self.trace, k) for k in self.wanted.get(o.index, ())]),
             "text": deed(o) if matters else clipped(deed(o), LINE),
             "error": None if o.error is None else short(o.error),
             "where": clipped(o.where, 2 * NAME),
@@ -149,6 +151,8 @@ def _label(o: Operation, about: list[Scalar]) -> str:
         case Kind.LIST:
             last = f"…{_brief(o.elements[-1], VALUE)}" if len(o.elements) > 1 else ""
             return f"{key} → [{last or ''.join(_brief(e, VALUE) for e in o.elements)}]"
+        case Kind.SELECT:
+            return f"select → {sum(1 for k, _ in o.items if str(k).endswith(']'))}"
         case Kind.SCAN:
             if len(about) != 1:
                 return f"scan → {len(o.items)}"

@@ -13,9 +13,10 @@ import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from boomslang.checker import check
 from boomslang.errors import UsageError
@@ -25,6 +26,9 @@ from boomslang.trace import read_trace
 from boomslang.verdict import INVALID, UNKNOWN, VALID
 from boomslang.workers.forked import processes
 from boomslang.workloads import Workload
+
+if TYPE_CHECKING:
+    from boomslang.stream.beside import Beside
 
 SHRINK = (1, 4, 16, 64)
 """A run has so many times fewer keys than the workload's own number."""
@@ -123,8 +127,12 @@ def hunt(
     memory: float | None = None,
     status: Status | None = None,
     first: int = 1,
+    watch: float | None = None,
 ) -> Hunted:
     """Runs plan after plan for so many seconds, and checks each trace, within `timeout` seconds and `memory` megabytes.
+
+    With `watch` each is checked while it runs, and a run ends when it is found out; a session that says nothing is
+    waited for so many seconds.
 
     Stops at the first that is invalid, or goes on to collect more. `folder` must be new or empty; what is found
     stays there, and the first run has the number `first`.
@@ -142,13 +150,15 @@ def hunt(
     try:
         for plan in plans:
             trace = place / f"run-{hunted.runs + first:04d}"
-            ran = run(
-                plan,
-                trace,
-                seconds=max(0.1, left()),
-                until=lambda: not collect and checker.found(),
-                progress=lambda speed: tell(hunted, speed),
-            )
+            with _beside(trace, level, watch, memory) as watching:
+                ran = run(
+                    plan,
+                    trace,
+                    seconds=max(0.1, left()),
+                    until=_any(watching.found, lambda: not collect and checker.found()),
+                    progress=lambda speed: tell(hunted, speed),
+                )
+                holds = watching.holds()
             hunted.runs += 1
             for problem in ran.problems:
                 hunted.problems.append(f"{trace.name}: {problem}")
@@ -158,7 +168,12 @@ def hunt(
             if done == INVALID and not collect:
                 shutil.rmtree(trace)
                 break
-            checker.ask(ran)
+            if holds:
+                hunted.valid += 1
+                hunted.committed += ran.committed
+                shutil.rmtree(ran.folder)
+            else:
+                checker.ask(ran)
             tell(hunted, None)
             if ran.left_behind:
                 hunted.problems.append(
@@ -192,6 +207,48 @@ def made_folder(folder: str | os.PathLike[str]) -> Path:
             f"{place}: cannot keep anything there ({failure.strerror}); expected a folder that can be written to"
         ) from None
     return place
+
+
+def _any(*asked: Callable[[], bool]) -> Callable[[], bool]:
+    return lambda: any(ask() for ask in asked)
+
+
+class _NoWatch:
+    """Nobody looks while it runs."""
+
+    def found(self) -> bool:
+        return False
+
+    def holds(self) -> bool:
+        return False
+
+
+class _Watch:
+    """A watch beside a run. What it says of a violation, or cannot say, the checker says of the finished trace."""
+
+    def __init__(self, beside: Beside) -> None:
+        self.found, self._beside = beside.found, beside
+
+    def holds(self) -> bool:
+        """Was the level kept? Asked once the run is over."""
+        self._beside.end()
+        try:
+            return self._beside.answer().status == VALID
+        except (UsageError, RuntimeError):
+            return False
+
+
+@contextmanager
+def _beside(
+    trace: Path, level: str | Level, idle: float | None, memory: float | None
+) -> Iterator[_Watch | _NoWatch]:
+    if idle is None:
+        yield _NoWatch()
+        return
+    from boomslang.stream.beside import Beside
+
+    with Beside(trace, find_level(level), idle=idle, memory=memory) as beside:
+        yield _Watch(beside)
 
 
 class _Checker:

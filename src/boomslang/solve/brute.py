@@ -14,18 +14,23 @@ B and commit C: what one reads or overwrites was committed before one began (C -
 was not yet committed when one began (B -> C). Session order and real time are the "strong session" and
 "strong" forms of Daudjee and Salem (VLDB 2006) and of Herlihy and Wing's linearizability.
 
-A `get` is an item read whatever it returns; a scan or iterator is an item read of each key it returned
-and a predicate read of absent of every other key it covered. A version of a list is all that its writer and those
-before it in the key's order appended; a list read is an item read of the version that is just that.
+A `get` is an item read whatever it returns; a scan or iterator is an item read of each key it returned and
+a predicate read of absent of every other key it covered. A version of a list is all that its writer and
+those before it in the key's order appended; a list read is an item read of the version that is just that. A
+select is an item read of what it returned and, for each row of its table, a predicate read of one version
+of each column that its condition names (of the row's existence, if it names none), with which the condition
+comes out as observed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from itertools import chain, combinations, pairwise, permutations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from boomslang.trace import ABSENT, NO_TIME, Flag, Initial, Kind, Outcome, Trace
+from boomslang.trace import ABSENT, NO_TIME, Absent, Flag, Initial, Kind, Outcome, Trace
+from boomslang.trace.conditions import TRUE, Condition, ConditionError, Tree, conjuncts, tests, truth
+from boomslang.trace.rows import Row, tables
 
 # level: (points a transaction, its edges)
 GRAPHS = {
@@ -55,10 +60,11 @@ ONCE = {
 }
 
 # Plain numbers: a member of an enumeration takes longer to look up than most that is done with it here.
-PUT, GET, DELETE, SCAN, ITERATOR, NEXT, APPEND, LIST = map(
+PUT, GET, DELETE, SCAN, ITERATOR, NEXT, APPEND, LIST, SELECT = map(
     int,
     (
         Kind.PUT, Kind.GET, Kind.DELETE, Kind.SCAN, Kind.ITERATOR, Kind.NEXT, Kind.APPEND, Kind.LIST,
+        Kind.SELECT,
     ),
 )  # fmt: skip
 ERROR, FOUND, NOTHING, END = map(int, (Flag.ERROR, Flag.FOUND, Flag.NOTHING, Flag.END))
@@ -81,11 +87,24 @@ class Read(NamedTuple):
     """Of a list read: what it saw of others."""
 
 
+class Asked(NamedTuple):
+    """Transaction `txn` saw versions of these keys at operation `row` for which `fits` holds: what a select
+    said of a row."""
+
+    txn: int
+    row: int
+    number: int
+    """keys + k: of the key k alone; 2 * keys + n: of the n-th row."""
+    keys: tuple[int, ...]
+    fits: Callable[[tuple[int, ...]], bool]
+
+
 def brute(trace: Trace, level: str) -> bool:
     """Does the trace satisfy the level (a canonical name)?"""
     everyone = range(len(trace.txn_outcome))
     reads = [read for t in everyone for read in reads_of(trace, t)]
-    return _satisfiable(trace, level, everyone, reads)
+    rows = 2 * len(trace.keys)
+    return _satisfiable(trace, level, everyone, reads, [a for a in asked_of(trace) if a.number >= rows])
 
 
 def brute_core(
@@ -98,7 +117,8 @@ def brute_core(
     edges to other kept ones, and those of its reads that are listed.
     """
     kept = [r for t in transactions for r in reads_of(trace, t) if (r.row, r.key) in reads]
-    return _satisfiable(trace, level, transactions, kept)
+    asked = [a for a in asked_of(trace) if a.txn in transactions and (a.row, a.number) in reads]
+    return _satisfiable(trace, level, transactions, kept, asked)
 
 
 # --- what a transaction saw and left behind -----------------------------------------------------------
@@ -122,7 +142,8 @@ def reads_of(trace: Trace, t: int) -> list[Read]:
             reads.append(Read(t, row, key, value, item, internal=bool(before)))
 
     def ordered(a: int, b: int) -> bool:
-        """Do these two keys have an order? Those of one type do, and all numbers; else it is the database's."""
+        """Do these two keys have an order? Those of one type do, and all numbers; else it is the
+        database's."""
         numbers = (2, 3)
         types = trace.keys.type[[a, b]].tolist()
         return types[0] == types[1] or (types[0] in numbers and types[1] in numbers)
@@ -163,6 +184,9 @@ def reads_of(trace: Trace, t: int) -> list[Read]:
             returned = {int(trace.item_key[i]): int(trace.item_value[i]) for i in items}
             for k in inside(r):
                 see(row, k, returned.get(k, ABSENT), item=k in returned)
+        elif kind == SELECT:
+            for i in range(int(trace.range_items[r]), int(trace.range_items[r + 1])):
+                see(row, int(trace.item_key[i]), int(trace.item_value[i]), item=True)
         elif kind == ITERATOR:
             opened[r], ahead[r] = row, inside(r)
         elif kind == NEXT:
@@ -174,6 +198,77 @@ def reads_of(trace: Trace, t: int) -> list[Read]:
                 see(row, key, value, item=True, since=opened[r])
             ahead[r] = [k for k in ahead[r] if k not in passed and k != key]
     return reads
+
+
+def asked_of(trace: Trace) -> list[Asked]:
+    """What selects said of the rows of their tables."""
+    found = tables(trace)
+    asked: list[Asked] = []
+    for t in range(len(trace.txn_outcome)) if found is not None else ():
+        own: dict[int, int] = {}
+        for row in range(int(trace.txn_ops[t]), int(trace.txn_ops[t + 1])):
+            kind, flags = int(trace.op_kind[row]), int(trace.op_flags[row])
+            key, r = int(trace.op_key[row]), int(trace.op_range[row])
+            if flags & ERROR:
+                continue
+            if kind == PUT:
+                own[key] = int(trace.op_value[row])
+            if kind == DELETE and not flags & NOTHING:
+                own[key] = ABSENT
+            if kind == SELECT and found is not None and trace.op_where is not None:
+                condition = found.conditions[int(trace.op_where[row])]
+                items = set(trace.item_key[trace.range_items[r] : trace.range_items[r + 1]].tolist())
+                for place in found.of_table[condition.table]:
+                    returned = place.exists in items
+                    names = condition.columns
+                    keys = [place.columns.get(n, -1) for n in names] if names else [place.exists]
+                    asked += _asked_of_row(trace, t, row, condition, place, keys, returned, own)
+    return asked
+
+
+def _asked_of_row(
+    trace: Trace,
+    t: int,
+    row: int,
+    condition: Condition,
+    place: Row,
+    keys: list[int],
+    returned: bool,
+    own: dict[int, int],
+) -> Iterator[Asked]:
+    held = {k: own[k] for k in keys if k in own} | ({-1: ABSENT} if -1 in keys else {})
+    others = tuple(k for k in keys if k not in held)
+
+    def values(seen: tuple[int, ...]) -> list[Any]:
+        all_of_them = held | dict(zip(others, seen, strict=True))
+        return [Absent if all_of_them[k] == ABSENT else trace.values[all_of_them[k]] for k in keys]
+
+    def whole(seen: tuple[int, ...]) -> bool:
+        if PRESENT in seen:
+            return False
+        row_values = values(seen)
+        there = Absent not in row_values
+        named = dict(zip(condition.columns, row_values, strict=False))
+        try:
+            return bool((there and truth(condition.tree, named, place.key) == TRUE) == returned)
+        except ConditionError:  # an initial value of another type, which it was not
+            return False
+
+    yield Asked(t, row, 2 * len(trace.keys) + place.number, others, whole)
+    for name, k in zip(condition.columns, keys, strict=False) if returned else ():
+        parts = [c for c in conjuncts(condition.tree) if {n for x in tests(c) for n in x.columns} == {name}]
+
+        def alone(seen: tuple[int, ...], k: int = k, name: str = name, parts: list[Tree] = parts) -> bool:
+            (value,) = seen or (held[k],)
+            if value in (ABSENT, PRESENT):
+                return False
+            try:
+                return all(truth(c, {name: trace.values[value]}, place.key) == TRUE for c in parts)
+            except ConditionError:
+                return False
+
+        if k >= 0:
+            yield Asked(t, row, len(trace.keys) + k, () if k in held else (k,), alone)
 
 
 def _lists(trace: Trace) -> set[int]:
@@ -222,9 +317,12 @@ class _Given(NamedTuple):
     appends: list[dict[int, tuple[int, ...]]]
     order: list[tuple[str, int, int]]
     cursor: set[int]
+    asked: list[Asked]
 
 
-def _satisfiable(trace: Trace, level: str, kept: Collection[int], reads: list[Read]) -> bool:
+def _satisfiable(
+    trace: Trace, level: str, kept: Collection[int], reads: list[Read], asked: list[Asked]
+) -> bool:
     n = len(trace.txn_outcome)
     graph = _Graph(n, level)
     given = _Given(
@@ -234,6 +332,7 @@ def _satisfiable(trace: Trace, level: str, kept: Collection[int], reads: list[Re
         [appends_of(trace, t) for t in range(n)],
         _order(trace, graph.kinds, graph.slack, kept),
         _cursor_reads(trace) if graph.base == "cursor-stability" else set(),
+        asked,
     )
     certain = [t for t in kept if trace.txn_outcome[t] == COMMITTED]
     doubtful = [t for t in range(n) if t not in kept or trace.txn_outcome[t] == UNKNOWN]
@@ -249,46 +348,95 @@ def _acyclic(given: _Given, committed: set[int], reads: list[Read]) -> bool:
         binding = [read for read in binding if read.elements is not None]
     elif any(read.internal for read in binding):
         return False
+    asked = [] if graph.base == "read-uncommitted" else [a for a in given.asked if a.txn in committed]
+    if not all(a.keys or a.fits(()) for a in asked):
+        return False
     start: _State | None = graph.empty
     for kind, a, b in given.order:
         if a in committed and b in committed:
             start = graph.add(start, kind, a, b)
     if start is None:
         return False
-    keys = sorted({r.key for r in binding} | {k for t in committed for k in finals[t]})
-    dead: set[tuple[int, _State]] = set()  # only what is reached counts, not the choices that led to it
+    keys = sorted(
+        {r.key for r in binding}
+        | {k for t in committed for k in finals[t]}
+        | {k for a in asked for k in a.keys}
+    )
+    dead: set[tuple[int, _State, _Noted]] = (
+        set()
+    )  # only what is reached counts, not the choices that led to it
 
-    def search(i: int, state: _State) -> bool:
+    def search(i: int, state: _State, noted: _Noted) -> bool:
         if i == len(keys):
             return True
-        if (i, state) in dead:
+        if (i, state, noted) in dead:
             return False
+        here = [(n, a) for n, a in enumerate(asked) if keys[i] in a.keys]
         writers = [t for t in sorted(committed) if keys[i] in finals[t]]
         mine = [r for r in binding if r.key == keys[i]]
         values = {INITIAL: ABSENT} | {t: finals[t][keys[i]] for t in writers}
-        for start in _initial_values(given.trace, keys[i], mine):
+        for start in _initial_values(given.trace, keys[i], mine, bool(here)):
             values[INITIAL] = start
             for after in _choices(given, state, writers, values, mine):
-                if search(i + 1, after):
-                    return True
-        dead.add((i, state))
+                for last, told in _versions_asked(given, after, writers, values, keys[i], here, noted):
+                    if search(i + 1, last, told):
+                        return True
+        dead.add((i, state, noted))
         return False
 
-    return search(0, start)
+    return search(0, start, frozenset())
 
 
-def _initial_values(trace: Trace, key: int, reads: list[Read]) -> set[int]:
+_Noted = frozenset[tuple[int, int, int]]
+"""What selects saw so far: which of them, in which key, which value."""
+
+
+def _versions_asked(
+    given: _Given,
+    start: tuple[_State, tuple[int, ...]],
+    writers: list[int],
+    values: dict[int, int],
+    key: int,
+    asked: list[tuple[int, Asked]],
+    noted: _Noted,
+) -> set[tuple[_State, _Noted]]:
+    """Give each select a version of this key; where it is the last of its keys, one with which all fit."""
+    state, versions = start
+    found = {(state, noted)}
+    for n, a in asked:
+        r = Read(a.txn, a.row, key, ABSENT, item=False, internal=False)
+        more = set()
+        for before, told in found:
+            for i, writer in enumerate(versions):
+                after = (
+                    None
+                    if writer == a.txn
+                    else _read(given.graph, before, r, writer, list(versions[i + 1 :]))
+                )
+                if after is None:
+                    continue
+                seen = {k: v for m, k, v in told if m == n} | {key: values[writer]}
+                if len(seen) < len(a.keys):
+                    more.add((after, told | {(n, key, values[writer])}))
+                elif a.fits(tuple(seen[k] for k in a.keys)):
+                    more.add((after, frozenset(x for x in told if x[0] != n)))
+        found = more
+    return found
+
+
+def _initial_values(trace: Trace, key: int, reads: list[Read], asked: bool) -> set[int]:
     """Those worth trying: if it is unknown, what was seen of the key, and absent. (A present value that
     only a `delete -> found` saw stays PRESENT: nothing else can tell which it was.)"""
     if trace.initial_mode == Initial.UNKNOWN:
-        return {ABSENT} | {read.value for read in reads}
+        return {ABSENT} | {read.value for read in reads} | (set(range(len(trace.values))) if asked else set())
     return {dict(zip(trace.initial_key.tolist(), trace.initial_value.tolist(), strict=True)).get(key, ABSENT)}
 
 
 def _choices(
     given: _Given, state: _State, writers: list[int], values: dict[int, int], reads: list[Read]
-) -> Iterator[_State]:
-    """Order one key's writers and give each of its reads a writer, in every way without a cycle."""
+) -> Iterator[tuple[_State, tuple[int, ...]]]:
+    """Order one key's writers and give each of its reads a writer, in every way without a cycle; with the
+    versions."""
     graph = given.graph
     for order in permutations(writers):
         versions = [INITIAL, *order]
@@ -299,7 +447,7 @@ def _choices(
             continue
         if graph.base == "read-uncommitted":
             if all(_in_order(given, r, order) for r in reads):
-                yield ordered
+                yield ordered, tuple(versions)
             continue
         found = {ordered}
         held: list[tuple[int, ...]] = [()]
@@ -316,7 +464,7 @@ def _choices(
                 for after in [_read(graph, before, r, writer, versions[i + 1 :])]
                 if after is not None
             }
-        yield from found
+        yield from ((after, tuple(versions)) for after in found)
 
 
 def _read(graph: _Graph, state: _State, r: Read, writer: int, later: list[int]) -> _State | None:
@@ -336,13 +484,15 @@ def _cursor_moved(given: _Given, r: Read, i: int, versions: list[int]) -> bool:
 
 
 def _cursor_reads(trace: Trace) -> set[int]:
-    """All item reads count as reads through a cursor, unless some operations are marked as such; then those do."""
+    """All item reads count as reads through a cursor, unless some operations are marked as such; then those
+    do."""
     rows = range(len(trace.op_kind))
     return {row for row in rows if (trace.operation(row).ctx or {}).get("cursor") is True} or set(rows)
 
 
 def _in_order(given: _Given, r: Read, order: tuple[int, ...]) -> bool:
-    """Do the elements of a list come in this order of their writers? (Some may come from others, who aborted.)"""
+    """Do the elements of a list come in this order of their writers? (Some may come from others, who
+    aborted.)"""
     trace = given.trace
     writer = {e: t for t in order for e in given.appends[t].get(r.key, ())}
     span = int(trace.op_range[r.row])
@@ -364,7 +514,8 @@ class _State(NamedTuple):
 
 
 class _Graph:
-    """A level: strong-session- adds so, strong- adds rt; -within-5 adds the rt of what is more than 5 apart."""
+    """A level: strong-session- adds so, strong- adds rt; -within-5 adds the rt of what is more than 5
+    apart."""
 
     def __init__(self, n: int, level: str) -> None:
         self.base, _, bound = level.partition("-within-")

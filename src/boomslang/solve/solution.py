@@ -66,6 +66,8 @@ class Solution:
     """Which step of the strategy answered."""
     proof: Proof | None = None
     """Of a refutation that no solver is needed to see: what shows it."""
+    joint_reads: Any = None
+    """What selects over several columns saw, where the order does not tell (joint_reads.py)."""
     hinted: Counterexample | None = None
     """Of a refutation that rests on hints beside the trace: its own story, with `reason`."""
 
@@ -84,7 +86,7 @@ def witness(ir: IR, solution: Solution) -> Witness:
         value = int(solution.initial[k])
         if value == PRESENT:  # any value will do, as long as it is there: one that the trace does not name
             value = len(asg.trace.values)
-        if value > ABSENT:
+        if value > ABSENT and asg.entry(k) is None:
             initial.append((asg.trace_key(k), value))
     modules = tuple(m.spelled for m in asg.modules)
     split = None if asg.part_of is None else Split(asg.trace, asg.part_of)
@@ -98,10 +100,15 @@ def witness(ir: IR, solution: Solution) -> Witness:
     writer = solution.read_writer[reads]
     if not np.array_equal(asg.txn_of, np.arange(asg.transactions)):
         writer = np.where(writer >= 0, asg.txn_of[np.maximum(writer, 0)], -1)
+    op, key = asg.read_op[reads], asg.witness_key(asg.read_key[reads])
+    if asg.entries is not None:
+        from boomslang.solve.joint_reads import with_joints
+
+        op, key, writer = with_joints(ir, solution, op, key, writer)
     return replace(
         made,
-        read_op=asg.read_op[reads],
-        read_key=asg.read_key[reads],
+        read_op=op,
+        read_key=key,
         read_writer=writer,
         version_order=VersionOrders(asg, position),
     )
@@ -124,9 +131,11 @@ class VersionOrders(Mapping[int, Int64]):
         starts = np.flatnonzero(np.append(True, key[1:] != key[:-1])[: len(key)])
         ends = np.append(starts[1:], len(key))
         several = ends - starts > 1
+        own = None if asg.entries is None else asg.entries.first  # entries have the order of their keys
         return {
             asg.trace_key(int(key[a])): writers[a:b]
             for a, b in zip(starts[several].tolist(), ends[several].tolist(), strict=True)
+            if own is None or asg.trace_key(int(key[a])) < own
         }
 
     def __getitem__(self, key: int) -> Int64:

@@ -92,18 +92,19 @@ def _solve(ir: IR, clock: _Clock, looked_at: dict[str, int]) -> Solution:
         return _by(sure, "what the reads force")
     timed, logged = asg.trace.has_times, asg.trace.is_one_log
     ambiguous = ambiguous_reads(asg) > 0
-    if ambiguous and ir.level.once is not None and not asg.modules:
+    alone = not (asg.modules or ir.superpositions or ir.expressions)
+    if ambiguous and ir.level.once is not None and alone:
         if (sure := refute_known(ir, clock.left(None))) is not None:
             return _by(sure, "what the known reads force")
         if (sure := solve_likely(ir, clock.left(None))) is not None:
             return _by(sure, "likely writers")
     if ambiguous and not asg.modules:
-        sure = refute_repeated(ir, clock.left(None), looked_at)
+        sure = _refuted_repeated(ir, clock, looked_at)
         if sure is not None:
             return sure
-        if (toured := solve_tour(ir, clock.left(None))) is not None:
+        if alone and (toured := solve_tour(ir, clock.left(None))) is not None:
             return _by(toured, "a tour of states")
-    if ambiguous and timed and not asg.modules and ir.level.once is None and _values_say_little(asg):
+    if ambiguous and timed and alone and ir.level.once is None and _values_say_little(asg):
         swept = sweep(_closer(ir, 0), clock.half())
         if swept is not None:
             return _by(swept, "a sweep along the clock")
@@ -139,7 +140,7 @@ def _solve(ir: IR, clock: _Clock, looked_at: dict[str, int]) -> Solution:
         found = _in_time(ir, clock, FIRST_CONFLICTS, strict=True)
         if found.reason != "conflicts":
             return _by(found, "direct")
-    if ambiguous and free and (walked := solve_trails(ir, clock.left(None))) is not None:
+    if ambiguous and free and alone and (walked := solve_trails(ir, clock.left(None))) is not None:
         return _by(walked, "trails of values")
     if ambiguous and free and (walked := solve_stand_ins(ir, clock.left(None))) is not None:
         return _by(walked, "stand-ins")
@@ -196,6 +197,23 @@ def _solve(ir: IR, clock: _Clock, looked_at: dict[str, int]) -> Solution:
         found = solve_native(alike[0], clock.left(None), hints=False)
         return _by(with_all_reads(asg, alike[1], found), "interchangeable transactions")
     return _by(solve_native(ir, clock.left(None), saturate=small), "direct")
+
+
+def _refuted_repeated(ir: IR, clock: _Clock, looked_at: dict[str, int]) -> Solution | None:
+    """The arguments without a search are about the trace's own keys: what selects say beside that is left out."""
+    if ir.asg.entries is None:
+        return refute_repeated(ir, clock.left(None), looked_at)
+    from boomslang.asg.entries import without_entries
+
+    asg, reads = without_entries(ir.asg)
+    if len(asg.orphans) or len(asg.broken) or not ambiguous_reads(asg):
+        return None
+    found = refute_repeated(lower(asg, ir.level), clock.left(None), looked_at)
+    return (
+        found
+        if found is None or found.core_reads is None
+        else replace(found, core_reads=reads[found.core_reads])
+    )
 
 
 def _by(solution: Solution, what: str) -> Solution:

@@ -35,8 +35,9 @@ from boomslang.solve.solution import Limits, Solution
 from boomslang.solve.strategy import solve
 from boomslang.stream.last_writers import swapped
 from boomslang.stream.live import Code, Held, LiveKeys, Undo, code
-from boomslang.stream.window import Question, question, writers_must_not_overlap
+from boomslang.stream.window import Question, place_of, question, writers_must_not_overlap
 from boomslang.trace.blocks import Block, Blocks, Files, Lines
+from boomslang.trace.coverage import has_notes
 from boomslang.trace.errors import LimitReached
 from boomslang.trace.model import ABSENT, NO_TIME, Initial, Kind, Outcome
 from boomslang.trace.scalars import Scalars
@@ -114,6 +115,8 @@ class _Lost:
 
     lines: Files
     wrote: list[tuple[Code, Code | None]]
+    paused: bool
+    """It may go on: its file is idle."""
 
 
 @dataclass
@@ -176,6 +179,8 @@ class Forward:
         self._pins: dict[int, int] = {}  # place of each that is pinned -> where its begin stands in the order
         self._behind: deque[_Behind] = deque()
         self._lost: dict[int, _Lost] = {}
+        self._lost_before = self._lost  # before those that the window reads from were put back into it
+        self._paused: set[int] = set()  # decided, though their files were idle and may tell more of them
         self._latest: list[int] = []  # of each file the last moment that it told of
         self._began = NO_TIME  # the latest begin that was taken
         self._points = 0  # taken
@@ -186,8 +191,28 @@ class Forward:
 
     def step(self) -> Any:
         """Reads more and decides a window. What `refuted` returned, if the level is broken; else None."""
-        new = self.blocks.more(self.size, self._held)
-        return self.decide(new)
+        return self.decide(self._more(self.size, self._held))
+
+    def _more(self, size: int, held: Files | None = None) -> Files:
+        """More lines; before those of a session that was idle, what it had said of its open transaction."""
+        new = self.blocks.more(size, held)
+        for f in sorted(self.blocks.woken):
+            if decided := [place for place in self._paused if place_of(place)[0] == f]:
+                raise NotForward(
+                    f"{self.blocks.sources[f].name}: it was idle in the middle of a transaction, which others have "
+                    f"read from, and now it goes on (line {place_of(max(decided))[1]})"
+                )
+            for place, lost in list(self._lost.items()):
+                if lost.paused and place_of(place)[0] == f:
+                    del self._lost[place]
+                    new[f] = lost.lines[f] + new[f]
+        self.blocks.woken.clear()
+        return new
+
+    @property
+    def decided(self) -> int:
+        """The latest begin of what is decided; NO_TIME: there is none, or it has no times."""
+        return self._began
 
     @property
     def done(self) -> bool:
@@ -225,6 +250,7 @@ class Forward:
         extended = False
         held = self._held + [Lines()] * (len(new) - len(self._held))
         while True:
+            self._lost_before = dict(self._lost)
             asked = self._asked([a + b for a, b in zip(held, new, strict=True)])
             found = self._solved(asked)
             if found.status == "valid":
@@ -243,10 +269,12 @@ class Forward:
             if not self.blocks.done and (not extended or (not self._behind and self._points == 0)):
                 # What comes next may explain it: a log is written a moment after things happened.
                 extended = True
-                more = self.blocks.more(self.size // 4 if self._points else 2 * self.size)
-                new = [a + b for a, b in zip(_padded(new, len(more)), more, strict=True)]
-                held = _padded(held, len(new))
-                continue
+                self._lost = dict(self._lost_before)
+                more = self._more(self.size // 4 if self._points else 2 * self.size)
+                if any(lines.text for lines in more):
+                    new = [a + b for a, b in zip(_padded(new, len(more)), more, strict=True)]
+                    held = _padded(held, len(new))
+                    continue
             if not self._behind:
                 raise Stuck(_demand(asked, found))
             self.counted.joins += 1
@@ -284,7 +312,7 @@ class Forward:
                 continue
             if not (again := self._read_at_last(asked)):
                 break
-            files = [_together(a, b) for a, b in zip(files, _padded(again, len(files)), strict=True)]
+            files = [a + b for a, b in zip(files, _padded(again, len(files)), strict=True)]
             block = self._parsed(files)
         return asked
 
@@ -318,6 +346,12 @@ class Forward:
         self.counted.has_sessions |= trace.has_sessions
         if bool(np.isin(trace.op_kind, (Kind.APPEND, Kind.LIST)).any()):
             raise NotForward("it has lists")
+        if trace.op_where is not None:
+            raise NotForward("it has selects, which speak of all rows of a table")
+        if has_notes(trace):
+            raise NotForward(
+                "it was recorded from SQL, and what must be left out of it is known only at its end"
+            )
         clock = trace.txn_clock
         if len(self.blocks.sources) == 1:
             return
@@ -366,7 +400,7 @@ class Forward:
                 self._overlapping(asked, commit, over),
                 self._began,
                 self._points,
-                dict(self._lost),
+                self._lost_before,
                 replace(self.counted),
             )
         )
@@ -537,6 +571,11 @@ class Forward:
     def _carry(self, asked: Question, begin: Int64, over: Mask) -> None:
         """What is asked again."""
         block, asg = asked.block, asked.asg
+        for place in self._lost.keys() & set(asked.place.tolist()) if self._lost else ():
+            del self._lost[place]  # it was asked again
+        for t in np.flatnonzero(block.paused).tolist():
+            if over[t] or int(asked.place[t]) in self._pins:
+                self._paused.add(int(asked.place[t]))
         kept = ~over & (asg.outcome != Outcome.ABORTED)
         lost = kept & (begin < 0) & ~asked.undecided
         self._held = block.lines_of(kept & ~lost)
@@ -553,8 +592,8 @@ class Forward:
                 )
                 for w in rows.tolist()
             ]
-            if wrote:
-                self._lost[int(asked.place[t])] = _Lost(block.lines_of(mask), wrote)
+            if wrote or block.paused[t]:
+                self._lost[int(asked.place[t])] = _Lost(block.lines_of(mask), wrote, bool(block.paused[t]))
         if self.blocks.done:
             self._held = []
 
@@ -572,11 +611,11 @@ class Forward:
             if asg.read_value[r] >= ABSENT
         }
         found: Files = []
-        for place, lost in list(self._lost.items()):
-            if wanted & set(lost.wrote):
-                del self._lost[place]
+        there = set(asked.place.tolist())
+        for place, lost in self._lost.items():
+            if place not in there and wanted & set(lost.wrote):
                 found = _padded(found, len(lost.lines))
-                found = [_together(a, b) for a, b in zip(found, _padded(lost.lines, len(found)), strict=True)]
+                found = [a + b for a, b in zip(found, _padded(lost.lines, len(found)), strict=True)]
         return found
 
 
@@ -622,13 +661,3 @@ def _demand(asked: Question, found: Solution) -> str:
 
 def _padded(files: Files, many: int) -> Files:
     return files + [Lines()] * (many - len(files))
-
-
-def _together(a: Lines, b: Lines) -> Lines:
-    """The lines of both, in the order of the file."""
-    if not a.text or not b.text:
-        return a if a.text else b
-    number = np.concatenate([a.number, b.number])
-    lines = a.text.splitlines(keepends=True) + b.text.splitlines(keepends=True)
-    by = np.argsort(number, kind="stable")
-    return Lines(b"".join(lines[i] for i in by.tolist()), number[by])

@@ -106,7 +106,7 @@ class LiveKeys:
 
 
 def _arrays(table: Scalars) -> tuple[UInt8, Int64, UInt8]:
-    return table.type, table.offset, table.data
+    return table.type, table.offset.astype(np.int64, copy=False), table.data
 
 
 def _table(scalars: Iterable[Code]) -> Scalars:

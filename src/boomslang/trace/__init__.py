@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         Transaction,
     )
     from boomslang.trace.reader import read_trace
+    from boomslang.trace.rows import row_key
     from boomslang.trace.scalars import Absent, Scalar, Scalars, Unbounded, same, typed
     from boomslang.trace.writer import write_trace
 
@@ -47,6 +48,7 @@ __all__ = [
     "Transaction",
     "Unbounded",
     "read_trace",
+    "row_key",
     "same",
     "typed",
     "write_trace",
@@ -59,6 +61,7 @@ __getattr__, __dir__ = lazily(
         "errors": "LimitReached TraceError",
         "model": "ABSENT NO_TIME Flag Initial Kind Operation Outcome Trace Transaction",
         "reader": "read_trace",
+        "rows": "row_key",
         "scalars": "Absent Scalar Scalars Unbounded same typed",
         "writer": "write_trace",
     },

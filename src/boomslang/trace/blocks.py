@@ -61,9 +61,15 @@ class Source(Protocol):
     def done(self) -> bool:
         """There will never be more."""
 
+    @property
+    def idle(self) -> bool:
+        """It has given nothing for so long that nobody waits for it. It may come back."""
+
 
 class FileSource:
     """A file that is complete; packed or not."""
+
+    idle = False
 
     def __init__(self, path: Path, file: BinaryIO, session: str | None) -> None:
         self.name, self.session = shown(path), session
@@ -118,7 +124,20 @@ class Lines:
     def __add__(self, more: Lines) -> Lines:
         if not self.text or not more.text:
             return self if self.text else more
-        return Lines(self.text + more.text, np.concatenate([self.number, more.number]))
+        number = np.concatenate([self.number, more.number])
+        if self.number[-1] < more.number[0]:
+            return Lines(self.text + more.text, number)
+        # Some were kept aside and come again: each line once, in the order of the file.
+        lines = _apart(self.text) + _apart(more.text)
+        number, at = np.unique(number, return_index=True)
+        return Lines(b"".join(lines[i] for i in at.tolist()), number)
+
+
+def _apart(text: bytes) -> list[bytes]:
+    lines = [line + b"\n" for line in text.split(b"\n")]
+    if text.endswith(b"\n"):
+        return lines[:-1]
+    return [*lines[:-1], lines[-1][:-1]]
 
 
 Files = list[Lines]
@@ -134,10 +153,16 @@ class Block:
     headers: list[bytes]
     open: Mask
     """Of each transaction: may more lines of it follow?"""
+    paused: Mask
+    """Of each transaction: the same, but nobody waits for them, for its file is idle."""
 
     def first_lines(self) -> Int64:
         """Of each transaction, the line of its begin, as the user sees it."""
         return self._placed(self.trace.txn_begin_line)
+
+    def last_lines(self) -> Int64:
+        """Of each transaction, the line of its end; 0: it has none."""
+        return self._placed(self.trace.txn_end_line)
 
     def lines_of(self, transactions: Mask) -> Files:
         """The lines of these transactions, as they were recorded."""
@@ -231,8 +256,15 @@ class Blocks:
         self._rest: list[bytes] = [b""] * len(self.sources)
         self._next = [1] * len(self.sources)
         self._begun = [False] * len(self.sources)
+        self._started = False
         self.bytes = 0
         """Read so far, unpacked."""
+        self.woken: set[int] = set()
+        """Files that were idle, and have given lines since: for whoever checks, who takes them out."""
+        self._asleep: set[int] = set()  # that were idle when a block was made, and have given nothing since
+        self.full: set[int] = set()
+        """Files of which enough lines are held, so that none was read."""
+        self._awaited: set[int] = set()  # that the others are held up by: they are always read on
 
     def add(self, source: Source) -> None:
         """One more file: a session that came later."""
@@ -248,6 +280,7 @@ class Blocks:
 
     def more(self, size: int, held: Files | None = None) -> Files:
         """The next lines of each file, about `size` bytes in all, those that are `held` included."""
+        self.full.clear()
         share = max(self.smallest, size // max(1, len(self.sources)))
         missing = [
             share - (len(held[f].text) if held and f < len(held) else 0) for f in range(len(self.sources))
@@ -266,11 +299,15 @@ class Blocks:
 
     def _more(self, f: int, size: int) -> Lines:
         source = self.sources[f]
-        if size <= 0 and not source.done:
+        if size <= 0 and not source.done and f not in self._awaited:
+            self.full.add(f)
             return Lines()
         self.check()
         got = b"" if source.done else source.read(max(size, self.smallest))
         self.bytes += len(got)
+        if got and f in self._asleep:
+            self._asleep.discard(f)
+            self.woken.add(f)
         text = self._rest[f] + got
         end = len(text) if source.done else text.rfind(b"\n") + 1
         text, self._rest[f] = text[:end], text[end:]
@@ -291,10 +328,22 @@ class Blocks:
             return text
         self._next[f] = 2
         self.headers[f] = line if line.endswith(b"\n") else line + b"\n"
+        if self._started and b'"initial"' in line:
+            raise TraceError(
+                "found an initial state in a file that came after the check had begun; expected it in one that is "
+                "there from the start; fix: check the trace when it is finished",
+                self.sources[f].name,
+                1,
+            )
         return text[end:] if end else b""
+
+    def lines_read(self, f: int) -> int:
+        """Of a file, the header included."""
+        return self._next[f] - 1
 
     def forget_initial(self) -> None:
         """From here on headers do not say what the database held at first: whoever checks knows."""
+        self._started = True
         for f, header in enumerate(self.headers):
             if header:
                 told = json.loads(header)
@@ -322,7 +371,7 @@ class Blocks:
             trace = trace_of(reader.columns())
         except TraceError as error:
             raise self._where_the_user_sees_it(error, files, headers) from None
-        return Block(trace, files, headers, self._open(trace))
+        return Block(trace, files, headers, *self._open(trace))
 
     def _where_the_user_sees_it(self, error: TraceError, files: Files, headers: list[bytes]) -> TraceError:
         for f, source in enumerate(self.sources[: len(files)]):
@@ -331,26 +380,36 @@ class Blocks:
                 return TraceError(error.message, error.file, int(files[f].number[at]))
         return error
 
-    def _open(self, trace: Trace) -> Mask:
-        """Of unknown outcome, in a file that goes on, and nothing of its session follows."""
-        going_on = np.array([not source.done for source in self.sources], bool)
-        found: Mask = (trace.txn_outcome == Outcome.UNKNOWN) & going_on[trace.txn_file]
+    def _open(self, trace: Trace) -> tuple[Mask, Mask]:
+        """Of unknown outcome, in a file that goes on, and nothing of its session follows: is it waited for, or not?"""
+        found: Mask = trace.txn_outcome == Outcome.UNKNOWN
         # A session that goes on in another file does so behind all of this one.
         named = trace.txn_session >= 0
         of = np.where(named, trace.txn_session.astype(np.int64) * len(self.sources) + trace.txn_file, -1)
         last = np.full(len(trace.sessions) * len(self.sources) + 1, -1, np.int64)
         np.maximum.at(last, of, np.arange(len(trace)))
         found &= ~named | (last[of] == np.arange(len(trace)))
-        return found
+        going_on = np.array([not source.done and not source.idle for source in self.sources], bool)
+        idle = np.array([not source.done and source.idle for source in self.sources], bool)
+        self._asleep.update(np.flatnonzero(idle).tolist())
+        opened = found & going_on[trace.txn_file]
+        self._awaited = set(np.unique(trace.txn_file[opened]).tolist())
+        return opened, found & idle[trace.txn_file]
 
     def watermark(self, block: Block, latest: list[int]) -> int | None:
         """Up to which moment all files have told what ended. None: files have no times, or there is only one.
         `latest` is of each file the last moment that it told of, and is kept up to date."""
         trace = block.trace
-        latest.extend([NO_TIME] * (len(self.sources) - len(latest)))
+        latest.extend(self.before(f) for f in range(len(latest), len(self.sources)))
         if len(trace):
             np_latest = np.array(latest, np.int64)
             np.maximum.at(np_latest, trace.txn_file, trace.txn_end)
             latest[:] = np_latest.tolist()
-        waiting = [at for at, source in zip(latest, self.sources, strict=True) if not source.done]
-        return min(waiting) if waiting and len(self.sources) > 1 else None
+        waiting = [f for f, source in enumerate(self.sources) if not source.done and not source.idle]
+        moment = min((latest[f] for f in waiting), default=None)
+        self._awaited |= {f for f in waiting if latest[f] == moment}
+        return moment if len(self.sources) > 1 else None
+
+    def before(self, f: int) -> int:
+        """A moment before all that this file tells of."""
+        return NO_TIME

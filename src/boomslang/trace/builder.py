@@ -159,6 +159,14 @@ class TransactionBuilder:
         """Read all keys in [lo, hi); the bounds may be `Unbounded` (or None)."""
         self._record("scan", **_bounds(lo, hi), items=pairs_text(items), **extra)
 
+    def select(
+        self, table: str, where: object = True, items: Iterable[tuple[Scalar, Scalar]] = (), **extra: Any
+    ) -> None:
+        """Read the rows of a table that match a condition: `items` holds `row_key(table, key)` of each, and columns."""
+        self._record(
+            "select", table=json.dumps(table), where=json.dumps(where), items=pairs_text(items), **extra
+        )
+
     def iterator(self, lo: object = Unbounded, hi: object = Unbounded, **extra: Any) -> IteratorBuilder:
         """Opened an iterator over [lo, hi)."""
         self._iterators += 1
@@ -177,6 +185,8 @@ class TransactionBuilder:
                 known[name] = pairs_text(value)
             elif name == "elements":
                 known[name] = "[" + ", ".join(map(scalar_text, value)) + "]"
+            elif name in ("table", "where"):
+                known[name] = json.dumps(value)
             elif name in ("found", "end", "absent"):
                 known[name] = scalar_text(bool(value))
             elif name in ("invoke", "return_", "ctx"):

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum, IntFlag
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,9 @@ from boomslang.trace.scalars import (
     same,
     typed,
 )
+
+if TYPE_CHECKING:
+    from boomslang.trace.coverage import Coverage
 
 __all__ = [
     "ABSENT",
@@ -74,6 +77,7 @@ class Kind(IntEnum):
     ABORT = 8
     APPEND = 9
     LIST = 10
+    SELECT = 11
 
 
 class Flag(IntFlag):
@@ -116,6 +120,8 @@ class Operation:
     items: tuple[tuple[Scalar, Scalar], ...]
     elements: tuple[Scalar, ...]
     """What a list read returned."""
+    asked: str | None
+    """Of a select, `[table, condition]` as JSON (see conditions.py)."""
     iterator: int
     """The row of its range: an ITERATOR and its NEXTs share it. -1 where there is none."""
     end: bool
@@ -199,8 +205,12 @@ class Trace:
     initial_key: Int32
     initial_value: Int32
     warnings: list[str] = field(default_factory=list)
+    op_where: Int32 | None = None
+    """Of a select, what it asked: into `texts`, `[table, condition]` as JSON."""
     unit: str = ""
     """What a tick of the times is: one of `units.UNITS`; empty: the trace does not say."""
+    coverage: Coverage | None = None
+    """How much of an application's statements it tells, if a recorder that understands SQL made it."""
 
     def __len__(self) -> int:
         """The number of transactions."""
@@ -293,9 +303,9 @@ class Trace:
         lo, hi = (int(self.range_lo[r]), int(self.range_hi[r])) if r >= 0 else (-1, -1)
         kind = Kind(int(self.op_kind[row]))
         held = range(int(self.range_items[r]), int(self.range_items[r + 1])) if r >= 0 else range(0)
-        items = held if kind == Kind.SCAN else ()
+        items = held if kind in (Kind.SCAN, Kind.SELECT) else ()
         elements = held if kind == Kind.LIST else ()
-        error = self.op_error
+        error, where = self.op_error, self.op_where
         return Operation(
             index=row,
             kind=kind,
@@ -308,6 +318,7 @@ class Trace:
                 (self.keys[int(self.item_key[i])], self.values[int(self.item_value[i])]) for i in items
             ),
             elements=tuple(self.values[int(self.item_value[i])] for i in elements),
+            asked=self.texts.text(int(where[row])) if where is not None and where[row] >= 0 else None,
             iterator=r,
             end=bool(flags & Flag.END),
             error=self.texts.text(int(error[row])) if error is not None and error[row] >= 0 else None,

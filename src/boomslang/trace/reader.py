@@ -188,7 +188,12 @@ def trace_of(columns: dict[str, Any]) -> Trace:
             columns[name] = CloseTimes(*columns[name])
     if columns["op_range"] is None:  # a column of -1 that takes no memory
         columns["op_range"] = np.broadcast_to(np.int32(-1), len(columns["op_kind"]))
-    return Trace(**columns)
+    trace = Trace(**columns)
+    if trace.op_where is not None:
+        from boomslang.trace.rows import checked_selects
+
+        trace = checked_selects(trace)
+    return trace
 
 
 def finish(reader: Reader, limits: Limits) -> Trace:

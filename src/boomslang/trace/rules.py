@@ -78,7 +78,10 @@ class _Rules:
                 "txn_session txn_outcome txn_name txn_file txn_begin_line txn_end_line txn_begin txn_end",
             ),
             (len(t), "txn_clock txn_ctx"),
-            (self.rows, "op_flags op_key op_value op_range op_line op_invoke op_return op_ctx op_error"),
+            (
+                self.rows,
+                "op_flags op_key op_value op_range op_line op_invoke op_return op_ctx op_error op_where",
+            ),
             (len(t.range_lo), "range_hi"),
             (len(t.item_key), "item_value"),
             (len(t.initial_key), "initial_value"),
@@ -123,6 +126,7 @@ class _Rules:
             ("op_range", -1, len(t.range_lo)),
             ("op_ctx", -1, len(t.texts)),
             ("op_error", -1, len(t.texts)),
+            ("op_where", -1, len(t.texts)),
             ("range_lo", -1, len(t.keys)),
             ("range_hi", -1, len(t.keys)),
             ("item_key", -1, len(t.keys)),
@@ -215,7 +219,11 @@ class _Rules:
             return
         opening = np.flatnonzero((t.op_range >= 0) & (t.op_kind != Kind.NEXT))
         opened = np.bincount(t.op_range[opening], minlength=len(t.range_lo))
-        self.none(opened != 1, "a range that not one operation opened", "one scan, iterator or list for each")
+        self.none(
+            opened != 1,
+            "a range that not one operation opened",
+            "one scan, iterator, list or select for each",
+        )
         opener = np.zeros(len(t.range_lo), np.int64)
         opener[t.op_range[opening]] = opening
         self.opener = opener
@@ -224,7 +232,7 @@ class _Rules:
         counts = np.diff(t.range_items)
         self.none((counts > 0) & (self.kind == Kind.ITERATOR), "items of an iterator", "none")
         # Lists may be long, and most traces of lists have no scans: no array of all items but the one that is needed.
-        scan = self.kind == Kind.SCAN
+        scan = np.isin(self.kind, (Kind.SCAN, Kind.SELECT))
         key = np.where(scan, -1, t.op_key[opener]).astype(np.int32)
         returned = t.item_key
         if not (scan & (counts > 0)).any():
@@ -247,7 +255,8 @@ class _Rules:
         if not len(t.range_lo):
             return
         lo, hi, kind_of, rank = t.range_lo, t.range_hi, t.keys.type, t.key_rank
-        self.none((self.kind == Kind.LIST) & ((lo >= 0) | (hi >= 0)), "bounds of a list", "none")
+        boundless = np.isin(self.kind, (Kind.LIST, Kind.SELECT))
+        self.none(boundless & ((lo >= 0) | (hi >= 0)), "bounds of a list or a select", "none")
         for bound in (lo, hi):
             held = np.where(bound >= 0, bound, 0)
             null = (bound >= 0) & (kind_of[held] == NULL) if len(kind_of) else np.zeros(len(bound), bool)
@@ -262,7 +271,7 @@ class _Rules:
         code = (self.scanned_by << 32) | key
         code.sort()
         if (np.diff(code) == 0).any():
-            self.refuse("a key twice in one scan", "each key once")
+            self.refuse("a key twice in one scan or select", "each key once")
 
     def _inside(self, key: NDArray[np.int32], of: NDArray[Any]) -> None:
         t = self.t
@@ -313,7 +322,7 @@ class _Rules:
         t = self.t
         ok = (t.op_flags & Flag.ERROR) == 0
         of_list = ok & ((t.op_kind == Kind.APPEND) | (t.op_kind == Kind.LIST))
-        if not (t.op_kind >= Kind.APPEND).any():
+        if not np.isin(t.op_kind, (Kind.APPEND, Kind.LIST)).any():
             return
         is_list = np.zeros(len(t.keys), bool)
         is_list[t.op_key[of_list]] = True
@@ -354,9 +363,9 @@ def _misshapen(
         return f"the end of an iterator in a {what}", "it in a next"
     if told and (kind != Kind.DELETE or told == Flag.FOUND | Flag.NOTHING):
         return f"what a delete found, in a {what} or twice", "found or not, in a delete"
-    takes_key = kind not in (Kind.SCAN, Kind.ITERATOR, Kind.BEGIN, Kind.COMMIT, Kind.ABORT)
+    takes_key = kind not in (Kind.SCAN, Kind.SELECT, Kind.ITERATOR, Kind.BEGIN, Kind.COMMIT, Kind.ABORT)
     takes_value = takes_key and kind not in (Kind.DELETE, Kind.LIST)
-    takes_range = kind in (Kind.SCAN, Kind.ITERATOR, Kind.NEXT, Kind.LIST)
+    takes_range = kind in (Kind.SCAN, Kind.ITERATOR, Kind.NEXT, Kind.LIST, Kind.SELECT)
     for has, takes, name in (
         (key, takes_key, "key"),
         (value, takes_value, "value"),

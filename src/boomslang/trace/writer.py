@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
+from boomslang.trace.conditions import split_asked
 from boomslang.trace.files import create
 from boomslang.trace.model import NO_TIME, Flag, Initial, Int32, Int64, Kind, Outcome, Trace
 from boomslang.trace.packed import SUFFIXES
@@ -159,7 +160,9 @@ class _Writer:
             text += f', "found": {"true" if flags & Flag.FOUND else "false"}'
         if flags & Flag.END:
             text += ', "end": true'
-        if kind == Kind.SCAN and r >= 0:
+        if kind == Kind.SELECT:
+            text += _asked(trace, row)
+        if kind in (Kind.SCAN, Kind.SELECT) and r >= 0:
             items = range(int(trace.range_items[r]), int(trace.range_items[r + 1]))
             if items or not flags & Flag.ERROR:
                 pairs = (
@@ -178,6 +181,14 @@ class _Writer:
 
 def _time(name: str, column: Int64 | None, row: int) -> str:
     return "" if column is None or column[row] == NO_TIME else f', "{name}": {int(column[row])}'
+
+
+def _asked(trace: Trace, row: int) -> str:
+    """The table and the condition of a select, as they are in its line."""
+    if trace.op_where is None or trace.op_where[row] < 0:
+        return ""
+    table, where = split_asked(trace.texts.text(int(trace.op_where[row])))
+    return f', "table": {table}' + (f', "where": {where}' if where != "true" else "")
 
 
 def _ctx(trace: Trace, column: Int32 | None, row: int) -> str:

@@ -86,6 +86,11 @@ class FilesRead:
                 f"{self.path}: found lists in the trace; a certificate in lines speaks of none; fix: verify what "
                 "`check` writes without --memory"
             )
+        if trace.op_where is not None:
+            raise UsageError(
+                f"{self.path}: found selects in the trace; a certificate in lines speaks of none; fix: verify what "
+                "`check` writes without --memory"
+            )
         self.warnings += trace.warnings
         for f, lines in zip(files, map(block.lines_of(block.open).__getitem__, files), strict=True):
             self._held[f] = lines

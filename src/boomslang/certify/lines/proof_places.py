@@ -12,7 +12,7 @@ from pathlib import PurePath
 from typing import Any
 
 from boomslang.certify.lines.form import code_of, json_of
-from boomslang.certify.proof import UNNAMED, Proof, TooFewArrivals, TooFewVersions, proof_of
+from boomslang.certify.proof import UNNAMED, Proof, StuckSessions, TooFewArrivals, TooFewVersions, proof_of
 from boomslang.trace.model import ABSENT, Trace
 from boomslang.trace.scalars import Code
 
@@ -21,8 +21,11 @@ Place = tuple[str, int]
 _ABSENT, _UNNAMED = {"absent": True}, {"unnamed": True}
 
 
-def proof_to_json(trace: Trace, proof: Proof) -> dict[str, Any]:
-    """In places and contents. The trace has the lines that the user sees."""
+def proof_to_json(trace: Trace, proof: Proof) -> dict[str, Any] | None:
+    """In places and contents. The trace has the lines that the user sees. None: the proof speaks of the whole trace,
+    and a solver looks at its core instead."""
+    if isinstance(proof, StuckSessions):
+        return None
 
     def place(t: int) -> list[Any]:
         return [PurePath(trace.files[int(trace.txn_file[t])]).name, int(trace.txn_begin_line[t])]

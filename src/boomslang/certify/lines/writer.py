@@ -148,8 +148,8 @@ def refutation(trace: Trace, core: Core, **more: Any) -> Iterator[str]:
             for row, key in core.reads
         ],
     }
-    if core.proof is not None:
-        told["proof"] = proof_to_json(trace, core.proof)
+    if core.proof is not None and (proof := proof_to_json(trace, core.proof)) is not None:
+        told["proof"] = proof
     head = {
         "boomslang-certificate": VERSION,
         "verdict": "invalid",

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from boomslang.asg import build_asg
+from boomslang.asg.entries import everything
 from boomslang.cli import exit_codes
 from boomslang.cli.options import solver as solver_options
 from boomslang.cli.options.trace_input import TRACE, add_format, load
@@ -65,7 +66,9 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     def work(watch: Watch) -> tuple[Problem, list[str]]:
         trace = load(arguments.trace, watch, format=arguments.format)
         watch.begin("analysing")
-        asg = prepare(build_asg(trace), modules)
+        asg = everything(prepare(build_asg(trace), modules))
+        if asg.entries is not None and arguments.encoding is not None:
+            raise UsageError("the trace has selects, which no earlier checker knows; ask without an encoding")
         if first_broken(asg) is not None:  # no choice is left to a solver
             return Problem(lower(asg, level), (), (), (FALSE,)), trace.warnings
         watch.begin("writing")

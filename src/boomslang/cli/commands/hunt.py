@@ -4,27 +4,26 @@ from __future__ import annotations
 
 import argparse
 import math
-import re
 import time
 from collections.abc import Callable, Iterator
 
 import boomslang
 from boomslang.cli import exit_codes, load_plan
 from boomslang.cli.options import load as load_options
+from boomslang.cli.options.following import add_following, duration
 from boomslang.cli.options.question import add_within
 from boomslang.cli.options.report import prepare_report
 from boomslang.cli.options.workers import add_on
 from boomslang.cli.progress import Watch, watched
 from boomslang.cli.screen import Screen
 from boomslang.databases import Database, find_database
+from boomslang.errors import UsageError
 from boomslang.levels import Level, bounded, find_level
 from boomslang.modules import find_modules
 from boomslang.run import Hunted, Plan, Quarry, Speed, variations
 from boomslang.run import hunt as hunt_plans
 from boomslang.verdict import INVALID, UNKNOWN
 from boomslang.workloads import Workload, find_workload
-
-UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -42,11 +41,17 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_argument(
         "--for",
         dest="seconds",
-        type=_duration,
+        type=duration,
         default=60.0,
         metavar="TIME",
         help="how long: 90s, 10m, 2h; else 60s",
     )
+    add_argument(
+        "--watch",
+        action="store_true",
+        help="check each run while it goes, and end it when the level is broken (see docs/watch.md)",
+    )
+    add_following(parser)
     add_argument("--collect", action="store_true", help="do not stop at the first")
     add_argument(
         "--out",
@@ -57,13 +62,6 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_on(parser, "hunt on the machines of a cluster")
     load_options.add_answer(parser)
     parser.set_defaults(run=run)
-
-
-def _duration(text: str) -> float:
-    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)([smh]?)", text)
-    if match is None or float(match[1]) <= 0:
-        raise argparse.ArgumentTypeError(f"found {text!r}; expected a time such as 90s, 10m or 2h")
-    return float(match[1]) * UNITS[match[2]]
 
 
 def _level(name: str, within: str | None) -> Level:
@@ -82,6 +80,8 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         plan = load_plan.planned(arguments, database, first)
         asked, modules = load_plan.question(arguments.level, plan.level, arguments.module)
         level = _level(asked, arguments.within)
+        if arguments.watch:
+            _look_at_watch(arguments, level, modules)
         about = {name: plan.to_json()[name] for name in ("database", "level", "promises", "workload")}
         about["version"] = load_plan.version_of(database)  # before: at the end it may be gone
         hunted = (
@@ -119,6 +119,17 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     return code
 
 
+def _look_at_watch(arguments: argparse.Namespace, level: Level, modules: tuple[str, ...]) -> None:
+    """Raises if this cannot be watched."""
+    from boomslang.cli.watched_run import watched_level
+
+    if arguments.on is not None:
+        raise UsageError(
+            "found --watch with --on; expected one of them: on a cluster each run is checked after it"
+        )
+    watched_level(level.name, modules)
+
+
 def _hunted(
     arguments: argparse.Namespace,
     database: Database,
@@ -137,6 +148,7 @@ def _hunted(
             timeout=arguments.timeout,
             memory=arguments.memory,
             status=_status(watch, arguments.seconds),
+            watch=arguments.idle if arguments.watch else None,
         ),
         quiet=arguments.quiet,
     )

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Iterator
 
 from boomslang.asg import build_asg
+from boomslang.asg.entries import everything
 from boomslang.cli import exit_codes
 from boomslang.cli.options.trace_input import TRACE, add_format, load
 from boomslang.cli.progress import Watch, watched
@@ -52,7 +53,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     def work(watch: Watch) -> tuple[IR, list[str]]:
         trace = load(arguments.trace, watch, format=arguments.format)
         watch.begin("analysing")
-        return lower(prepare(build_asg(trace), modules), level), trace.warnings
+        return lower(everything(prepare(build_asg(trace), modules)), level), trace.warnings
 
     ir, warnings = watched(work)
     for text in warnings:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from boomslang.cli import exit_codes, load_plan
 from boomslang.cli.options import load as load_options
+from boomslang.cli.options.following import add_following, add_page, duration
 from boomslang.cli.options.question import add_within
 from boomslang.cli.progress import Watch, watched
 from boomslang.cli.screen import Screen
@@ -39,11 +40,24 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     add_within(parser, of="with --check: the levels")
     add_argument("--certificate", metavar="FILE", help="with --check: write what proves the answer")
+    add_argument(
+        "--watch",
+        action="store_true",
+        help="check while the load runs, and stop it at the first violation (see docs/watch.md); at one level, that of "
+        "--check or what the database promises",
+    )
+    add_following(parser)
+    add_page(parser)
+    add_argument(
+        "--for", dest="seconds", type=duration, metavar="TIME", help="end after so long: 90s, 10m, 2h"
+    )
     load_options.add_answer(parser)
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
+    if arguments.watch and arguments.check is None:
+        arguments.check = PROMISED
     asked = arguments.check or None  # --check without a level: what is promised
     if asked is not None:
         load_plan.within(asked, arguments.within)  # a wrong name should not wait for the run
@@ -68,7 +82,15 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         check = load_plan.check_command(
             arguments, Path(arguments.out), level, modules, arguments.certificate, about
         )
-        ran = watched(lambda watch: _run(plan, arguments.out, watch), quiet=arguments.quiet)
+        if arguments.watch:
+            from boomslang.cli.watched_run import run_and_watch
+
+            ran, told = run_and_watch(arguments, plan, level, modules, screen)
+        else:
+            ran, told = (
+                watched(lambda watch: _run(plan, arguments, watch), quiet=arguments.quiet),
+                None,
+            )
     for problem in ran.problems:
         screen.warning(problem)
     if ran.problems and not ran.committed:
@@ -82,7 +104,12 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     else:
         if not arguments.json:
             screen.line()
-        code = check(screen)
+        if told is None:
+            code = check(screen)
+        else:
+            from boomslang.cli.watched_run import answer
+
+            code = answer(arguments, told, level, check, screen)
     if not ran.gave_up:
         return code
     # A violation is one, however little was run. Anything else would be an answer to another question.
@@ -93,13 +120,13 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     return code if code == exit_codes.INVALID else exit_codes.USAGE
 
 
-def _run(plan: Plan, out: str, watch: Watch) -> Ran:
+def _run(plan: Plan, arguments: argparse.Namespace, watch: Watch) -> Ran:
     watch.begin(f"{plan.workload.name} on {plan.database.title}")
 
     def progress(speed: Speed) -> None:
         watch.done, watch.total, watch.note = speed.begun, speed.total, str(speed)
 
-    return run_plan(plan, out, progress=progress)
+    return run_plan(plan, arguments.out, seconds=arguments.seconds, progress=progress)
 
 
 def show(ran: Ran, screen: Screen) -> None:

@@ -20,6 +20,8 @@ from boomslang.recording_advice import advice
 from boomslang.statistics import Longest, Reads, Statistics
 from boomslang.trace.scalars import Scalar
 
+STATEMENTS = 40
+"""That are shown."""
 FORMAT = 1
 """Of the JSON output (stats.schema.json); grows when a field changes its meaning or goes."""
 
@@ -121,6 +123,7 @@ def to_json(made: Statistics) -> dict[str, Any]:
             for s in made.spans
         ],
         "longest": {"operations": _longest(made.most_operations), "time": _longest(made.longest_time)},
+        "coverage": None if trace.coverage is None else trace.coverage.to_json(),
     }
 
 
@@ -144,6 +147,7 @@ def show(path: str, made: Statistics, data: dict[str, Any], screen: Screen) -> N
         ("ambiguous reads", _ambiguity(made)),
         ("superpositions", _superpositions(made)),
         ("time", _time(made)),
+        ("statements", _statements(made)),
         ("what would help", ((piece["add"], piece["text"]) for piece in data["advice"])),
     ):
         shown = list(rows)
@@ -178,6 +182,28 @@ def _size(data: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if longest is not None:
         text = f"T{longest['transaction']} with {_count(longest['length'], 'operation')} ({longest['where']})"
         yield "longest transaction", text
+
+
+def _statements(made: Statistics) -> Iterator[tuple[str, str]]:
+    """Of an application whose SQL was recorded: what was understood, and what not and why."""
+    coverage = made.trace.coverage
+    if coverage is None:
+        return
+    yield "in all", coverage.sentence()
+    for statement in coverage.statements[:STATEMENTS]:
+        became = [
+            f"{count:,} {word}"
+            for count, word in (
+                (statement.failed, "failed"),
+                (statement.partly, "in part"),
+                (statement.left_out, "left out"),
+            )
+            if count
+        ]
+        why = f": {'; '.join(statement.reasons)}" if statement.reasons else ""
+        yield _with(statement.executed, became), f"{' '.join(statement.text.split())[:300]}{why}"
+    if len(coverage.statements) > STATEMENTS:
+        yield "", f"and {len(coverage.statements) - STATEMENTS:,} more (--json has them all)"
 
 
 def _with(total: int, parts: list[str]) -> str:

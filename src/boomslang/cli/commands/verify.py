@@ -34,6 +34,7 @@ from boomslang.modules import Module, find_modules
 from boomslang.modules.registry import find_recorded
 from boomslang.storage import located
 from boomslang.trace import Trace
+from boomslang.trace.rows import what_was_read
 from boomslang.verdict import vacuous, vacuous_count
 
 
@@ -289,4 +290,4 @@ def _name(trace: Trace, part: Part, by_modules: bool) -> str:
     if isinstance(part, int):
         return f"T{part} ({trace.where(part)})"
     row, key = part
-    return f"the read of {trace.keys[key]!r} at {trace.operation(row).where}"
+    return f"the read of {what_was_read(trace, key)!r} at {trace.operation(row).where}"

@@ -24,8 +24,10 @@ from numpy.typing import NDArray
 from boomslang.errors import UsageError
 from boomslang.extras import how_to_install
 from boomslang.trace._reader import not_surely_objects
+from boomslang.trace.coverage import covered
 from boomslang.trace.errors import TraceError
-from boomslang.trace.model import Initial, Trace
+from boomslang.trace.model import Initial, Kind, Trace
+from boomslang.trace.rows import checked_selects
 from boomslang.trace.rules import check_rules
 from boomslang.trace.scalars import BOOL, BYTES, FAMILY, FLOAT, INT, NULL, STR, Scalars
 from boomslang.trace.units import UNITS
@@ -64,6 +66,7 @@ NUMBERS: dict[str, type[np.generic]] = {
     "op_return": np.int64,
     "op_ctx": np.int32,
     "op_error": np.int32,
+    "op_where": np.int32,
     "range_lo": np.int32,
     "range_hi": np.int32,
     "range_items": np.int64,
@@ -73,7 +76,7 @@ NUMBERS: dict[str, type[np.generic]] = {
     "initial_key": np.int32,
     "initial_value": np.int32,
 }
-OPTIONAL = frozenset(("txn_ctx", "op_invoke", "op_return", "op_ctx", "op_error"))
+OPTIONAL = frozenset(("txn_ctx", "op_invoke", "op_return", "op_ctx", "op_error", "op_where"))
 TABLES = ("keys", "values", "names")
 TEXTS = ("texts", "sessions", "files", "clocks", "warnings")
 
@@ -192,7 +195,9 @@ class _Reading:
         check_rules(trace, self.file, self.check)
         self.ranks(trace, contents["keys"])
         self.hints(trace)
-        return trace
+        if trace.op_where is not None or (trace.op_kind == Kind.SELECT).any():
+            trace = checked_selects(trace)
+        return covered(trace)
 
     def layout(self) -> None:
         version = (self.schema.metadata or {}).get(b"boomslang")

@@ -161,7 +161,13 @@ class _Reading:
             self.check()
         trace = trace_of(self.reader.columns())
         trace.warnings.extend(warnings)
-        return trace
+        return trace if trace.op_ctx is None and trace.txn_ctx is None else _covered(trace)
+
+
+def _covered(trace: Trace) -> Trace:
+    from boomslang.trace.coverage import covered
+
+    return covered(trace)
 
 
 def losses(trace: Trace) -> list[Loss]:

@@ -28,6 +28,7 @@ WORDS = {
     Kind.NEXT: "step of an iterator",
     Kind.APPEND: "append",
     Kind.LIST: "list read",
+    Kind.SELECT: "select",
 }
 
 

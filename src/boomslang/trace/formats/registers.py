@@ -151,6 +151,7 @@ class Registers:
             lose(rows((kind == Kind.DELETE) & done), "{}", "delete")
         if not self.scans:
             lose(rows((kind == Kind.SCAN) & done), "{}", "scan")
+        lose(rows((kind == Kind.SELECT) & done), "{}", "select")
         lose(rows((kind == Kind.ITERATOR) & done), "{} with all steps", "iterator")
         lose(rows(np.isin(kind, [Kind.APPEND, Kind.LIST]) & done), "{} on lists", "operation")
         lose(rows(self.errors & self.owner_kept & ~self.rows), "{} that failed", "operation")

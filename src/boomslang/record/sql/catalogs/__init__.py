@@ -1,0 +1,29 @@
+"""How each database tells its schema. A catalog is a generator: it yields a query, is sent the rows, and returns a
+`Schema`; so plain and asyncio connections share it."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, cast
+
+from boomslang.record.sql.schema import Schema
+
+Asking = Generator[str, Sequence[Sequence[Any]], Schema]
+
+DIALECTS = ("postgres", "mysql", "sqlite", "duckdb")
+
+
+def catalog(dialect: str) -> Asking:
+    """Asks for the schema."""
+    return cast("Callable[[], Asking]", _module(dialect).read)()
+
+
+def identity(dialect: str) -> Generator[str, Sequence[Sequence[Any]], str]:
+    """Asks which database this is."""
+    rows = yield _module(dialect).DATABASE
+    return cast(str, _module(dialect).database(rows))
+
+
+def _module(dialect: str) -> Any:
+    return importlib.import_module(f"boomslang.record.sql.catalogs.{dialect}")

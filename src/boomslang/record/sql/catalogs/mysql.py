@@ -1,0 +1,176 @@
+"""MariaDB's and MySQL's schema, from information_schema. Collations matter most: by default neither case nor accents
+count, and blanks at the end do not either."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+from boomslang.record.sql.bodies import named_in
+from boomslang.record.sql.catalogs import Asking
+from boomslang.record.sql.literals import default_of
+from boomslang.record.sql.schema import Column, Reach, Schema, Unknown
+
+DATABASE = "SELECT DATABASE(), VERSION(), @@port, @@hostname"
+COLUMNS = """
+SELECT c.TABLE_NAME, t.TABLE_TYPE, c.COLUMN_NAME, c.DATA_TYPE, c.COLUMN_TYPE, c.CHARACTER_MAXIMUM_LENGTH,
+  c.NUMERIC_SCALE, c.DATETIME_PRECISION, c.COLLATION_NAME, c.IS_NULLABLE, c.COLUMN_DEFAULT, c.EXTRA, t.ENGINE,
+  c.GENERATION_EXPRESSION
+FROM information_schema.COLUMNS c JOIN information_schema.TABLES t
+  ON t.TABLE_SCHEMA = c.TABLE_SCHEMA AND t.TABLE_NAME = c.TABLE_NAME
+WHERE c.TABLE_SCHEMA = DATABASE() ORDER BY c.TABLE_NAME, c.ORDINAL_POSITION"""
+UNIQUE = """
+SELECT TABLE_NAME, INDEX_NAME, COLUMN_NAME, SUB_PART FROM information_schema.STATISTICS
+WHERE TABLE_SCHEMA = DATABASE() AND NON_UNIQUE = 0 ORDER BY TABLE_NAME, INDEX_NAME, SEQ_IN_INDEX"""
+TRIGGERS = """
+SELECT EVENT_OBJECT_TABLE, ACTION_STATEMENT FROM information_schema.TRIGGERS WHERE EVENT_OBJECT_SCHEMA = DATABASE()"""
+REFERENCES = """
+SELECT r.TABLE_NAME, r.REFERENCED_TABLE_NAME, r.DELETE_RULE, r.UPDATE_RULE, k.COLUMN_NAME
+FROM information_schema.REFERENTIAL_CONSTRAINTS r JOIN information_schema.KEY_COLUMN_USAGE k
+  ON k.CONSTRAINT_SCHEMA = r.CONSTRAINT_SCHEMA AND k.CONSTRAINT_NAME = r.CONSTRAINT_NAME AND k.TABLE_NAME = r.TABLE_NAME
+WHERE r.CONSTRAINT_SCHEMA = DATABASE()"""
+ROUTINES = "SELECT ROUTINE_NAME FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE()"
+
+BITS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
+ACTIONS = ("CASCADE", "SET NULL", "SET DEFAULT")
+TRANSACTIONAL = ("innodb", "rocksdb")
+
+
+def database(rows: Sequence[Sequence[Any]]) -> str:
+    name, _, port, host = rows[0]
+    return f"mysql:{_text(name)}@{_text(host)}:{port}"
+
+
+def read() -> Asking:
+    told = yield DATABASE
+    home, version = (_text(part) for part in told[0][:2])
+    maria = "mariadb" in version.lower()
+    schema = Schema("mysql", database(told), (home,), home)
+    found: dict[str, list[Any]] = defaultdict(list)
+    for row in (yield COLUMNS):
+        parts = [_text(x) for x in row]
+        found[parts[0]].append(parts)
+    keys: dict[str, list[str]] = defaultdict(list)
+    parts_of_keys: set[str] = set()
+    unique: set[str] = set()
+    for table, index, name, prefix in (yield UNIQUE):
+        if _text(index) == "PRIMARY":
+            keys[_text(table)].append(_text(name))
+            if prefix is not None:
+                parts_of_keys.add(_text(table))
+        else:
+            unique.add(_text(table))
+    bodies = [(_text(table), _text(body)) for table, body in (yield TRIGGERS)]
+    references = [[_text(x) for x in row] for row in (yield REFERENCES)]
+    schema.routines = frozenset(_text(row[0]).lower() for row in (yield ROUTINES))
+    schema.options = frozenset({"mariadb"} if maria else ())
+    for name, rows in found.items():
+        kind, engine = rows[0][1], (rows[0][12] or "").lower()
+        schema.add(
+            home,
+            name,
+            columns={row[2]: column(row, maria) for row in rows},
+            key=tuple(keys.get(name, ())),
+            other_unique=name in unique,
+            silent=f"a {kind.lower()}"
+            if kind != "BASE TABLE"
+            else "no primary key"
+            if name not in keys
+            else "a primary key of prefixes"
+            if name in parts_of_keys
+            else None
+            if engine in TRANSACTIONAL
+            else f"a table without transactions ({engine})",
+            triggered=frozenset(
+                reach
+                for table, body in bodies
+                if table == name
+                for reach in (Reach(name), *named_in(body, found, schema.routines))
+            ),
+            on_delete=frozenset(
+                Reach(child, () if done == "CASCADE" else (source,))
+                for child, parent, done, _, source in references
+                if parent == name and done in ACTIONS
+            ),
+            on_update=frozenset(
+                Reach(child, (source,))
+                for child, parent, _, done, source in references
+                if parent == name and done in ACTIONS
+            ),
+        )
+    return schema
+
+
+def _text(x: Any) -> Any:
+    return x.decode() if isinstance(x, bytes) else x
+
+
+def column(row: Any, maria: bool) -> Column:
+    _, _, name, base, full, length, scale, precision, collation, nullable, default, extra, _, computed = row
+    full, extra, collation = full.lower(), (extra or "").lower(), (collation or "").lower()
+    unsigned = "unsigned" in full
+    bits = BITS.get(base)
+    binary = collation.endswith("_bin")
+    unpadded = collation.endswith(("_nopad_bin", "_0900_bin"))
+    kind = kind_of(base, full, collation, binary and not unpadded)
+    text = kind in ("text", "ascii", "padded", "padded ascii")
+    automatic = "auto_increment" in extra
+    silent = (
+        "computed by the database"
+        if computed or "on update" in extra or "generated" in extra.replace("default_generated", "")
+        else None
+    )
+    return Column(
+        name,
+        kind,
+        exact=not text or binary,
+        ordered=not text or unpadded,
+        length=int(length) if length is not None and (text or kind == "bytes") else None,
+        scale=int(scale)
+        if kind == "decimal" and scale is not None
+        else int(precision)
+        if precision is not None
+        else None,
+        range=None
+        if bits is None
+        else (0, (1 << bits) - 1)
+        if unsigned
+        else (-(1 << bits - 1), (1 << bits - 1) - 1),
+        members=frozenset(m.replace("''", "'") for m in re.findall(r"'((?:[^']|'')*)'", full))
+        if kind == "enum"
+        else None,
+        default=Unknown if automatic else default_value(default, extra, nullable, kind, maria),
+        generated=automatic,
+        silent=silent,
+    )
+
+
+def default_value(default: Any, extra: str, nullable: str, kind: str, maria: bool) -> Any:
+    """MariaDB tells an expression, MySQL a text that is one only where `extra` says so."""
+    if default is None:
+        return None if nullable == "YES" else Unknown
+    if maria or "default_generated" in extra:
+        return default_of(str(default), "mysql")
+    return str(default) if kind != "bytes" else Unknown
+
+
+def kind_of(base: str, full: str, collation: str, padded: bool) -> str:
+    if base in BITS:
+        return "integer"
+    if base in ("varchar", "char", "text", "tinytext", "mediumtext", "longtext"):
+        holds_all = collation.startswith("utf8mb4")
+        if base == "char" or padded:
+            return "padded" if holds_all else "padded ascii"
+        return "text" if holds_all else "ascii"
+    if base == "varbinary" or base.endswith("blob"):
+        return "bytes"
+    return {
+        "double": "double",
+        "decimal": "decimal",
+        "datetime": "timestamp",
+        "date": "date",
+        "enum": "enum",
+        "uuid": "uuid",
+    }.get(base, f"of the type {base}")

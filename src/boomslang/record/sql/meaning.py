@@ -1,0 +1,311 @@
+"""What a text means, as far as it can be known before it is sent: what it may write, and how its answer will be read.
+
+A statement that writes nothing and is not understood is left out. One that may write is asked what it could touch: the
+table that it names, or, where even that is hidden (a procedure, a DO block, a text that no parser knows), everything.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from boomslang.record.sql.inserts import Insert
+from boomslang.record.sql.schema import EVERYTHING, Reach, Schema, all_reached
+from boomslang.record.sql.scope import only, table_of
+from boomslang.record.sql.selects import Select
+from boomslang.record.sql.text import NotParsed, Parsed, parsed
+from boomslang.record.sql.told import Answer, Told, taints_of
+from boomslang.record.sql.writes import Delete, Update, target_of
+
+HARMLESS = frozenset(
+    [
+        "set",
+        "show",
+        "pragma",
+        "listen",
+        "unlisten",
+        "notify",
+        "deallocate",
+        "discard",
+        "checkpoint",
+        "lock",
+        "describe",
+        "desc",
+        "reset",
+        "kill",
+        "explain",
+        "declare",
+        "fetch",
+        "close",
+        "move",
+        "comment",
+        "use",
+        "vacuum",
+        "analyze",
+        "reindex",
+        "grant",
+        "revoke",
+        "unlock",
+        "flush",
+        "optimize",
+        "check",
+        "begin",
+    ]
+)
+"""First words of statements that read and write nothing that is recorded, whatever they do else."""
+SCHEMA_CHANGES = frozenset(["create", "alter", "drop", "rename", "truncate"])
+COMMITS = SCHEMA_CHANGES | frozenset(
+    ["lock", "unlock", "flush", "optimize", "check", "analyze", "repair", "grant", "revoke"]
+)
+"""First words of statements before which MySQL commits."""
+WRITES = re.compile(
+    r"\b(insert|update|delete|merge|replace|truncate|into|copy|call|do|execute|load)\b", re.IGNORECASE
+)
+CALLS = re.compile(r"(\w+)[\"`]?\s*\(")
+SYSTEM = re.compile(r"(?i)sqlite_|pg_|information_schema|performance_schema|duckdb_|mysql$|sys$")
+"""Names of the database's own tables."""
+START = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/|\()*(\w+)", re.DOTALL)
+NAMES_MOVE = re.compile(r"\bsearch_path\b|^\s*(?:use|attach|detach)\b", re.IGNORECASE)
+TEMPORARY = re.compile(r"\s*create\s+(?:local\s+|global\s+)?temp(?:orary)?\b", re.IGNORECASE)
+
+CLAUSES = {
+    "Insert": ("this", "expression", "conflict", "returning", "alternative", "ignore", "default", "with"),
+    "Update": ("this", "expressions", "from", "where", "returning", "order", "limit", "with"),
+    "Delete": ("this", "tables", "using", "where", "returning", "order", "limit", "with"),
+}
+"""That are known of each kind of write."""
+
+Tell = Callable[[Any, Answer], Told]
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """Of one text."""
+
+    tell: Tell
+    """What it told, from its parameters and its answer."""
+    writes: tuple[str, ...] = ()
+    """The taints, if nobody ever hears what became of it."""
+    is_write: bool = False
+    wants_rows: bool = False
+    ignored: bool = False
+    """It is none of ours."""
+    counts_changes: bool = False
+    """It is an UPDATE, of which MySQL may count the rows that it changed in place of those that it found."""
+    changes_schema: bool = False
+    creates: tuple[str, ...] = ()
+    """Tables that are there, and empty, once it is done."""
+    commits: bool = False
+    """It ends the transaction before it begins."""
+    moves_names: bool = False
+    """From here on names may mean other tables."""
+    strangers: frozenset[str] = frozenset()
+    """Tables that it names and that are not known."""
+
+
+def meaning_of(text: str, schema: Schema, given: Any) -> Meaning:
+    first = START.match(text)
+    word = first[1].lower() if first else ""
+    moves = bool(NAMES_MOVE.search(text))
+    if word in HARMLESS and not (word == "explain" and WRITES.search(text)):
+        commits = schema.dialect == "mysql" and word in COMMITS
+        return Meaning(_nothing, ignored=True, commits=commits, moves_names=moves)
+    if word in SCHEMA_CHANGES:
+        return _schema_change(text, word, schema, given)
+    calls = {name.lower() for name in CALLS.findall(text)} & schema.routines
+    replaces = word == "replace"
+    if replaces:
+        text = re.sub(r"\breplace\b(\s+into\b)?", "INSERT INTO", text, count=1, flags=re.IGNORECASE)
+    try:
+        made = parsed(text, schema.dialect, given)
+    except NotParsed as why:
+        if not WRITES.search(text) and not calls and word in ("select", "values", "with", "table"):
+            return _unread(f"not understood by the parser ({str(why).splitlines()[0][:80]})")
+        return _unknown_write([Reach(EVERYTHING)], schema, "not understood by the parser")
+    made_of = replace(_meaning(made, schema, replaces), strangers=_strangers(made.tree, schema))
+    if calls or moves:
+        called = f"a function of the database ({min(calls)})" if calls else "names that move"
+        return _unknown_write([Reach(EVERYTHING)], schema, called, moves=moves)
+    return made_of
+
+
+def _strangers(tree: Any, schema: Schema) -> frozenset[str]:
+    from sqlglot import exp
+
+    nodes = [node for node in tree.find_all(exp.Table) if isinstance(node.this, exp.Identifier)]
+    return frozenset(
+        node.name
+        for node in nodes
+        if not SYSTEM.match(node.db or node.name) and table_of(node, schema) is None
+    )
+
+
+def _meaning(made: Parsed, schema: Schema, replaces: bool) -> Meaning:
+    from sqlglot import exp
+
+    tree = made.tree
+    hidden = [
+        node for node in tree.find_all(exp.Insert, exp.Update, exp.Delete, exp.Merge) if node is not tree
+    ]
+    if isinstance(tree, exp.Insert | exp.Update | exp.Delete):
+        table = target_of(tree, schema)
+        if table is None:
+            return _unknown_write([Reach(EVERYTHING)], schema, "a write to something that is no table")
+        if (table.silent or "").startswith("a view"):
+            return _unknown_write([Reach(EVERYTHING)], schema, "a write to a view")
+        change: Insert | Update | Delete
+        if isinstance(tree, exp.Insert):
+            change = Insert(tree, table, schema, replaces)
+        else:
+            change = (
+                Update(tree, table, schema) if isinstance(tree, exp.Update) else Delete(tree, table, schema)
+            )
+        joined = isinstance(tree, exp.Update | exp.Delete) and (
+            tree.this.args.get("joins") or (isinstance(tree, exp.Delete) and tree.args.get("tables"))
+        )
+        if not only(tree, *CLAUSES[type(tree).__name__]):
+            return _unknown_write(change.touched(), schema, "a clause that is not known", rows=change.returns)
+        if hidden or joined:
+            touched = {*change.touched(), *_targets(hidden, schema)}
+            if joined:
+                touched |= _mentioned(tree, schema)
+            return _unknown_write(touched, schema, "a write of several tables", rows=change.returns)
+        return Meaning(
+            lambda given, answer: change.told(made.parameters(given), answer),
+            writes=_taints(all_reached(schema, change.touched())),
+            is_write=True,
+            wants_rows=change.returns,
+            counts_changes=isinstance(tree, exp.Update) and schema.dialect == "mysql",
+        )
+    if isinstance(tree, exp.Query):
+        if hidden or tree.find(exp.Into):
+            touched = _targets(hidden, schema) if hidden else {Reach(EVERYTHING)}
+            return _unknown_write(touched, schema, "a SELECT that writes")
+        inner = tree.this if isinstance(tree, exp.Subquery) else tree
+        select = Select(inner, schema) if isinstance(inner, exp.Select) else None
+        if select is None:
+            return _unread("a set operation")
+        if _only_the_systems(tree):
+            return Meaning(_nothing, ignored=True)
+        if select.why is not None:
+            return _unread(select.why)
+        return Meaning(
+            lambda given, answer: select.told(made.parameters(given), answer),
+            wants_rows=True,
+        )
+    if isinstance(tree, exp.Merge | exp.Copy):
+        return _unknown_write(_mentioned(tree, schema), schema, f"a {type(tree).__name__.upper()}")
+    return _unknown_write([Reach(EVERYTHING)], schema, "a statement that may do anything")
+
+
+def _only_the_systems(tree: Any) -> bool:
+    """No table at all, or only those that describe the database."""
+    from sqlglot import exp
+
+    return all(
+        isinstance(node.this, exp.Func) or SYSTEM.match(node.db or node.name)
+        for node in tree.find_all(exp.Table)
+    )
+
+
+def _schema_change(text: str, word: str, schema: Schema, given: Any) -> Meaning:
+    """DDL. A new table is empty; of all others that are named nobody knows what they hold now."""
+    from sqlglot import exp
+
+    commits = schema.dialect == "mysql" and not TEMPORARY.match(text)
+    try:
+        tree = parsed(text, schema.dialect, given).tree
+    except NotParsed:
+        tree = None
+    if (
+        isinstance(tree, exp.Create)
+        and str(tree.args.get("kind")).upper() == "TABLE"
+        and tree.expression is None
+    ):
+        named = tree.this.this if isinstance(tree.this, exp.Schema) else tree.this
+        table = table_of(named, schema) if isinstance(named, exp.Table) else None
+        if table is None and isinstance(named, exp.Table):
+            space = named.db or (schema.path[0] if schema.path else schema.home)
+            creates = () if TEMPORARY.match(text) else (schema.full_name(space, named.name),)
+            strangers = frozenset({named.name}) if tree.args.get("exists") else frozenset()
+            return Meaning(
+                _nothing,
+                ignored=True,
+                changes_schema=True,
+                commits=commits,
+                creates=creates,
+                strangers=strangers,
+            )
+        if tree.args.get("exists") and not TEMPORARY.match(text):
+            return Meaning(_nothing, ignored=True, changes_schema=True, commits=commits)
+    if isinstance(tree, exp.Create) and str(tree.args.get("kind")).upper() in (
+        "INDEX",
+        "SCHEMA",
+        "DATABASE",
+        "SEQUENCE",
+    ):
+        return Meaning(_nothing, ignored=True, changes_schema=True, commits=commits)
+    if isinstance(tree, exp.Alter) and all(
+        isinstance(a, exp.AddConstraint) for a in tree.args.get("actions") or [0]
+    ):
+        return Meaning(_nothing, ignored=True, changes_schema=True, commits=commits)
+    touched = _mentioned(tree, schema) if tree is not None else set()
+    if not touched:
+        known = {table.name.lower(): table.name for table in schema.tables.values()}
+        words = {found.lower() for found in re.findall(r"\w+", text)}
+        touched = {Reach(name) for low, name in known.items() if set(re.findall(r"\w+", low)) <= words}
+    made = _unknown_write(touched, schema, f"{word.upper()}: the schema is changed")
+    return Meaning(made.tell, made.writes, is_write=True, changes_schema=True, commits=commits)
+
+
+def _mentioned(tree: Any, schema: Schema) -> set[Reach]:
+    from sqlglot import exp
+
+    found = [table_of(node, schema) for node in tree.find_all(exp.Table)]
+    return {Reach(table.name) for table in found if table is not None} or {Reach(EVERYTHING)}
+
+
+def _targets(trees: Iterable[Any], schema: Schema) -> set[Reach]:
+    touched: set[Reach] = set()
+    for tree in trees:
+        table = target_of(tree, schema)
+        if table is None:
+            return {Reach(EVERYTHING)}
+        touched |= {Reach(table.name), *table.triggered, *table.on_delete, *table.on_update}
+    return touched
+
+
+def _nothing(given: Any, answer: Answer) -> Told:
+    return Told()
+
+
+def unclear(text: str) -> Meaning:
+    """A statement whose tables nobody can name."""
+    why = "names that may mean any table"
+    if WRITES.search(text):
+        return Meaning(
+            lambda given, answer: Told(taints=[EVERYTHING], why=why), writes=(EVERYTHING,), is_write=True
+        )
+    return _unread(why)
+
+
+def _unread(why: str) -> Meaning:
+    return Meaning(lambda given, answer: Told(why=why))
+
+
+def _unknown_write(
+    touched: Iterable[Reach], schema: Schema, why: str, *, rows: bool = False, moves: bool = False
+) -> Meaning:
+    taints = _taints(all_reached(schema, touched))
+    return Meaning(
+        lambda given, answer: Told(taints=list(taints), why=why),
+        writes=taints,
+        is_write=True,
+        moves_names=moves,
+    )
+
+
+def _taints(reaches: Iterable[Reach]) -> tuple[str, ...]:
+    return tuple(sorted({taint for reach in reaches for taint in taints_of(reach)}))

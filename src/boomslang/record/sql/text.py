@@ -1,0 +1,134 @@
+"""From the text of a statement to its tree: sqlglot's, once the driver's parameters have one spelling.
+
+Drivers write parameters as %s, %(name)s, ?, ?1, :name or $1. Each becomes `:pN`, outside of strings, names and
+comments, and `places` says where the N-th one's value is: a position, or a name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from boomslang.errors import UsageError
+from boomslang.extras import how_to_install
+from boomslang.record.sql.schema import Unknown
+
+SKIPPED = (
+    r"""'(?:[^'\\]|''|\\.)*'|"(?:[^"]|"")*"|`[^`]*`|--[^\n]*|/\*.*?\*/|\$(?P<tag>\w*)\$.*?\$(?P=tag)\$"""
+)
+PARAMETER = (
+    r"%%|%s|%\((?P<percent>[^)]*)\)s|\$(?P<dollar>\d+)|\?(?P<question>\d*)|(?<![:\w]):(?P<colon>[A-Za-z_]\w*)"
+)
+PIECES = re.compile(f"{SKIPPED}|(?P<parameter>{PARAMETER})", re.DOTALL)
+
+PERCENT = re.compile(r"%s|%\(\w+\)s")
+STYLES = {
+    "postgres": "percent dollar",
+    "mysql": "percent",
+    "sqlite": "question colon",
+    "duckdb": "question dollar",
+}
+"""Which of them drivers of a database use; another is an operator there, or nothing."""
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """A statement as a tree, and where its parameters' values are."""
+
+    tree: Any
+    places: tuple[int | str, ...]
+
+    def parameters(self, given: Any) -> Callable[[str], Any]:
+        """What `:pN` is, of the parameters that were given."""
+
+        def value(name: str) -> Any:
+            place = self.places[int(name[1:])]
+            try:
+                found = given[place]
+                return [plain_integer(one) for one in found] if type(found) is list else plain_integer(found)
+            except (LookupError, TypeError):
+                return Unknown
+
+        return value
+
+
+def plain_integer(value: Any) -> Any:
+    """psycopg has integers that say how large they may be; Django uses them."""
+    own = isinstance(value, int) and type(value).__module__.startswith("psycopg.")
+    return int(value) if own else value
+
+
+class NotParsed(Exception):
+    """It is no statement that the parser knows."""
+
+
+def parsed(text: str, dialect: str, given: Any) -> Parsed:
+    """The tree of a statement. Raises NotParsed."""
+    import logging
+
+    import sqlglot
+    from sqlglot.errors import SqlglotError
+
+    plain, places = spelled(text, dialect, given)
+    log = logging.getLogger("sqlglot")
+    quiet, log.disabled = log.disabled, True  # of what it does not know it warns; that is counted here
+    try:
+        trees = [tree for tree in sqlglot.parse(plain, read=dialect) if tree is not None]
+    except (SqlglotError, RecursionError) as error:
+        raise NotParsed(str(error)) from None
+    finally:
+        log.disabled = quiet
+    if len(trees) != 1:
+        raise NotParsed(f"{len(trees)} statements in one text")
+    return Parsed(trees[0], places)
+
+
+def spelled(text: str, dialect: str, given: Any) -> tuple[str, tuple[int | str, ...]]:
+    """The text with `:pN` for its N-th parameter."""
+    if given is None or (isinstance(given, Sequence | Mapping) and not given and "%s" not in text):
+        return text, ()
+    styles = STYLES.get(dialect, "percent").split()
+    if dialect == "sqlite" and PERCENT.search(text) and "?" not in text:
+        styles = ["percent"]  # Django writes all databases' parameters so, and its cursor turns them round
+    places: list[int | str] = []
+    count = 0
+
+    def piece(match: re.Match[str]) -> str:
+        nonlocal count
+        found = match["parameter"]
+        if found is None:
+            # psycopg and PyMySQL look for their %s in strings too, and write %% for a %.
+            return match[0].replace("%%", "%") if "percent" in styles else match[0]
+        place: int | str
+        if found == "%%":
+            return "%" if "percent" in styles else found
+        if found == "%s" and "percent" in styles:
+            place, count = count, count + 1
+        elif match["percent"] is not None and "percent" in styles:
+            place = match["percent"]
+        elif match["dollar"] is not None and "dollar" in styles:
+            place = int(match["dollar"]) - 1
+        elif match["question"] is not None and "question" in styles:
+            place = int(match["question"]) - 1 if match["question"] else count
+            count = int(place) + 1
+        elif match["colon"] is not None and "colon" in styles:
+            place = match["colon"]
+        else:
+            return found
+        places.append(place)
+        return f" :p{len(places) - 1} "
+
+    return PIECES.sub(piece, text), tuple(places)
+
+
+def needs_parser() -> None:
+    """The parser is an extra."""
+    try:
+        import sqlglot  # noqa: F401
+    except ImportError:
+        raise UsageError(
+            f"found no SQL parser; expected sqlglot, which understands statements; fix: {how_to_install('sql')}, or "
+            "give trace_connection a table of statements"
+        ) from None

@@ -1,0 +1,270 @@
+"""Applications that nobody here wrote the SQL of, on SQLite, PostgreSQL and MariaDB: recorded by one line, valid where
+the database promises it, and the anomaly found and named where it does not."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("sqlglot")
+sqlalchemy = pytest.importorskip("sqlalchemy")
+pytest.importorskip("django")
+
+from sqlalchemy import select  # noqa: E402
+from sqlalchemy.orm import Session  # noqa: E402
+from support.commands import environment  # noqa: E402
+from support.paths import ROOT  # noqa: E402
+from support.random_sql import SCHEMAS, TABLES, play  # noqa: E402
+from support.recorded_sql import address, started  # noqa: E402
+from support.sqlalchemy_shop import (  # noqa: E402
+    Doctor,
+    Item,
+    clear,
+    engine_of,
+    furnish,
+    run,
+    two_at_a_time,
+)
+
+from boomslang import Tracer, check, read_trace  # noqa: E402
+from boomslang.record import trace_connection, trace_engine  # noqa: E402
+
+RC, RR, SER = "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"
+PROMISES = {
+    ("postgres", RC): "rc",
+    ("postgres", RR): "si",
+    ("postgres", SER): "ser",
+    ("mariadb", RC): "rc",
+    ("mariadb", RR): "rc",
+    ("mariadb", SER): "ser",
+    ("sqlite", SER): "sser",
+}
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[dict[str, Any]]:
+    with started("postgres") as postgres, started("mariadb") as mariadb:
+        yield {"postgres": postgres, "mariadb": mariadb}
+
+
+@pytest.fixture
+def urls(servers: dict[str, Any], tmp_path: Path) -> dict[str, str]:
+    return {
+        "postgres": servers["postgres"].dsn,
+        "mariadb": servers["mariadb"].dsn.replace("mariadb:", "mysql:", 1),
+        "sqlite": f"sqlite:///{tmp_path}/shop.db",
+    }
+
+
+def for_sqlalchemy(url: str) -> str:
+    return url.replace("postgresql:", "postgresql+psycopg:", 1).replace("mysql:", "mysql+pymysql:", 1)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "trace"
+
+
+def opened(url: str, level: str, folder: Path) -> Any:
+    """The shop's engine, recorded, and its tables."""
+    clear(for_sqlalchemy(url))
+    engine = engine_of(for_sqlalchemy(url), level)
+    trace_engine(engine, Tracer(folder))
+    furnish(engine)
+    return engine
+
+
+def some(cases: Iterable[tuple[Any, ...]], *quick: int) -> list[Any]:
+    """Those at these places; the others are for `make test-full`."""
+    return [pytest.param(*case, marks=() if n in quick else pytest.mark.full) for n, case in enumerate(cases)]
+
+
+@pytest.mark.parametrize(("kind", "level"), some(PROMISES, 2, 3, 6))
+def test_sqlalchemy_keeps_what_the_database_promises(
+    urls: dict[str, str], folder: Path, kind: str, level: str
+) -> None:
+    engine = opened(urls[kind], level, folder)
+    assert run(engine, clients=3, each=25)
+    engine.dispose()
+    trace = read_trace(folder)
+    verdict = check(trace, level=PROMISES[kind, level])
+    assert verdict.valid, verdict
+    assert trace.coverage is not None
+    executed, out, _ = trace.coverage.writes
+    assert executed and not out
+
+
+@pytest.mark.parametrize(("kind", "level"), some(PROMISES, 1, 6))
+def test_django_keeps_what_the_database_promises(
+    urls: dict[str, str], folder: Path, kind: str, level: str
+) -> None:
+    django(urls[kind], level, folder, "3", "20")
+    trace = read_trace(folder)
+    verdict = check(trace, level=PROMISES[kind, level])
+    assert verdict.valid, verdict
+    assert trace.coverage is not None
+    executed, out, _ = trace.coverage.writes
+    assert executed and not out
+
+
+def django(url: str, level: str, folder: Path, *words: str) -> None:
+    """Django is one to a process."""
+    made = {**environment(), "PYTHONPATH": str(ROOT / "tests")}
+    command = [sys.executable, "-m", "support.django_shop", url, level, str(folder), *words]
+    done = subprocess.run(command, capture_output=True, text=True, env=made, timeout=300)
+    assert done.returncode == 0, done.stderr
+
+
+def go_home_together(engine: Any) -> int:
+    """Three doctors are on call; two clients send all of them home, each leaving somebody, as far as it knows."""
+
+    def look(session: Session) -> Any:
+        return [d.name for d in session.scalars(select(Doctor).where(Doctor.on_call).order_by(Doctor.name))]
+
+    def leave(session: Session, told: Any) -> None:
+        number, on_call = told
+        for name in on_call[:1] if number == 0 else on_call[1:]:
+            session.get_one(Doctor, name).on_call = False
+
+    return two_at_a_time(engine, look, leave)
+
+
+def sell_together(engine: Any) -> int:
+    def look(session: Session) -> Any:
+        return session.get_one(Item, 1).stock
+
+    def sell(session: Session, told: Any) -> None:
+        number, stock = told
+        session.get_one(Item, 1).stock = stock - 1 - number
+
+    return two_at_a_time(engine, look, sell)
+
+
+ANOMALIES = [
+    ("postgres", RC, sell_together, "si", "lost update"),
+    ("postgres", RR, go_home_together, "ser", None),
+    ("mariadb", RC, sell_together, "si", "lost update"),
+    ("mariadb", RC, go_home_together, "ser", None),
+]
+
+
+@pytest.mark.parametrize(("kind", "level", "script", "broken", "name"), some(ANOMALIES, 1, 2))
+def test_anomalies_that_sqlalchemy_meets_are_found_and_named(
+    urls: dict[str, str], folder: Path, kind: str, level: str, script: Any, broken: str, name: str | None
+) -> None:
+    engine = opened(urls[kind], level, folder)
+    assert script(engine) == 2
+    engine.dispose()
+    trace = read_trace(folder)
+    verdict = check(trace, level=broken)
+    assert verdict.invalid and verdict.counterexample is not None
+    if name is not None:
+        assert verdict.counterexample.anomaly.name == name
+    assert check(trace, level=PROMISES[kind, level]).valid
+
+
+@pytest.mark.parametrize(
+    ("kind", "level", "script", "broken"),
+    some(
+        [
+            ("postgres", RC, "last item", "si"),
+            ("postgres", RR, "last doctor", "ser"),
+            ("mariadb", RC, "last item", "si"),
+            ("mariadb", RC, "last doctor", "ser"),
+        ],
+        0,
+    ),
+)
+def test_anomalies_that_django_meets_are_found(
+    urls: dict[str, str], folder: Path, kind: str, level: str, script: str, broken: str
+) -> None:
+    django(urls[kind], level, folder, "2", "1", script)
+    trace = read_trace(folder)
+    assert check(trace, level=broken).invalid
+    assert check(trace, level=PROMISES[kind, level]).valid
+
+
+@pytest.mark.parametrize("script", [sell_together, go_home_together])
+def test_serializable_lets_none_of_them_happen(urls: dict[str, str], folder: Path, script: Any) -> None:
+    engine = opened(urls["postgres"], SER, folder)
+    assert script(engine) < 2
+    engine.dispose()
+    assert check(read_trace(folder), level="ser").valid
+
+
+SEEDS = [1, *(pytest.param(seed, marks=pytest.mark.full) for seed in range(2, 40))]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("kind", ["postgres", "mariadb"])
+def test_random_statements_of_one_client_break_nothing(
+    urls: dict[str, str], folder: Path, kind: str, seed: int
+) -> None:
+    dialect = "mysql" if kind == "mariadb" else kind
+    errors: tuple[type[BaseException], ...]
+    if kind == "postgres":
+        psycopg = pytest.importorskip("psycopg")
+        connection, errors = psycopg.connect(urls[kind], autocommit=True), (psycopg.Error,)
+    else:
+        pymysql = pytest.importorskip("pymysql")
+        flag = pymysql.constants.CLIENT.FOUND_ROWS if seed % 2 else 0
+        connection = pymysql.connect(**address(urls[kind]), autocommit=True, client_flag=flag)
+        errors = (pymysql.Error,)
+    cursor = connection.cursor()
+    cursor.execute(f"DROP TABLE IF EXISTS {', '.join(TABLES)}{' CASCADE' if kind == 'postgres' else ''}")
+    if kind == "postgres":
+        cursor.execute("DROP FUNCTION IF EXISTS copied")
+    for text in SCHEMAS[dialect]:
+        cursor.execute(text)
+    cursor.execute("INSERT INTO things (name, n) VALUES ('first', 1)")
+    cursor.close()
+    recorded = trace_connection(connection, Tracer(folder, initial="unknown" if seed % 3 == 0 else "empty"))
+    play(recorded, dialect, seed, 50, errors)
+    recorded.close()
+    verdict = check(read_trace(folder), level="strict serializable")
+    assert verdict.valid, verdict
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("kind", ["postgres", "sqlite"])
+def test_ten_thousands_of_transactions_at_serializable_break_nothing(
+    urls: dict[str, str], folder: Path, kind: str
+) -> None:
+    """With aborts, and (PostgreSQL) connections that are cut while their transactions are under way."""
+    engine = opened(urls[kind], SER, folder)
+    over = threading.Event()
+
+    def cut() -> None:
+        import psycopg
+
+        with psycopg.connect(urls["postgres"], autocommit=True) as connection:
+            while not over.wait(2):
+                with suppress(psycopg.Error):
+                    connection.execute(
+                        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE state LIKE '%transaction' "
+                        "AND pid <> pg_backend_pid() ORDER BY random() LIMIT 1"
+                    )
+
+    cutter = threading.Thread(target=cut)
+    if kind == "postgres":
+        cutter.start()
+    began = time.monotonic()
+    try:
+        committed = run(engine, clients=8 if kind == "postgres" else 4, each=2500, computes=True)
+    finally:
+        over.set()
+        if kind == "postgres":
+            cutter.join()
+    engine.dispose()
+    trace = read_trace(folder)
+    verdict = check(trace, level=PROMISES[kind, SER], timeout=1200)
+    print(f"{kind}: {committed} committed of {len(trace)} in {time.monotonic() - began:.0f} s: {verdict}")
+    assert committed > 5000 and verdict.valid, verdict

@@ -1,0 +1,96 @@
+"""A watch beside real databases: seconds in `make test`; ten minutes, with clients and servers that die, in `make
+test-full`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from support.commands import command
+from support.servers import opened
+
+from boomslang.databases import Database, find_database
+from boomslang.levels import find_level
+from boomslang.run import Plan, Ran, Speed, run
+from boomslang.stream.beside import Beside, Told
+from boomslang.stream.tally import Status
+from boomslang.workloads import find_workload
+
+MINUTES = 10
+
+
+EMBEDDED = [("sqlite", "deferred"), ("rocksdb", "snapshot"), ("slatedb", "snapshot")]
+
+
+@pytest.mark.parametrize(("name", "level"), EMBEDDED)
+def test_a_second_beside_an_embedded_database(name: str, level: str, tmp_path: Path) -> None:
+    words = (
+        "--db",
+        name,
+        "--db-level",
+        level,
+        "--workload",
+        "blindw-rw",
+        "--sessions",
+        4,
+        "--txns",
+        1_000_000,
+        "--for",
+        "1s",
+    )
+    ran = command("run", *words, "--out", tmp_path / "t", "--watch", "--json", "--check", "si")
+    answer = json.loads(ran.out)
+    assert ran.code == 0 and answer["levels"][0]["status"] == "valid", (ran, answer)
+    about = json.loads((tmp_path / "t" / "run.json").read_text())
+    assert answer["watch"]["committed"] == about["committed"] > 0
+    assert command("check", tmp_path / "t", "--level", "si").code == 0
+
+
+class Soak:
+    """A load and a watch for ten minutes, looked at all the time."""
+
+    def __init__(self, database: Database, level: str, folder: Path, **faults: int) -> None:
+        offered = database.level(level)
+        workload = find_workload("blindw-rw").with_settings(sessions=8, keys=2000, seed=1)
+        kinds = {name.replace("_", "-"): count for name, count in faults.items()}
+        # Faults come after a share of the transactions, so there are about as many as ten minutes have room for.
+        self.plan = Plan(database, workload, offered, txns=500_000, faults=kinds)
+        self.level, self.folder = find_level(offered.promises), folder
+        self.seen: list[Status] = []
+
+    def run(self) -> tuple[Ran, Told]:
+        with Beside(self.folder, self.level, idle=5.0) as beside:
+
+            def look(speed: Speed) -> None:
+                beside.listen()
+                if not self.seen or beside.status.seconds > self.seen[-1].seconds + 0.9:
+                    self.seen.append(beside.status)
+
+            ran = run(self.plan, self.folder, seconds=60.0 * MINUTES, until=beside.found, progress=look)
+            beside.end()
+            return ran, beside.answer()
+
+    def check(self, ran: Ran, told: Told) -> None:
+        assert told.status == "valid", told
+        assert told.last.committed == ran.committed > 10_000
+        # Where all sessions go on it is at most a few seconds behind; one that died holds it up until it is idle.
+        lags = sorted(seen.lag for seen in self.seen if seen.lag is not None)
+        assert lags[len(lags) // 2] < 5.0 and lags[-1] < 30.0, lags[-5:]
+        half = len(self.seen) // 2
+        early, late = (max(s.megabytes for s in part) for part in (self.seen[:half], self.seen[half:]))
+        assert late < 1.3 * early + 50, (early, late)
+
+
+@pytest.mark.full
+def test_ten_minutes_beside_rocksdb(tmp_path: Path) -> None:
+    with find_database("rocksdb") as database:
+        soak = Soak(database, "snapshot", tmp_path / "t", kill_client=4)
+        soak.check(*soak.run())
+
+
+@pytest.mark.full
+def test_ten_minutes_beside_postgresql(tmp_path: Path) -> None:
+    for database in opened("postgres"):
+        soak = Soak(database, "serializable", tmp_path / "t", kill_client=4, kill_server=2)
+        soak.check(*soak.run())
