@@ -107,8 +107,10 @@ class MySQLProtocolServer(Server):
         """Statements, each on a line, that leave one user: us."""
 
     def where(self) -> list[str]:
-        """The options that every use of the program needs. The first must be the first."""
-        return ["--no-defaults", f"--datadir={self.data}", f"--basedir={self.program.home}"]
+        """The options that every use of the program needs. The first must be the first. (A server clears the folder for
+        temporary tables when it starts: were it shared, it would take away those of another that starts beside it.)"""
+        folders = {"datadir": self.data, "basedir": self.program.home, "tmpdir": self.data}
+        return ["--no-defaults", *(f"--{name}={folder}" for name, folder in folders.items())]
 
     def command(self) -> list[str]:
         settings = {
@@ -116,7 +118,6 @@ class MySQLProtocolServer(Server):
             "port": self.port,
             "socket": self.data / "socket",
             "pid-file": self.data / "pid",
-            "tmpdir": self.data,
             "character-set-server": "utf8mb4",
             "max-connections": 200,
             "innodb-buffer-pool-size": "64M",
