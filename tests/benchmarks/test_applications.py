@@ -217,7 +217,7 @@ def test_unknown_beside_its_bounded_answer() -> None:
         example("invalid", None, "ser within 1s"),
         example("unknown", None, "si"),
     ]
-    told = "Of 2 plain questions with times, 2 stayed unknown; {} of these have an answer within a bound of real time."
+    told = "Of 2 plain questions with times, 2 stayed unknown; {} of these have an answer within a bound of real time:"
     asked.append(example("unknown", None, "si within 1s"))
     assert told.format(1) in applications.report(asked, [])
     asked[2] = replace(asked[2], refuted_within="500ms")
