@@ -326,8 +326,8 @@ def bounded(answers: list[Answer]) -> list[str]:
     asked = sum(a.order == "times" and a.level in BOUNDED for a in answers)
     return [
         f"Of {asked:,} plain questions with times, {len(plain)} stayed unknown; {len(within)} of these have an "
-        "answer within a bound of real time: the bounded question above is decided, or the longest bound within which the "
-        "level is known to be broken is told in brackets.",
+        "answer within a bound of real time: the bounded question above is decided, or the longest bound within "
+        "which the level is known to be broken is told in brackets.",
         "",
     ]
 

@@ -219,9 +219,9 @@ def test_unknown_beside_its_bounded_answer() -> None:
     ]
     told = "Of 2 plain questions with times, 2 stayed unknown; {} of these have an answer within a bound of real time:"
     asked.append(example("unknown", None, "si within 1s"))
-    assert told.format(1) in applications.report(asked, [])
+    assert any(line.startswith(told.format(1)) for line in applications.report(asked, []))
     asked[2] = replace(asked[2], refuted_within="500ms")
-    assert told.format(2) in applications.report(asked, [])
+    assert any(line.startswith(told.format(2)) for line in applications.report(asked, []))
 
 
 def test_runs_add_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
