@@ -25,7 +25,6 @@ from boomslang.certify.replay import replay
 from boomslang.levels import LEVELS, Level, find_level
 from boomslang.levels.needs import lacks
 from boomslang.stream.forward import Taken
-from boomslang.stream.live import code
 from boomslang.stream.window import place_of
 from boomslang.trace import write_trace
 from boomslang.windows.worth import fits_windows
@@ -37,8 +36,8 @@ def whole_witness(trace: Trace, level: Level, taken: list[Taken]) -> Witness:
     """The parts of the order as one."""
     number = {(int(trace.txn_file[t]), int(trace.txn_begin_line[t])): t for t in range(len(trace))}
     order, initial = [], []
-    keys = {code(trace.keys, i): i for i in range(len(trace.keys))}
-    values = {code(trace.values, i): i for i in range(len(trace.values))}
+    keys = {trace.keys.code(i): i for i in range(len(trace.keys))}
+    values = {trace.values.code(i): i for i in range(len(trace.values))}
     for part in taken:
         for i, place in enumerate(part.place.tolist()):
             t = number[place_of(place)]

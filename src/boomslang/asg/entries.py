@@ -256,19 +256,7 @@ def _without(asg: ASG, reads: set[tuple[int, int]]) -> ASG:
         return asg
     pairs = zip(asg.read_op.tolist(), asg.read_key.tolist(), strict=True)
     kept = np.array([pair not in reads for pair in pairs], bool)
-    counts = np.bincount(asg.read_txn[kept], minlength=asg.transactions)
-    lists = asg.lists
-    if len(lists.of):
-        lists = replace(lists, of=lists.of[kept], length=lists.length[kept])
-    return replace(
-        asg,
-        read_start=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
-        read_key=asg.read_key[kept],
-        read_value=asg.read_value[kept],
-        read_op=asg.read_op[kept],
-        read_kind=asg.read_kind[kept],
-        lists=lists,
-    )
+    return asg.only_reads(kept)
 
 
 def without_entries(asg: ASG) -> tuple[ASG, Int64]:

@@ -319,6 +319,23 @@ class ASG:
         )
         return linked(part)
 
+    def only_reads(self, kept: Int64 | NDArray[np.bool_]) -> ASG:
+        """The ASG with these reads (numbers, or a mask), and no others. Not linked: candidates and states are still the
+        old ones."""
+        counts = np.bincount(self.read_txn[kept], minlength=self.transactions)
+        lists = self.lists
+        if len(lists.of):
+            lists = replace(lists, of=lists.of[kept], length=lists.length[kept])
+        return replace(
+            self,
+            read_start=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
+            read_key=self.read_key[kept],
+            read_value=self.read_value[kept],
+            read_op=self.read_op[kept],
+            read_kind=self.read_kind[kept],
+            lists=lists,
+        )
+
     def _who_may_have_written(self, reads: Int64) -> Int32:
         """All who wrote what one of these reads saw; some of them several times."""
         key, pattern = self.read_key[reads].astype(np.int64), self.read_value[reads].astype(np.int64)

@@ -34,13 +34,13 @@ from boomslang.levels.level import Dependency, Level
 from boomslang.solve.solution import Limits, Solution
 from boomslang.solve.strategy import solve
 from boomslang.stream.last_writers import swapped
-from boomslang.stream.live import Code, Held, LiveKeys, Undo, code
+from boomslang.stream.live import Held, LiveKeys, Undo
 from boomslang.stream.window import Question, place_of, question, writers_must_not_overlap
 from boomslang.trace.blocks import Block, Blocks, Files, Lines
 from boomslang.trace.coverage import has_notes
 from boomslang.trace.errors import LimitReached
 from boomslang.trace.model import ABSENT, NO_TIME, Initial, Kind, Outcome
-from boomslang.trace.scalars import Scalars
+from boomslang.trace.scalars import Code, Scalars
 from boomslang.windows.worth import fits_windows
 
 Int32 = NDArray[np.int32]
@@ -392,7 +392,7 @@ class Forward:
                 asked.pinned,
                 order[:end],
                 [
-                    (code(trace.keys, k), None if v == ABSENT else code(trace.values, v))
+                    (trace.keys.code(k), None if v == ABSENT else trace.values.code(v))
                     for k, v in zip(
                         *map(np.ndarray.tolist, self._fixed(asked, found, over, began)), strict=True
                     )
@@ -454,7 +454,7 @@ class Forward:
             if bool((again & (later | (commit[txn[:-1]] > begin[txn[1:]]))).any()):
                 raise AssertionError("writers of a key overlap in the order of a window")
             for i in first[asked.pinned[txn[first]]].tolist():
-                held = self.live.get(code(trace.keys, int(key[i])))
+                held = self.live.get(trace.keys.code(int(key[i])))
                 if held is not None and held.at > self._pins[int(asked.place[txn[i]])]:
                     raise AssertionError("writers of a key overlap across windows")
         at = self._points + commit[txn[last]]
@@ -504,8 +504,8 @@ class Forward:
         else:
             together = trace.txn_begin_line[late] <= trace.txn_end_line[early]
         return {
-            code(trace.keys, int(key[i])): (
-                None if value[i] == ABSENT else code(trace.values, int(value[i])),
+            trace.keys.code(int(key[i])): (
+                None if value[i] == ABSENT else trace.values.code(int(value[i])),
                 int(key[i]),
                 int(txn[i]),
                 int(txn[i + 1]),
@@ -521,8 +521,8 @@ class Forward:
         for r in asg.orphans.tolist():
             if asg.read_value[r] < ABSENT:
                 continue
-            key = code(trace.keys, int(asg.read_key[r]))
-            wanted = None if asg.read_value[r] == ABSENT else code(trace.values, int(asg.read_value[r]))
+            key = trace.keys.code(int(asg.read_key[r]))
+            wanted = None if asg.read_value[r] == ABSENT else trace.values.code(int(asg.read_value[r]))
             held = self.live.get(key)
             for behind in self._behind:
                 value, k, early, late = behind.others.get(key, (None, -1, -1, -1))
@@ -587,8 +587,8 @@ class Forward:
             trace = asg.trace
             wrote = [
                 (
-                    code(trace.keys, int(asg.write_key[w])),
-                    None if asg.write_value[w] == ABSENT else code(trace.values, int(asg.write_value[w])),
+                    trace.keys.code(int(asg.write_key[w])),
+                    None if asg.write_value[w] == ABSENT else trace.values.code(int(asg.write_value[w])),
                 )
                 for w in rows.tolist()
             ]
@@ -604,8 +604,8 @@ class Forward:
             return []
         wanted = {
             (
-                code(trace.keys, int(asg.read_key[r])),
-                None if asg.read_value[r] == ABSENT else code(trace.values, int(asg.read_value[r])),
+                trace.keys.code(int(asg.read_key[r])),
+                None if asg.read_value[r] == ABSENT else trace.values.code(int(asg.read_value[r])),
             )
             for r in asg.orphans.tolist()
             if asg.read_value[r] >= ABSENT

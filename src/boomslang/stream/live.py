@@ -7,7 +7,6 @@ memory is that of the keys. A window that does not fit may be undone: every chan
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -15,11 +14,8 @@ import numpy as np
 
 from boomslang.stream import _live
 from boomslang.trace.model import Initial, Int32, Int64, Trace, UInt8
-from boomslang.trace.scalars import Scalars
+from boomslang.trace.scalars import Code, Scalars
 from boomslang.trace.writer import JsonTexts
-
-Code = bytes
-"""A key or a value by content: its type, then its bytes."""
 
 
 class Held(NamedTuple):
@@ -31,20 +27,6 @@ class Held(NamedTuple):
     """The place of the transaction that wrote it (see `Forward`); -1: it was there from the start."""
     at: int = -1
     """Where its commit stands in the order of all points."""
-
-
-def codes(table: Scalars) -> list[Code]:
-    """All scalars of a table by content."""
-    blob, offset = table.data.tobytes(), table.offset.tolist()
-    kinds = [bytes([kind]) for kind in range(8)]
-    return [
-        kinds[kind] + blob[a:b] for kind, a, b in zip(table.type.tolist(), offset, offset[1:], strict=False)
-    ]
-
-
-def code(table: Scalars, i: int) -> Code:
-    """One of them."""
-    return bytes([int(table.type[i])]) + table.content(i)
 
 
 Undo = _live.Undo
@@ -86,8 +68,8 @@ class LiveKeys:
         """All keys that are there, as the `initial` of a header: for windows with scans, which speak of every key."""
         there = self._live.present()
         keys, values = (
-            JsonTexts(_table(key for key, _ in there)),
-            JsonTexts(_table(value for _, value in there)),
+            JsonTexts(Scalars.of_codes(key for key, _ in there)),
+            JsonTexts(Scalars.of_codes(value for _, value in there)),
         )
         items = ", ".join(f"[{keys[i]}, {values[i]}]" for i in range(len(there)))
         return f'{{"items": [{items}]}}'.encode()
@@ -107,12 +89,3 @@ class LiveKeys:
 
 def _arrays(table: Scalars) -> tuple[UInt8, Int64, UInt8]:
     return table.type, table.offset.astype(np.int64, copy=False), table.data
-
-
-def _table(scalars: Iterable[Code]) -> Scalars:
-    """These as a table. (They may repeat: nobody looks them up in it.)"""
-    listed = list(scalars)
-    offset = np.zeros(len(listed) + 1, np.int64)
-    np.cumsum([len(scalar) - 1 for scalar in listed], out=offset[1:])
-    kinds = np.frombuffer(b"".join(scalar[:1] for scalar in listed), np.uint8)
-    return Scalars(kinds, offset, np.frombuffer(b"".join(scalar[1:] for scalar in listed), np.uint8))

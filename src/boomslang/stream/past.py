@@ -27,10 +27,10 @@ from boomslang.ir.lower import lower
 from boomslang.ir.model import IR
 from boomslang.solve.parts import reads_of, refuted_part
 from boomslang.solve.solution import Limits, Solution
-from boomslang.stream.live import Code, code, codes
 from boomslang.stream.window import Question, places
 from boomslang.trace.blocks import SMALLEST_READ, Block, Blocks, Files, Lines, Source
 from boomslang.trace.model import ABSENT, Kind
+from boomslang.trace.scalars import Code
 from boomslang.verdict import INVALID, Verdict
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class Past:
         transactions = {int(place[t]) for t in txns.tolist()}
         assert forward.live is not None
         reader, ordinal = asg.read_txn, asg.read_op - trace.txn_ops[asg.read_txn]
-        keys, values = codes(trace.keys), codes(trace.values)
+        keys, values = trace.keys.codes(), trace.values.codes()
         core_reads = set()
         for r in wanted:
             key = keys[asg.read_key[r]]
@@ -149,7 +149,7 @@ class Past:
             if (
                 int(of[reader[r]]),
                 int(asg.read_op[r]) - int(trace.txn_ops[asg.txn_of[reader[r]]]),
-                code(trace.keys, asg.trace_key(int(asg.read_key[r]))),
+                trace.keys.code(asg.trace_key(int(asg.read_key[r]))),
             )
             in core.reads
         ]
@@ -224,7 +224,7 @@ class Past:
 def _wrote(block: Block, core: Core) -> NDArray[np.bool_]:
     """Who wrote, at any time and with any outcome, what one of the reads saw."""
     trace = block.trace
-    keys, values = codes(trace.keys), codes(trace.values)
+    keys, values = trace.keys.codes(), trace.values.codes()
     put, gone = trace.op_kind == Kind.PUT, trace.op_kind == Kind.DELETE
     rows = np.flatnonzero(put | gone)
     pairs = zip(trace.op_key[rows].tolist(), trace.op_value[rows].tolist(), put[rows].tolist(), strict=True)

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from boomslang.asg.graph import ASG, Lists, build_asg, linked
+from boomslang.asg.graph import ASG, build_asg, linked
 from boomslang.ir.lower import lower
 from boomslang.ir.model import IR
 from boomslang.levels.level import Dependency, Level, Point
@@ -75,7 +75,7 @@ def question(
     dropped = pinned if hopeful else pinned | undecided
     reads = dropped[asg.read_txn] if dropped.any() else np.zeros(len(asg.read_key), bool)
     reads[asg.orphans[undecided[asg.read_txn[asg.orphans]]]] = True  # its writer may come yet
-    asked = _without_reads(asg, reads) if reads.any() else asg
+    asked = linked(asg.only_reads(~reads)) if reads.any() else asg
     if pinned.any() and writers_must_not_overlap(level):
         # As what is known of the order of writers, so that it holds whatever the strategy asks for.
         first, others = _first_writers(asked, pinned)
@@ -92,25 +92,6 @@ def question(
 def writers_must_not_overlap(level: Level) -> bool:
     """Snapshot isolation: of two writers of a key one commits before the other begins."""
     return level.points == 2 and level.edges[Dependency.WW] != (Point.COMMIT, Point.COMMIT)
-
-
-def _without_reads(asg: ASG, dropped: Mask) -> ASG:
-    kept = np.flatnonzero(~dropped)
-    counts = np.bincount(asg.read_txn[kept], minlength=asg.transactions)
-    lists = asg.lists
-    if len(lists.of):
-        lists = Lists(lists.of[kept], lists.length[kept], lists.key, lists.start, lists.txn)
-    return linked(
-        replace(
-            asg,
-            read_start=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
-            read_key=asg.read_key[kept],
-            read_value=asg.read_value[kept],
-            read_op=asg.read_op[kept],
-            read_kind=asg.read_kind[kept],
-            lists=lists,
-        )
-    )
 
 
 def _first_writers(asg: ASG, pinned: Mask) -> tuple[Int64, Int64]:

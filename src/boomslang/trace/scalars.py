@@ -125,6 +125,10 @@ class Scalars:
         """`table[i]` where it is known to be a string."""
         return self.content(i).decode()
 
+    def code(self, i: int) -> Code:
+        """`table[i]` by content."""
+        return _TYPE_BYTE[int(self.type[i])] + self.content(i)
+
     def codes(self) -> list[Code]:
         """All of them by content, which is the same in every table."""
         blob, offset = self.data.tobytes(), self.offset.tolist()

@@ -41,25 +41,10 @@ def _levels(asg: ASG, hints: Hints, asked: int) -> NDArray[np.int64]:
 def forget_dirty_reads(asg: ASG, hints: Hints) -> ASG:
     """The ASG without what PL-1 transactions read."""
     level = _levels(asg, hints, 3)
-    kept = level[asg.read_txn] > 0
-    counts = np.bincount(asg.read_txn[kept], minlength=asg.transactions)
-    txn, op, key, seen, own = asg.internal
-    inner = level[txn] > 0
-    lists = asg.lists
-    if len(lists.of):
-        lists = replace(lists, of=lists.of[kept], length=lists.length[kept])
-    return linked(
-        replace(
-            asg,
-            read_start=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
-            read_key=asg.read_key[kept],
-            read_value=asg.read_value[kept],
-            read_op=asg.read_op[kept],
-            read_kind=asg.read_kind[kept],
-            lists=lists,
-            internal=(txn[inner], op[inner], key[inner], seen[inner], own[inner]),
-        )
-    )
+    inner = level[asg.internal[0]] > 0
+    txn, op, key, seen, own = (column[inner] for column in asg.internal)
+    kept = asg.only_reads(level[asg.read_txn] > 0)
+    return linked(replace(kept, internal=(txn, op, key, seen, own)))
 
 
 @module(prepare=forget_dirty_reads)
