@@ -362,10 +362,22 @@ def hints(connection: Any) -> list[dict[str, Any]]:
 
 def test_statements_carry_what_it_takes_to_send_them_again(file: Path, tracer: Tracer) -> None:
     connection = connect(file, tracer)
-    given = (Decimal("1.50"), datetime(2026, 1, 31, 12), date(2026, 1, 31), b"\x00\xff", None, True, 1.5, "ä", 2**70)
+    given = (
+        Decimal("1.50"),
+        datetime(2026, 1, 31, 12),
+        date(2026, 1, 31),
+        b"\x00\xff",
+        None,
+        True,
+        1.5,
+        "ä",
+        2**70,
+    )
     connection.execute("SELECT id FROM items WHERE id = ?", (1,)).fetchall()
     with suppress(sqlite3.Error):
-        connection.execute(f"UPDATE items SET name = COALESCE({', '.join('?' * len(given))}) WHERE id = 1", given)
+        connection.execute(
+            f"UPDATE items SET name = COALESCE({', '.join('?' * len(given))}) WHERE id = 1", given
+        )
     first, second = hints(connection)
     assert first["given"] == [1] and first["database"] == {"dialect": "sqlite"}
     assert first["tables"]["items"] == {
@@ -376,7 +388,9 @@ def test_statements_carry_what_it_takes_to_send_them_again(file: Path, tracer: T
     assert "tables" not in second and tuple(spoken(second["given"])) == given[:-1] + (Decimal(2**70),)
 
 
-@pytest.mark.parametrize("value", [object(), float("nan"), "\ud800", "x" * 5000, [[[[[[[[[[[1]]]]]]]]]]]], ids=repr)
+@pytest.mark.parametrize(
+    "value", [object(), float("nan"), "\ud800", "x" * 5000, [[[[[[[[[[[1]]]]]]]]]]]], ids=repr
+)
 def test_parameters_that_cannot_be_said_are_left_out(file: Path, tracer: Tracer, value: Any) -> None:
     assert given_of([value]) is False and given_of({"name": value}) is False
     connection = connect(file, tracer)

@@ -141,9 +141,7 @@ def _named(tree: Any, schema: Schema) -> tuple[tuple[Table, ...], frozenset[str]
     nodes = [node for node in tree.find_all(exp.Table) if isinstance(node.this, exp.Identifier)]
     known = {node: table_of(node, schema) for node in nodes}
     strangers = {
-        node.name
-        for node, table in known.items()
-        if table is None and not SYSTEM.match(node.db or node.name)
+        node.name for node, table in known.items() if table is None and not SYSTEM.match(node.db or node.name)
     }
     tables = {table.name: table for table in known.values() if table is not None}
     return tuple(tables.values()), frozenset(strangers)
@@ -296,6 +294,12 @@ def unclear(text: str) -> Meaning:
             lambda given, answer: Told(taints=[EVERYTHING], why=why), writes=(EVERYTHING,), is_write=True
         )
     return _unread(why)
+
+
+def untold(meaning: Meaning, why: str) -> Meaning:
+    """The same of a statement whose answer nobody can use."""
+    taints = list(meaning.writes)
+    return replace(meaning, tell=lambda given, answer: Told(taints=taints, why=why), wants_rows=False)
 
 
 def _unread(why: str) -> Meaning:
