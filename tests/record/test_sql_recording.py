@@ -385,11 +385,13 @@ def test_statements_carry_what_it_takes_to_send_them_again(file: Path, tracer: T
         "columns": {"id": "integer", "name": "text", "stock": "integer"},
         "generated": ["id"],
     }
-    assert "tables" not in second and tuple(spoken(second["given"])) == given[:-1] + (Decimal(2**70),)
+    assert "tables" not in second and tuple(spoken(second["given"])) == (*given[:-1], Decimal(2**70))
 
 
 @pytest.mark.parametrize(
-    "value", [object(), float("nan"), "\ud800", "x" * 5000, [[[[[[[[[[[1]]]]]]]]]]]], ids=repr
+    "value",
+    [object(), float("nan"), "\ud800", "x" * 5000, [[[[[[[[[[[1]]]]]]]]]]]],
+    ids=["object", "nan", "half", "long", "deep"],
 )
 def test_parameters_that_cannot_be_said_are_left_out(file: Path, tracer: Tracer, value: Any) -> None:
     assert given_of([value]) is False and given_of({"name": value}) is False
