@@ -1,8 +1,8 @@
 """How soon does a hunt find what is known to be there?
 
 Each row is a violation that was found before, hunted again with ten seeds: `boomslang hunt` as a user would type it, a
-fresh process and a fresh server each time, stopped at the first violation or after its time. What is counted is commits and
-seconds until it was found; `seconds` also hang on the machine, commits hardly do. A row's control is the same hunt
+fresh process and a fresh server each time, stopped at the first violation or after its time. What is counted is commits
+and seconds until it was found; `seconds` also hang on the machine, commits hardly do. A row's control is the same hunt
 where the violation cannot be: it must find nothing.
 
     python benchmarks/hunts.py                     all of it; takes hours if much is not found
