@@ -40,8 +40,9 @@ class Tracer:
     `initial` is what the database holds before: "empty", "unknown", or a mapping (or pairs). `clock` names the clock
     that times are read from, if host and boot would not do: times of differently named clocks are never compared.
     Times are nanoseconds, unless they are all given to `Session.log`: then `unit` says what they are ("ns", "us", "ms",
-    "s", or "" if nobody knows). `rotate`: after so many seconds a session goes on in another file, so that `boomslang
-    watch --keep` can delete what is old.
+    "s", or "" if nobody knows). `parameters`: where SQL is understood, the parameters of statements are noted down too,
+    so that a violation can be replayed; False leaves them out. `rotate`: after so many seconds a session goes on in
+    another file, so that `boomslang watch --keep` can delete what is old.
     """
 
     def __init__(
@@ -51,9 +52,11 @@ class Tracer:
         initial: Initial = "empty",
         clock: str | None = None,
         unit: str = NANOSECONDS,
+        parameters: bool = True,
         rotate: float | None = None,
     ) -> None:
         self.folder = Path(folder).absolute()
+        self.parameters = parameters
         self.clock = clock
         self.unit = _checked(unit)
         self.rotate = _positive(rotate)
@@ -90,6 +93,7 @@ class Tracer:
         *,
         clock: str | None = None,
         unit: str = NANOSECONDS,
+        parameters: bool = True,
         rotate: float | None = None,
     ) -> Tracer:
         """Another process's way to a trace that was begun: its sessions come into the same folder."""
@@ -100,7 +104,13 @@ class Tracer:
             )
         joined = cls.__new__(cls)
         joined.__setstate__(
-            {"folder": path, "clock": clock, "unit": _checked(unit), "rotate": _positive(rotate)}
+            {
+                "folder": path,
+                "clock": clock,
+                "unit": _checked(unit),
+                "parameters": parameters,
+                "rotate": _positive(rotate),
+            }
         )
         return joined
 
@@ -165,12 +175,14 @@ class Tracer:
             ) from error
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"folder": self.folder, "clock": self.clock, "unit": self.unit, "rotate": self.rotate}
+        kept = ("folder", "clock", "unit", "parameters", "rotate")
+        return {name: getattr(self, name) for name in kept}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.folder = state["folder"]
         self.clock = state["clock"]
         self.unit = state["unit"]
+        self.parameters = state["parameters"]
         self.rotate = state["rotate"]
         self._numbers = itertools.count(1)
         self._current = Current(self.session)
