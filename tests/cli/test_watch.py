@@ -320,7 +320,7 @@ def test_a_hunt_that_watches(tmp_path: Path) -> None:
     words = ("--txns", 400, "--for", "3s", "--watch")
     ran = command("hunt", "--db", "memory", "--workload", "blindw-t", *words, "--out", tmp_path / "a")
     assert ran.code == 0 and "no violation of serializable found" in ran.out
-    assert list((tmp_path / "a").iterdir()) == []
+    assert [path.name for path in (tmp_path / "a").iterdir()] == ["hunt.html"]
     broken = ("--db", "memory:slow=1", "--db-level", "broken", "--txns", 1_000_000, "--for", "60s", "--watch")
     ran = command("hunt", "--workload", "bank", *broken, "--out", tmp_path / "b")
     assert ran.code == 1 and "serializable is broken" in ran.out and "Why it is not serializable:" in ran.out
@@ -328,6 +328,15 @@ def test_a_hunt_that_watches(tmp_path: Path) -> None:
         "run-0001",
         "run-0001.certificate.json",
     ]
+
+
+def test_a_hunt_of_which_only_the_end_is_kept(tmp_path: Path) -> None:
+    words = ("--db", "memory:slow=1", "--txns", 1_000_000, "--for", "4s", "--out", tmp_path / "a", "--json")
+    ran = command("hunt", "--workload", "blindw-t", *words, "--watch", "--keep", "500ms")
+    answer = json.loads(ran.out)
+    assert ran.code == 0 and answer["valid"] == answer["runs"] == 1 and not answer["problems"], ran
+    ran = command("hunt", "--workload", "blindw-t", *words, "--keep", "500ms")
+    assert ran.code == 254 and "--keep is for --watch" in ran.err
 
 
 def test_a_hunt_on_a_cluster_does_not_watch(tmp_path: Path) -> None:
