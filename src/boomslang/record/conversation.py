@@ -22,6 +22,7 @@ from boomslang.record.drivers import Driver
 from boomslang.record.found_rows import rows_found
 from boomslang.record.outcomes import Effect, refused_commit
 from boomslang.record.session import RecordingFailed, Session
+from boomslang.record.sql.catalogs import isolation
 from boomslang.record.sql.meaning import unclear
 from boomslang.record.sql.notes import Notes
 from boomslang.record.sql.steps import CommitsFirst, SchemaChange, ToldAlone, ToldInside
@@ -78,7 +79,7 @@ class Conversation:
     ) -> None:
         self.understanding = understanding
         """Of statements that are in no table; None: these are refused."""
-        self.notes = Notes(session)
+        self.notes = Notes(session, understanding)
         self.identified = False
         """It is known which database this is."""
         self.names_moved = False
@@ -109,13 +110,16 @@ class Conversation:
             return None
         if not known.stale and self._plain_meaning(text) is None:
             known.meaning(text, parameters)
-        if known.stale:
-            self.identified = True
-            return known.questions()
-        if not self.identified:
-            self.identified = True
-            return known.identify()
+        if known.stale or not self.identified:
+            questions = known.questions() if known.stale else known.identify()
+            new, self.identified = not self.identified, True
+            return self._and_its_level(questions, known.dialect) if new else questions
         return None
+
+    def _and_its_level(self, questions: Questions, dialect: str) -> Questions:
+        """Ask for the isolation level of a new connection too."""
+        yield from questions
+        self.notes.isolation = yield from isolation(dialect)
 
     def control(self, text: str) -> str | None:
         """Which of the statements that every application has, and that neither read nor write: CONTROL's names."""
