@@ -5,8 +5,12 @@ rate, by stopping it whenever it is ahead of that. Beside it, in a process of it
 `Watcher` follows. Each second tells how many bytes are recorded and not read, and how much memory the watch has;
 memory is flat if the second half of the run has little more than the first.
 
-python benchmarks/watch.py a million transactions, a few seconds behind each other python benchmarks/watch.py
---transactions 20000000 --rate 50000 python benchmarks/watch.py --write into docs/benchmarks-watch.md
+How far behind it is: at each look, how long ago so many transactions were recorded as are decided by now.
+
+    python benchmarks/watch.py                             a million transactions at each of two levels
+    python benchmarks/watch.py --case si:20000000:30000    LEVEL:TRANSACTIONS:RATE, several times if you like
+    python benchmarks/watch.py --case ... --write          into docs/benchmarks-watch.md
+    python benchmarks/watch.py --case ... --write --merge  and what the page has of other cases stays
 """
 
 from __future__ import annotations
@@ -14,8 +18,10 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import re
 import shutil
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -31,6 +37,8 @@ import simulate
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "benchmarks-watch.md"
 LINE_BYTES = 960
 """About what a transaction of eight operations takes; the rate is held by it."""
+WARM = 5.0
+CASES = [("si", 1_000_000, 20_000), ("ser", 1_000_000, 20_000)]
 
 
 @dataclass(frozen=True)
@@ -44,6 +52,9 @@ class Measured:
     """Of the watch."""
     after: float
     """Seconds from the end of the recorder to the verdict."""
+    lag: float
+    most_lag: float
+    """Seconds that it is behind while the recorder writes: the median, and the most after the first seconds."""
     unread: int
     """Bytes, the most after the first quarter."""
     first_half: float
@@ -52,6 +63,8 @@ class Measured:
     status: str
     windows: int
     joins: int
+    load: float
+    """Processes of this machine that wanted a core, ours included, on average over the last minute of the run."""
 
 
 def watched(wire: Any, folder: str, level: str, end: float | None) -> None:
@@ -93,7 +106,7 @@ def measure(level: str, transactions: int, rate: int, folder: Path) -> Measured:
     theirs.close()
     start = time.monotonic()
     recorder = subprocess.Popen(simulate.command(history, folder), stdout=subprocess.DEVNULL)
-    _held_back(recorder, folder, rate, start)
+    recorded = _held_back(recorder, folder, rate, start)
     ended = time.monotonic()
     ours.send("end")
     status, reason, last, cpu, samples, over = ours.recv()
@@ -104,79 +117,122 @@ def measure(level: str, transactions: int, rate: int, folder: Path) -> Measured:
         )
     half = start + (over - start) / 2
     quarter = start + (over - start) / 4
+    lags = _lags(
+        recorded, [(at, many) for at, _, _, many in samples if start + WARM < at < ended], last.transactions
+    )
     return Measured(
-        level, last.transactions, rate, over - start, cpu, over - ended,
+        level, last.transactions, rate, over - start, cpu, over - ended, statistics.median(lags), max(lags),
         max((unread for at, unread, _, _ in samples if at > quarter), default=0),
         max((mb for at, _, mb, _ in samples if at <= half), default=0.0),
         max((mb for at, _, mb, _ in samples if at > half), default=0.0),
-        status, last.windows, last.joins,
+        status, last.windows, last.joins, os.getloadavg()[0],
     )  # fmt: skip
 
 
-def _held_back(recorder: subprocess.Popen[bytes], folder: Path, rate: int, start: float) -> None:
-    """Lets the recorder write so many transactions a second, about."""
+def _lags(
+    recorded: list[tuple[float, int]], decided: list[tuple[float, int]], transactions: int
+) -> list[float]:
+    """Of each moment at which so many were decided: how long ago were so many recorded?"""
+    each = recorded[-1][1] / transactions  # bytes
+    found, i = [0.0], 0
+    for now, many in decided:
+        while i + 1 < len(recorded) and recorded[i + 1][1] <= many * each:
+            i += 1
+        found.append(max(0.0, now - recorded[i][0]))
+    return found
+
+
+def _held_back(
+    recorder: subprocess.Popen[bytes], folder: Path, rate: int, start: float
+) -> list[tuple[float, int]]:
+    """Lets the recorder write so many transactions a second, about. Returns how many bytes there were when."""
     stopped = False
+    seen: list[tuple[float, int]] = [(start, 0)]
     while recorder.poll() is None:
         size = sum(file.stat().st_size for file in folder.glob("*.jsonl")) if folder.is_dir() else 0
-        ahead = size / LINE_BYTES > rate * (time.monotonic() - start)
+        now = time.monotonic()
+        if now - seen[-1][0] >= 0.1:
+            seen.append((now, size))
+        ahead = size / LINE_BYTES > rate * (now - start)
         if ahead != stopped:
             recorder.send_signal(signal.SIGSTOP if ahead else signal.SIGCONT)
             stopped = ahead
         time.sleep(0.01)
     if recorder.returncode:
         raise SystemExit("the simulated database failed")
+    seen.append((time.monotonic(), sum(file.stat().st_size for file in folder.glob("*.jsonl"))))
+    return seen
 
 
-def table(found: list[Measured]) -> str:
-    lines = [
-        "| level | transactions | recorded a second | CPU of the watch, s | transactions a second of CPU | most "
-        "unread, MB | verdict after the end, s | memory, first half | second half | windows | joined |",
-        "|" + " --- |" * 11,
-    ]
-    lines += [
-        f"| {m.level} | {m.transactions:,} | {m.rate:,} | {m.cpu:.1f} | {m.transactions / m.cpu:,.0f} | "
-        f"{m.unread / 1e6:.1f} | {m.after:.1f} | {m.first_half:.0f} MB | {m.second_half:.0f} MB | {m.windows:,} | "
-        f"{m.joins:,} |"
-        for m in found
-    ]
-    return "\n".join(lines)
+HEAD = (
+    "level", "transactions", "recorded a second", "CPU of the watch, s", "transactions a second of CPU",
+    "most unread, MB", "behind: median, s", "most, s", "verdict after the end, s", "memory, first half",
+    "second half", "windows", "joined", "load of the machine",
+)  # fmt: skip
 
 
-def page(found: list[Measured], words: str) -> str:
+def row(m: Measured) -> str:
+    cells = (
+        m.level, f"{m.transactions:,}", f"{m.rate:,}", f"{m.cpu:.1f}", f"{m.transactions / m.cpu:,.0f}",
+        f"{m.unread / 1e6:.1f}", f"{m.lag:.1f}", f"{m.most_lag:.1f}", f"{m.after:.1f}", f"{m.first_half:.0f} MB",
+        f"{m.second_half:.0f} MB", f"{m.windows:,}", f"{m.joins:,}", f"{m.load:.1f}",
+    )  # fmt: skip
+    return f"| {' | '.join(cells)} |"
+
+
+def of_other_cases(rows: list[str], page: str) -> list[str]:
+    """Rows of the page as it is, of cases that were not measured now."""
+    old = [line for line in page.splitlines() if re.match(r"\| \w+ \| [0-9]", line)]
+    measured = {tuple(line.split(" | ")[:3]) for line in rows}
+    return [line for line in old if tuple(line.split(" | ")[:3]) not in measured]
+
+
+def page(rows: list[str]) -> str:
     machine = f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"
+    table = "\n".join([f"| {' | '.join(HEAD)} |", "|" + " --- |" * len(HEAD), *rows])
     return f"""# A watch beside a recorder, measured
 
-Measured by `python benchmarks/watch.py{words}` ({machine}).
+Measured by `python benchmarks/watch.py`, one run a row ({machine}).
 
 A simulated database of 24 sessions and 10,000 keys writes transactions of eight operations, one file a session, at
 about the rate that the table says. [A watch](watch.md) follows on one core. Its CPU time includes reading, checking
-and looking for new lines.
+and looking for new lines. It is behind by the time since so many transactions were recorded as are decided; the first
+{WARM:.0f} seconds are left out, in which the program starts. The load is that of all processes of the machine: above
+the number of its cores, the watch had to wait for them, which shows in how far it was behind, and not in its CPU time.
 
-{table(found)}
+{table}
 """
+
+
+def case(text: str) -> tuple[str, int, int]:
+    try:
+        level, transactions, rate = text.split(":")
+        return level, int(transactions), int(rate)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"found {text!r}; expected LEVEL:TRANSACTIONS:RATE") from None
 
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--transactions", type=int, default=1_000_000)
-    parser.add_argument("--rate", type=int, default=20_000, help="recorded a second, about")
-    parser.add_argument("--level", action="append", choices=("ser", "si"))
+    parser.add_argument("--case", type=case, action="append", metavar="LEVEL:TRANSACTIONS:RATE")
     parser.add_argument("--folder", type=Path, help="where the trace may be written: it is large")
     parser.add_argument("--write", action="store_true")
+    parser.add_argument("--merge", action="store_true", help="with --write: rows of other cases stay")
     chosen = parser.parse_args(arguments)
-    found = []
-    for level in chosen.level or ["si", "ser"]:
+    rows = []
+    for level, transactions, rate in chosen.case or CASES:
         place = Path(tempfile.mkdtemp(prefix="watch-", dir=chosen.folder))
         try:
-            found.append(measure(level, chosen.transactions, chosen.rate, place / "trace"))
+            rows.append(row(measure(level, transactions, rate, place / "trace")))
         finally:
             shutil.rmtree(place)
-        print(table(found[-1:]), flush=True)
+        print(rows[-1], flush=True)
     if chosen.write:
-        words = "".join(f" {word}" for word in arguments)
-        PAGE.write_text(page(found, words))
+        if chosen.merge and PAGE.exists():
+            rows = sorted([*rows, *of_other_cases(rows, PAGE.read_text())])
+        PAGE.write_text(page(rows))
     return 0
 
 

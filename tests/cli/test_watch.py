@@ -271,21 +271,23 @@ def test_a_run_of_which_only_the_end_is_kept(tmp_path: Path) -> None:
     assert ran.code == 254 and "a part of this trace was deleted when it was checked" in ran.err
 
 
+def test_lists_are_watched(tmp_path: Path) -> None:
+    words = ("--workload", "list-append", "--txns", 1500, "--out")
+    ran = command("run", "--db", "memory", *words, tmp_path / "t", "--watch")
+    assert ran.code == 0 and "  serializable  valid    all that was recorded so far" in ran.out, ran
+    assert command("check", tmp_path / "t", "--level", "ser").code == 0
+    broken = ("--db", "memory:slow=1", "--db-level", "broken", "--for", "60s")
+    ran = command("run", *broken, *words, tmp_path / "b", "--watch")
+    assert ran.code == 1 and "Why it is not serializable:" in ran.out, ran
+
+
 def test_what_cannot_be_watched_is_checked_at_the_end(tmp_path: Path) -> None:
-    ran = command(
-        "run",
-        "--db",
-        "memory",
-        "--workload",
-        "list-append",
-        "--txns",
-        200,
-        "--out",
-        tmp_path / "t",
-        "--watch",
-    )
-    assert ran.code == 0 and "it has lists; it is checked now that it is finished" in ran.err
-    assert "serializable  valid" in ran.out
+    proof = tmp_path / "proof.json"
+    words = ("--workload", "list-append", "--txns", 200, "--out", tmp_path / "t", "--certificate", proof)
+    ran = command("run", "--db", "memory", *words, "--watch")
+    assert "a certificate in lines speaks of none; it is checked now that it is finished" in ran.err, ran
+    assert ran.code == 0 and "serializable  valid" in ran.out
+    assert command("verify", tmp_path / "t", proof).code == 0
 
 
 def test_a_watched_run_with_clients_that_die(tmp_path: Path) -> None:
@@ -325,6 +327,7 @@ def test_a_hunt_that_watches(tmp_path: Path) -> None:
     ran = command("hunt", "--workload", "bank", *broken, "--out", tmp_path / "b")
     assert ran.code == 1 and "serializable is broken" in ran.out and "Why it is not serializable:" in ran.out
     assert sorted(path.name for path in (tmp_path / "b").iterdir()) == [
+        "hunt.html",
         "run-0001",
         "run-0001.certificate.json",
     ]

@@ -223,12 +223,45 @@ def test_one_log(tmp_path: Path) -> None:
     assert found.status == "unknown" and found.reason.startswith("no times in the trace")
 
 
-def test_lists_cannot_be_watched(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["right", "stale", "another order"])
+def test_lists(tmp_path: Path, kind: str) -> None:
+    """What is appended in one window is the beginning of what is read in the next."""
     log = tmp_path / "log.jsonl"
-    lines = ("begin", 'append","key":"x","value":"1', "commit")
-    log.write_text("".join(f'{{"session":"s","op":"{line}"}}\n' for line in lines))
-    with watch(log, "ser") as watching, pytest.raises(CannotWatch, match="it has lists"):
-        watching.end()
+    log.write_text("")
+    with watch(log, "strong-session-ser", tail=2, size=2000) as watching, log.open("a") as file:
+        for n in range(400):
+            seen = list(range(n))
+            if n == 350 and kind == "stale":
+                seen = seen[:100]
+            if n == 350 and kind == "another order":
+                seen[10], seen[11] = seen[11], seen[10]
+            ops = (
+                '"op":"begin"',
+                f'"op":"list","key":"x","elements":{seen}',
+                f'"op":"append","key":"x","value":{n}',
+            )
+            file.write("".join(f'{{"session":"s",{op}}}\n' for op in (*ops, '"op":"commit"')))
+            file.flush()
+        found = watching.end()
+    assert found.status == ("valid" if kind == "right" else "invalid")
+    assert found.last.windows > 3 or kind != "right"
+
+
+def test_an_element_that_is_appended_a_second_time(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    log.write_text("")
+    with watch(log, "ser", tail=0, size=1000) as watching, log.open("a") as file:
+        for n in [*range(200), 5]:
+            if n == 5 and file.tell() > 1000:  # in another window
+                watching.until(200)
+            for op in ('"op":"begin"', f'"op":"append","key":"x","value":{n}', '"op":"commit"'):
+                file.write(f'{{"session":"s",{op}}}\n')
+            file.flush()
+        found = watching.end()
+    assert (
+        found.status == "unknown"
+        and "5 is appended to 'x' a second time, which no trace may do" in found.reason
+    )
 
 
 def test_levels_that_no_order_decides(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def check_as_it_goes_by(
     seconds: float | None = None,
     megabytes: float | None = None,
     jobs: int | None = None,
-    take: Callable[[Taken], None] = lambda taken: None,
+    take: Callable[[Taken], None] | None = None,
     progress: Callable[[Forward], None] = lambda forward: None,
 ) -> WentBy:
     """Decides a trace in bounded memory. `take` is given the order as it grows, `progress` is called now and then.
@@ -88,7 +88,8 @@ def check_as_it_goes_by(
             blocks,
             level,
             limits,
-            take=take,
+            take=take or (lambda taken: None),
+            certified=take is not None,
             refuted=past,
             size=window_bytes(megabytes),
             kept=KEPT,

@@ -35,11 +35,12 @@ from boomslang.solve.solution import Limits, Solution
 from boomslang.solve.strategy import solve
 from boomslang.stream.last_writers import swapped
 from boomslang.stream.live import Held, LiveKeys, Undo
-from boomslang.stream.window import Question, place_of, question, writers_must_not_overlap
+from boomslang.stream.live_lists import Change, LiveLists, appended, replayed
+from boomslang.stream.window import Question, place_of, places, question, writers_must_not_overlap
 from boomslang.trace.blocks import Block, Blocks, Files, Lines
 from boomslang.trace.coverage import has_notes
 from boomslang.trace.errors import LimitReached
-from boomslang.trace.model import ABSENT, NO_TIME, Initial, Kind, Outcome
+from boomslang.trace.model import ABSENT, NO_TIME, Initial, Kind, Outcome, Trace
 from boomslang.trace.scalars import Code, Scalars
 from boomslang.windows.worth import fits_windows
 
@@ -92,6 +93,10 @@ class _Behind:
     new: Files
     pins: dict[int, int]
     undo: list[Undo]
+    lists: Change
+    """What was appended to lists."""
+    appended: Mask
+    """Of each transaction: has it appended to a list?"""
     asg: ASG
     """Of the question, without the operations."""
     place: Int64
@@ -172,11 +177,13 @@ class Forward:
         tail: int = TAIL,
         kept: int = KEPT,
         pressed: Callable[[], bool] = lambda: False,
+        certified: bool = False,
     ) -> None:
+        """`certified`: what is taken becomes a certificate."""
         if not fits_windows(level):
             raise NotForward(f"{level.title} is not decided by an order of begins and commits alone")
         self.blocks, self.level, self.limits = blocks, level, limits or Limits()
-        self.take, self.refuted = take, refuted
+        self.take, self.refuted, self.certified = take, refuted, certified
         self.size, self.tail, self.kept, self.pressed = size, tail, kept, pressed
         self.start = time.monotonic()
         self.counted = Counted()
@@ -192,7 +199,8 @@ class Forward:
         self._latest: list[int] = []  # of each file the last moment that it told of
         self._began = NO_TIME  # the latest begin that was taken
         self._points = 0  # taken
-        self._scans = False
+        self._scans = self._with_lists = False
+        self._lists = LiveLists()
         self._sessions: dict[str, int] = {}
 
     # --- going on
@@ -304,6 +312,7 @@ class Forward:
         assert self.live is not None
         for change in reversed(to.undo):
             self.live.undo(change)
+        self._lists.undo(to.lists)
         self._pins, self._began, self._points, self._lost = dict(to.pins), to.began, to.points, dict(to.lost)
         now, then = self.counted, to.counted
         now.transactions, now.committed = then.transactions, then.committed
@@ -316,6 +325,8 @@ class Forward:
         for _ in range(5):
             # Once more with what these reads say of two last writers, or of transactions of unknown outcome.
             trace = block.trace if self._scans else self.live.given_to(block.trace)
+            if self._with_lists:
+                trace = self._lists.given_to(_lists_start_empty(trace), np.isin(places(block), pins))
             undecided = block.open
             if (moment := self.blocks.watermark(block, self._latest)) is not None:
                 undecided = undecided | (trace.txn_end > moment) | (trace.txn_begin > moment)
@@ -336,14 +347,14 @@ class Forward:
             self._suits(block)
             self.live = LiveKeys.at_first(block.trace)
             self.initial = LiveKeys.at_first(block.trace)
-            self._scans = bool(len(block.trace.range_lo))
+            self._scans = _looks_through_ranges(block.trace)
             if self._scans and self.live.mode == Initial.UNKNOWN:
                 raise NotForward("it has scans, and does not say what the database held at first")
             self.blocks.forget_initial()
             return block
         start = self.live.as_json() if self._scans else b""
         block = self.blocks.parsed(files, start)
-        if not self._scans and len(block.trace.range_lo):
+        if not self._scans and _looks_through_ranges(block.trace):
             if self.live.mode == Initial.UNKNOWN:
                 raise NotForward("it has scans, and does not say what the database held at first")
             self._scans = True
@@ -358,8 +369,11 @@ class Forward:
         trace = block.trace
         self.counted.has_times |= trace.has_times
         self.counted.has_sessions |= trace.has_sessions
-        if bool(np.isin(trace.op_kind, (Kind.APPEND, Kind.LIST)).any()):
-            raise NotForward("it has lists")
+        self._with_lists |= bool(np.isin(trace.op_kind, (Kind.APPEND, Kind.LIST)).any())
+        if self._with_lists and self.certified:
+            raise NotForward("it has lists, and a certificate in lines speaks of none")
+        if self._with_lists and (self._scans or _looks_through_ranges(trace)):
+            raise NotForward("it has lists beside scans")
         if trace.op_where is not None:
             raise NotForward("it has selects, which speak of all rows of a table")
         if has_notes(trace):
@@ -395,12 +409,15 @@ class Forward:
         end = self._how_far(asked, order, begin, commit)
         began, over = (begin >= 0) & (begin < end), (commit >= 0) & (commit < end)
         undo = self._changed(asked, found, begin, commit, over, end)
+        lists = self._appended(asked, begin, commit, over, end)
         self._behind.append(
             _Behind(
                 held,
                 new,
                 dict(self._pins),
                 undo,
+                lists,
+                appended(trace),
                 _without_operations(asg),
                 asked.place,
                 asked.pinned,
@@ -479,6 +496,18 @@ class Forward:
             undo.append(self.live.update(trace, k, v, nobody, nobody, fresh=True))
         return undo
 
+    def _appended(self, asked: Question, begin: Int64, commit: Int64, over: Mask, end: int) -> Change:
+        """Takes over what the taken part of the order appended to lists; replays what was read of them on the way."""
+        if not self._with_lists:
+            return []
+        trace = asked.asg.trace
+        replayed(trace, asked.pinned, begin, commit, end)
+        change, twice = self._lists.take(trace, over, commit)
+        if twice is not None:
+            key, element = (Scalars.of_codes([code])[0] for code in twice)
+            raise NotForward(f"{element!r} is appended to {key!r} a second time, which no trace may do")
+        return change
+
     def _replay(
         self, asked: Question, found: Solution, key: Ints, at: Int64, value: Ints, begin: Int64, end: int
     ) -> None:
@@ -542,6 +571,8 @@ class Forward:
                 value, k, early, late = behind.others.get(key, (None, -1, -1, -1))
                 if early < 0 or value != wanted or held is None or held.writer != behind.place[late]:
                     continue
+                if behind.appended[early] or behind.appended[late]:
+                    continue  # the order of appends is what lists hold
                 order = swapped(behind.asg, self.level, behind.order, k, early, late)
                 if order is None:
                     continue
@@ -606,6 +637,11 @@ class Forward:
                 )
                 for w in rows.tolist()
             ]
+            wrote += [
+                (trace.keys.code(int(trace.op_key[row])), trace.values.code(int(trace.op_value[row])))
+                for row in range(int(trace.txn_ops[t]), int(trace.txn_ops[t + 1]))
+                if trace.op_kind[row] == Kind.APPEND
+            ]
             if wrote or block.paused[t]:
                 self._lost[int(asked.place[t])] = _Lost(block.lines_of(mask), wrote, bool(block.paused[t]))
         if self.blocks.done:
@@ -624,6 +660,12 @@ class Forward:
             for r in asg.orphans.tolist()
             if asg.read_value[r] >= ABSENT
         }
+        for row in (int(asg.read_op[r]) for r in asg.orphans.tolist()):
+            if trace.op_kind[row] == Kind.LIST:
+                span = int(trace.op_range[row])
+                seen = trace.item_value[trace.range_items[span] : trace.range_items[span + 1]]
+                key = trace.keys.code(int(trace.op_key[row]))
+                wanted.update((key, trace.values.code(e)) for e in seen.tolist() if e < len(trace.values))
         found: Files = []
         there = set(asked.place.tolist())
         for place, lost in self._lost.items():
@@ -631,6 +673,17 @@ class Forward:
                 found = _padded(found, len(lost.lines))
                 found = [a + b for a, b in zip(found, _padded(lost.lines, len(found)), strict=True)]
         return found
+
+
+def _looks_through_ranges(trace: Trace) -> bool:
+    return bool(np.isin(trace.op_kind, (Kind.SCAN, Kind.ITERATOR)).any())
+
+
+def _lists_start_empty(trace: Trace) -> Trace:
+    """What a key's last append was is no state to start with: see live_lists.py."""
+    lists = np.unique(trace.op_key[np.isin(trace.op_kind, (Kind.APPEND, Kind.LIST))])
+    kept = ~np.isin(trace.initial_key, lists)
+    return replace(trace, initial_key=trace.initial_key[kept], initial_value=trace.initial_value[kept])
 
 
 def _without_operations(asg: ASG) -> ASG:
@@ -662,6 +715,12 @@ def _without_operations(asg: ASG) -> ASG:
     return replace(asg, trace=slim, write_op=none, read_op=none, read_writer=none, intermediate=(none,) * 4)
 
 
+def _saw(trace: Trace, value: int) -> str:
+    if value >= 0:
+        return repr(trace.values[value])
+    return {ABSENT: "nothing", PRESENT: "something"}.get(value, "a list")
+
+
 def _demand(asked: Question, found: Solution) -> str:
     """What the forgotten past cannot decide any more."""
     asg, trace = asked.asg, asked.block.with_places(asked.asg.trace)
@@ -669,13 +728,9 @@ def _demand(asked: Question, found: Solution) -> str:
     where = f" from {trace.where(int(core[0]))} on" if core is not None and len(core) else ""
     if len(asg.orphans):
         r = int(asg.orphans[0])
-        saw = asg.read_value[r]
-        value = (
-            "nothing" if saw == ABSENT else "something" if saw == PRESENT else repr(trace.values[int(saw)])
-        )
         where = (
-            f": {trace.where(int(asg.read_txn[r]))} found {value} in {trace.keys[int(asg.read_key[r])]!r}, which "
-            "nobody left there as far as is known"
+            f": {trace.where(int(asg.read_txn[r]))} found {_saw(trace, int(asg.read_value[r]))} in "
+            f"{trace.keys[int(asg.read_key[r])]!r}, which nobody left there as far as is known"
         )
     return (
         f"no order was found{where}, and what came before is forgotten, so nobody can say whether there is one; give "

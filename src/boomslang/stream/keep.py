@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from boomslang.asg.graph import ASG
+from boomslang.asg.graph import ASG, PRESENT
 from boomslang.record.rules import ROTATED
 from boomslang.stream import _live
 from boomslang.stream.follow import GrowingFile, GrowingFiles
@@ -59,10 +59,9 @@ class Forgotten:
     def perhaps_wrote(self, asg: ASG) -> NDArray[np.bool_]:
         """Of each read: may what it saw have been written by one that is deleted?"""
         key = asg.read_key if asg.key_of is None else asg.key_of[asg.read_key]
-        found = self._written.perhaps(
-            *tables(asg.trace), key.astype(np.int32), asg.read_value.astype(np.int32)
-        )
-        return found.astype(bool)
+        lists = asg.trace.op_kind[asg.read_op] == Kind.LIST  # of what all who appended had written
+        value = np.where(lists, np.int32(PRESENT), asg.read_value).astype(np.int32)
+        return self._written.perhaps(*tables(asg.trace), key.astype(np.int32), value).astype(bool)
 
 
 class Keeper:

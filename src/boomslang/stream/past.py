@@ -67,6 +67,8 @@ class Core:
     """What any of those read: key and value, or absent."""
     present: frozenset[Code]
     """Keys of reads that saw something."""
+    lists: frozenset[Code]
+    """Keys of which any of those read the list."""
 
 
 class Past:
@@ -142,6 +144,7 @@ class Past:
             place[~asked.undecided],
             frozenset((keys[k], None if v == ABSENT else values[v]) for k, v in seen if v >= ABSENT),
             frozenset(keys[k] for k, v in seen if v == PRESENT),
+            frozenset(keys[k] for k in np.unique(trace.op_key[trace.op_kind == Kind.LIST]).tolist()),
         )
 
     @staticmethod
@@ -237,12 +240,17 @@ def _wrote(block: Block, core: Core) -> NDArray[np.bool_]:
     trace = block.trace
     keys, values = trace.keys.codes(), trace.values.codes()
     put, gone = trace.op_kind == Kind.PUT, trace.op_kind == Kind.DELETE
+    append = trace.op_kind == Kind.APPEND
     rows = np.flatnonzero(put | gone)
     pairs = zip(trace.op_key[rows].tolist(), trace.op_value[rows].tolist(), put[rows].tolist(), strict=True)
     matches = [
         (keys[k], values[v] if written else None) in core.values or (written and keys[k] in core.present)
         for k, v, written in pairs
     ]
+    if append.any():
+        lists = np.array([key in core.lists for key in keys], bool)
+        more = np.flatnonzero(append)
+        rows, matches = np.append(rows, more), [*matches, *lists[trace.op_key[more]].tolist()]
     chosen = np.zeros(len(trace), bool)
     chosen[np.searchsorted(trace.txn_ops, rows[np.array(matches, bool)], side="right") - 1] = True
     return chosen

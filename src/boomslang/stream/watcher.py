@@ -183,6 +183,7 @@ class Watcher:
             size=size,
             tail=self.tail,
             kept=self.kept,
+            certified=self.certificate.path is not None,
         )
         stepped, known = 0.0, (0, 0)
         try:
