@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,12 +14,14 @@ from support.servers import opened
 
 from boomslang.databases import Database, find_database
 from boomslang.levels import find_level
+from boomslang.record.rules import ROTATED
 from boomslang.run import Plan, Ran, Speed, run
 from boomslang.stream.beside import Beside, Told
 from boomslang.stream.tally import Status
 from boomslang.workloads import find_workload
 
 MINUTES = float(os.environ.get("SOAK_MINUTES", "10"))
+"""Of a long one."""
 
 EMBEDDED = [("sqlite", "deferred"), ("rocksdb", "snapshot"), ("slatedb", "snapshot")]
 
@@ -48,45 +51,64 @@ def test_a_second_beside_an_embedded_database(name: str, level: str, tmp_path: P
 
 
 class Soak:
-    """A load and a watch for ten minutes, looked at all the time."""
+    """A load and a watch for ten minutes, looked at all the time. Some of the load is deleted as it is checked."""
 
     def __init__(self, database: Database, level: str, folder: Path, **faults: int) -> None:
         offered = database.level(level)
         workload = find_workload("blindw-rw").with_settings(sessions=8, keys=2000, seed=1)
         kinds = {name.replace("_", "-"): count for name, count in faults.items()}
-        # Faults come after a share of the transactions, so there are about as many as ten minutes have room for.
-        self.plan = Plan(database, workload, offered, txns=500_000, faults=kinds)
+        plan = Plan(database, workload, offered, txns=10**9)
+        trial = run(plan, folder.with_name("trial"), seconds=5.0)
+        # Faults come after a share of the transactions, so there are about as many as the time has room for.
+        self.plan = replace(plan, txns=int(60 * MINUTES * trial.committed / trial.seconds), faults=kinds)
         self.level, self.folder = find_level(offered.promises), folder
         self.seen: list[Status] = []
 
-    def run(self) -> tuple[Ran, Told]:
-        with Beside(self.folder, self.level, idle=5.0) as beside:
+    def run(self, keep: float | None = None) -> tuple[Ran, Told]:
+        with Beside(self.folder, self.level, idle=5.0, keep=keep) as beside:
 
             def look(speed: Speed) -> None:
                 beside.listen()
                 if not self.seen or beside.status.seconds > self.seen[-1].seconds + 0.9:
                     self.seen.append(beside.status)
 
-            ran = run(self.plan, self.folder, seconds=60.0 * MINUTES, until=beside.found, progress=look)
+            ran = run(
+                self.plan,
+                self.folder,
+                seconds=60.0 * MINUTES,
+                until=beside.found,
+                progress=look,
+                rotate=None if keep is None else keep * ROTATED,
+            )
             beside.end()
             return ran, beside.answer()
 
     def check(self, ran: Ran, told: Told) -> None:
         assert told.status == "valid", told
         assert told.last.committed == ran.committed > 10_000
+        assert ran.faults or not self.plan.faults, ran.problems
         # Where all sessions go on it is at most a few seconds behind; one that died holds it up until it is idle.
         lags = sorted(seen.lag for seen in self.seen if seen.lag is not None)
         assert lags[len(lags) // 2] < 5.0 and lags[-1] < 30.0, lags[-5:]
         half = len(self.seen) // 2
         early, late = (max(s.megabytes for s in part) for part in (self.seen[:half], self.seen[half:]))
         assert late < 1.3 * early + 50, (early, late)
+        made = ", ".join(ran.faults) or "none"
+        print(f"{ran.committed:,} committed in {ran.seconds:.0f} s; faults: {made}")
+        print(
+            f"behind: median {lags[len(lags) // 2]:.1f} s, most {lags[-1]:.1f} s; memory {early:.0f}, {late:.0f} MB"
+        )
+        print(f"on the disk {self.seen[-1].recorded >> 20} MB, deleted {told.last.deleted >> 20} MB")
 
 
 @pytest.mark.full
 def test_ten_minutes_beside_rocksdb(tmp_path: Path) -> None:
     with find_database("rocksdb") as database:
         soak = Soak(database, "snapshot", tmp_path / "t", kill_client=4)
-        soak.check(*soak.run())
+        soak.check(*soak.run(keep=6.0 * MINUTES))
+        half = len(soak.seen) // 2
+        early, late = (max(s.recorded for s in part) for part in (soak.seen[:half], soak.seen[half:]))
+        assert soak.seen[-1].deleted > late and late < 2 * early, (early, late, soak.seen[-1])
 
 
 @pytest.mark.full

@@ -253,6 +253,11 @@ class GrowingFiles(Blocks):
         return found
 
     @property
+    def sessions(self) -> int:
+        """Files, each session's once."""
+        return sum(not (isinstance(source, GrowingFile) and source.left) for source in self.sources)
+
+    @property
     def recorded(self) -> int:
         """Bytes in all."""
         return sum(s.size for s in self.sources if isinstance(s, GrowingFile) and not s.deleted)

@@ -274,7 +274,7 @@ class Watcher:
             joins=counted.joins,
             held=counted.held,
             lost=counted.lost,
-            sessions=len(files.sources),
+            sessions=files.sessions,
             idle=tuple(files.idle),
             restarts=self.restarts,
             latency=tally.latency(),
