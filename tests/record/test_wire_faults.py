@@ -1,4 +1,4 @@
-"""The proxy when things go wrong: bytes that make no sense, a thousand connections, kill -9 in the middle of a commit."""
+"""The proxy when things go wrong: bytes that make no sense, a thousand connections, kill -9 during a commit."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def spoil(data: bytes, rng: random.Random) -> bytes:
             at = rng.randrange(len(made))
             made[at:at] = rng.randbytes(rng.randint(1, 40))
         case 3:
-            made += made
+            made = bytearray(data + data)
         case 4:
             made = bytearray(rng.randbytes(rng.randint(1, 200)))
     return bytes(made)
@@ -168,25 +168,29 @@ def spoil(data: bytes, rng: random.Random) -> bytes:
 def test_nonsense_from_a_client_harms_nobody_else(server: Any, tmp_path: Path) -> None:
     prepare(server.dsn)
     rng = random.Random(1)
-    with proxied(address(server), tmp_path / "t") as (port, _):
-        with psycopg.connect(through(server, port), autocommit=True) as c:
-            for _ in range(30):
-                with socket.create_connection(("127.0.0.1", port)) as sock:
-                    sock.sendall(rng.randbytes(rng.randint(1, 5000)))
-                c.execute("UPDATE items SET stock = 5 WHERE id = 1")
+    with (
+        proxied(address(server), tmp_path / "t") as (port, _),
+        psycopg.connect(through(server, port), autocommit=True) as c,
+    ):
+        for _ in range(30):
+            with socket.create_connection(("127.0.0.1", port)) as sock:
+                sock.sendall(rng.randbytes(rng.randint(1, 5000)))
+            c.execute("UPDATE items SET stock = 5 WHERE id = 1")
     assert sum(record.get("key") == "items[1].stock" for record in told(tmp_path / "t")) == 31
 
 
 def test_large_messages_go_by(server: Any, tmp_path: Path) -> None:
-    prepare(server.dsn)
+    with psycopg.connect(server.dsn, autocommit=True) as c:
+        c.execute("DROP TABLE IF EXISTS pages")
+        c.execute("CREATE TABLE pages (id int PRIMARY KEY, words text)")
     large = "x" * 5_000_000
     with proxied(address(server), tmp_path / "t") as (port, wrong):
         with psycopg.connect(through(server, port), autocommit=True) as c:
-            c.execute("INSERT INTO items (id, name) VALUES (%s, %s)", (50, large))
-            assert c.execute("SELECT length(name) FROM items WHERE id = 50").fetchone() == (len(large),)
-            assert c.execute("SELECT name FROM items WHERE id = %s", (50,)).fetchone() == (large,)
-            c.execute(f"INSERT INTO noted VALUES ('{large}')")
-            c.execute("DELETE FROM items WHERE id = 50")
+            c.execute("INSERT INTO pages VALUES (%s, %s)", (1, large))
+            assert c.execute("SELECT length(words) FROM pages WHERE id = 1").fetchone() == (len(large),)
+            assert c.execute("SELECT words FROM pages WHERE id = %s", (1,)).fetchone() == (large,)
+            c.execute(f"INSERT INTO pages VALUES (2, '{large}')")
+            c.execute("DELETE FROM pages WHERE id = 1")
         assert not wrong
     assert sum(path.stat().st_size for path in (tmp_path / "t").iterdir()) < 100_000
     assert check(read_trace(tmp_path / "t"), "ser").status != "invalid"
@@ -272,7 +276,7 @@ def test_kill_in_the_middle_of_a_commit(server: Any, slow: None, tmp_path: Path,
             server.restart()
     trace = read_trace(tmp_path / "t")
     assert [Outcome(o).name.lower() for o in trace.txn_outcome] == ["unknown"]
-    assert [line["key"] for line in told(tmp_path / "t") if line["op"] == "put"] == ["cells[1]", "cells[1].n"]
+    assert [line["key"] for line in told(tmp_path / "t") if "key" in line] == ["cells[1]", "cells[1].n"]
 
 
 def command(server: Any, folder: Path) -> tuple[subprocess.Popen[bytes], int]:

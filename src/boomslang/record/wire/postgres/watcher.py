@@ -171,7 +171,7 @@ class PostgresWatcher(Watcher):
         found = list(frames.messages(data))
         buffer = frames.buffer
         if self._ready and found and self._must_ask(found, buffer):
-            frames.data = buffer  # looked at again when the answers are there
+            frames.again()  # looked at again when the answers are there
             return
         for number, message in enumerate(found):
             if message.letter == 69:
