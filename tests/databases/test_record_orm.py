@@ -37,6 +37,7 @@ from support.sqlalchemy_shop import (  # noqa: E402
 )
 
 from boomslang import Tracer, check, read_trace  # noqa: E402
+from boomslang.cli.main import main  # noqa: E402
 from boomslang.record import trace_connection, trace_engine  # noqa: E402
 
 RC, RR, SER = "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"
@@ -178,6 +179,13 @@ def test_anomalies_that_sqlalchemy_meets_are_found_named_and_replayed(
     if name is not None:
         assert verdict.counterexample.anomaly.name == name
     assert check(trace, level=PROMISES[kind, level]).valid
+    assert main(["advise", str(folder), "--level", broken]) == 1
+    advice = capsys.readouterr().out
+    assert (
+        f"at {level.lower()}" in advice
+        and "UPDATE" in advice
+        and (name is None or f"1 x {name}: A with A" in advice)
+    )
     it_happens_again(urls[kind], folder, capsys, broken, level)
 
 
