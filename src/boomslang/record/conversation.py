@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 import threading
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -118,6 +117,10 @@ class Conversation:
             return known.identify()
         return None
 
+    def is_control(self, text: str) -> bool:
+        """Is it one of the statements that every application has, which neither read nor write?"""
+        return isinstance(self._plain_meaning(text), tuple)
+
     def begin(self) -> Step:
         return self._take(self._begin_step)
 
@@ -193,7 +196,8 @@ class Conversation:
         self._go_on()
         known = self.understanding
         assert known is not None
-        what = unclear(text) if self.names_moved or known.schema is None else known.meaning(text, parameters)
+        lost = self.names_moved or known.schema is None or known.stale
+        what = unclear(text) if lost else known.meaning(text, parameters)
         if AUTOCOMMIT.search(text):
             self.refuse_inside("a change of autocommit")
         if what.moves_names:
@@ -300,7 +304,7 @@ class Conversation:
             )
 
     def _begin(self) -> None:
-        self.session.log("begin", invoke=time.monotonic_ns())
+        self.session.log("begin", invoke=self.session.now())
         self.began()
 
     def began(self) -> None:
@@ -339,10 +343,14 @@ class Conversation:
         why = (
             "a statement ended the transaction (MySQL commits before it changes a table), and nobody said so"
         )
+        self.lost_track(why)
+        raise RecordingFailed(f"{why}; whether it was committed is not known; fix: commit before it")
+
+    def lost_track(self, why: str) -> None:
+        """The transaction is over, and nobody knows how it ended."""
         self.session.log("commit", error=why)
         self.session.leave()
         self.ended()
-        raise RecordingFailed(f"{why}; whether it was committed is not known; fix: commit before it")
 
     def cannot_be_told(self, why: str) -> None:
         """It happened, and is not what it was said to be: the transaction must not be committed."""
@@ -364,14 +372,14 @@ class _Statement(Step):
         if known is not None:
             talk.session.check(known.op, known.args)
         self._inside = talk.driver.in_transaction(talk.connection)
-        self._invoked = time.monotonic_ns()
+        self._invoked = talk.session.now()
 
     def _done(self, rows: Any, count: int) -> None:
-        self._record(rows, count, time.monotonic_ns())
+        self._record(rows, count, self._talk.session.now())
         if self._inside and not self._talk.driver.in_transaction(self._talk.connection):
             self._talk.ended_behind_our_back()
 
-    def _record(self, rows: Any, count: int, returned: int) -> None:
+    def _record(self, rows: Any, count: int, returned: int | None) -> None:
         talk = self._talk
         if isinstance(self._statement, Ignored):
             return

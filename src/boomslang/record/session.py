@@ -18,7 +18,7 @@ import os
 import threading
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
@@ -106,6 +106,8 @@ class Session:
         self.path = path
         self.failed: str | None = None
         """Why nothing more can be recorded, once that is so."""
+        self.now: Callable[[], int | None] = time.monotonic_ns
+        """The clock, in the tracer's unit; it may say that nobody knows."""
         self.in_transaction = False
         """A transaction began, and its end is not recorded."""
         self.transaction = 0
@@ -142,8 +144,8 @@ class Session:
     def log_input(self, op: str, args: Sequence[Any] = (), ctx: Mapping[str, Any] | None = None) -> None:
         """An operation is about to be made. Raises, and nothing is to be sent, if it cannot be recorded."""
         self._enter(op, args, ctx)
-        self._invoked = time.monotonic_ns()
-        if self._time is not None and self._invoked < self._time:
+        self._invoked = self.now()
+        if self._time is not None and self._invoked is not None and self._invoked < self._time:
             self._under_way.release()
             check_time(self._invoked, self._time, f"a {op}")
 
@@ -171,7 +173,7 @@ class Session:
     def log_output(self, result: Any = None) -> None:
         """It returned. `result` is a get's value or Absent, whether a delete found something (None: it did not say),
         a scan's pairs, a list's elements, an iterator's (key, value) or None for its end."""
-        returned = time.monotonic_ns()
+        returned = self.now()
         op = self._op
         try:
             try:
@@ -183,8 +185,8 @@ class Session:
             if not self._fits(tail):
                 self._write(self._error_line(f"not recorded: {self._too_long(tail)}"))
                 return
-            self._write(self._head + tail + f',"invoke":{self._invoked},"return":{returned}}}\n'.encode())
-            self._time = returned
+            self._write(self._head + tail + _times(self._invoked, returned) + b"}\n")
+            self._time = self._time if returned is None else returned
             self._after(op)
         finally:
             self._under_way.release()
@@ -233,9 +235,7 @@ class Session:
             tail, why = encoded("" if error is not None else self._output_text(op, result)), error
             if not self._fits(tail):
                 why, tail = f"not recorded: {self._too_long(tail)}", b""
-            line = self._head + tail
-            for name, number in (("invoke", invoke), ("return", returned)):
-                line += b"" if number is None else f',"{name}":{number}'.encode()
+            line = self._head + tail + _times(invoke, returned)
             line += b"" if why is None else f',"error":{quoted(short(why))}'.encode(errors="replace")
             self._write(line + b"}\n")
             self._time = reached
@@ -296,6 +296,11 @@ class Session:
     def __del__(self) -> None:
         if getattr(self, "_fd", -1) >= 0:
             os.close(self._fd)
+
+    @property
+    def reached(self) -> int | None:
+        """The newest time on file."""
+        return self._time
 
     # --- savepoints
 
@@ -480,10 +485,9 @@ class Session:
 
     def _error_line(self, text: str) -> bytes:
         """An error is for people, so whatever of it is no text is replaced."""
-        self._time = self._invoked
-        return self._head + f',"invoke":{self._invoked},"error":{quoted(short(text))}}}\n'.encode(
-            errors="replace"
-        )
+        self._time = self._time if self._invoked is None else self._invoked
+        said = f',"error":{quoted(short(text))}}}\n'.encode(errors="replace")
+        return self._head + _times(self._invoked, None) + said
 
     @property
     def iterators(self) -> int:
@@ -513,3 +517,11 @@ class Session:
         with suppress(OSError):  # failing that, a torn last line stays, which the reader drops
             os.ftruncate(self._fd, self._size)
         raise RecordingFailed(self.failed) from error
+
+
+def _times(invoke: int | None, returned: int | None) -> bytes:
+    if invoke is not None and returned is not None:
+        return b',"invoke":%d,"return":%d' % (invoke, returned)
+    if invoke is not None:
+        return b',"invoke":%d' % invoke
+    return b"" if returned is None else b',"return":%d' % returned

@@ -291,6 +291,12 @@ def unclear(text: str) -> Meaning:
     return _unread(why)
 
 
+def untold(meaning: Meaning, why: str) -> Meaning:
+    """The same of a statement whose answer nobody can use."""
+    taints = list(meaning.writes)
+    return replace(meaning, tell=lambda given, answer: Told(taints=taints, why=why), wants_rows=False)
+
+
 def _unread(why: str) -> Meaning:
     return Meaning(lambda given, answer: Told(why=why))
 

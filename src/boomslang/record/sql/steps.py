@@ -7,11 +7,11 @@ of its transaction: if no end follows, that is tainted.
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 from boomslang.record.found_rows import NOBODY_KNOWS
 from boomslang.record.outcomes import Effect
+from boomslang.record.sql.meaning import untold
 from boomslang.record.sql.told import Answer, Told
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class ToldStep(Step):
         self._talk, self._text, self._meaning, self._parameters = talk, text, meaning, parameters
         self.wants_rows = meaning.wants_rows
         self.counts = meaning.is_write
-        self._invoked = time.monotonic_ns()
+        self._invoked = talk.session.now()
 
     def _tell(self, rows: Any, count: int) -> Told:
         from boomslang.record.sql.understanding import plain
@@ -49,6 +49,13 @@ class ToldStep(Step):
         except Exception as error:  # a statement that we misread must do the application no harm
             return Told(taints=list(meaning.writes), why=f"misread ({told_of(error)})")
 
+    def _left_out(self, why: str) -> None:
+        meaning, self._meaning = self._meaning, untold(self._meaning, why)
+        try:
+            self._done((), -1)
+        finally:
+            self._meaning = meaning
+
     def _finish(self) -> None:
         if self._meaning.changes_schema and self._talk.understanding is not None:
             self._talk.understanding.changed()
@@ -63,7 +70,7 @@ class ToldInside(ToldStep):
 
     def _done(self, rows: Any, count: int) -> None:
         talk = self._talk
-        returned = time.monotonic_ns()
+        returned = talk.session.now()
         try:
             told = self._tell(rows, count)
             talk.notes.tell(self._text, told, self._meaning.is_write, self._invoked, returned)
@@ -83,6 +90,8 @@ class ToldInside(ToldStep):
 class ToldAlone(ToldStep):
     """A statement that is a transaction of its own."""
 
+    on_file = True
+
     def __init__(self, talk: Conversation, text: str, meaning: Meaning, parameters: Any) -> None:
         super().__init__(talk, text, meaning, parameters)
         ctx = {"writes": list(meaning.writes)} if meaning.is_write else None
@@ -91,7 +100,7 @@ class ToldAlone(ToldStep):
     def _done(self, rows: Any, count: int) -> None:
         talk = self._talk
         talk.notes.tell(self._text, self._tell(rows, count), self._meaning.is_write, None, None)
-        talk.session.log("commit", returned=time.monotonic_ns())
+        talk.session.log("commit", returned=talk.session.now())
         self._finish()
 
     def _failed(self, error: BaseException) -> None:

@@ -49,6 +49,10 @@ A_MOMENT = 0.01
 Questions = Generator[str, Sequence[Sequence[Any]], None]
 
 
+class NotAnswered(UsageError):
+    """The database refused to answer a question; thrown into the generator that asked it."""
+
+
 class Understanding:
     """Of one trace, in this process."""
 
@@ -164,7 +168,10 @@ class Understanding:
             columns = [*table.key, *(column.name for column in table.told)]
             named = ", ".join(_quoted(column, schema) for column in columns)
             source = f"{_quoted(space, schema)}.{_quoted(name, schema)}"
-            rows = yield f"SELECT {named} FROM {source} LIMIT {MOST_ROWS + 1}"
+            try:
+                rows = yield f"SELECT {named} FROM {source} LIMIT {MOST_ROWS + 1}"
+            except NotAnswered:  # a table that this user may not read
+                continue
             if len(rows) > MOST_ROWS or not _put_rows(table, rows, lines, taints):
                 continue
             listed.append(table.name)
