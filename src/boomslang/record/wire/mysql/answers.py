@@ -1,8 +1,8 @@
 """What a server answers to a command: OK, an error, rows; one result, or several of them one after the other.
 
 An answer is read message by message as it passes by, so that it is known where it ends and what it says: the state of
-the transaction, how many rows were changed, the rows themselves if somebody wants them. Rows beyond a bound are passed on
-and not kept; then the result says so.
+the transaction, how many rows were changed, the rows themselves if somebody wants them. Rows beyond a bound are passed
+on and not kept; then the result says so.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+from boomslang.record.wire.exchange import ServerError
 from boomslang.record.wire.mysql.capabilities import (
     CURSOR_EXISTS,
     DEPRECATE_EOF,
@@ -31,15 +32,6 @@ SHORTEST_ROW_WITH_FE = 9
 MOST_ROWS = 200_000
 MOST_BYTES = 64 << 20
 MOST_COLUMNS = 4096
-
-
-class ServerError(Exception):
-    """An error that the server answered with."""
-
-    def __init__(self, code: int, state: str, text: str) -> None:
-        super().__init__(code, text)
-        self.mysql_code = code
-        self.state = state
 
 
 @dataclass
@@ -106,10 +98,9 @@ def error_of(contents: bytes) -> ServerError:
     read = Reader(contents, 1)
     code = read.two()
     text = read.rest()
-    state = ""
-    if text[:1] == b"#" and len(text) >= 6:
-        state, text = text[1:6].decode("ascii", "replace"), text[6:]
-    return ServerError(code, state, text.decode("utf-8", "replace"))
+    if text[:1] == b"#":
+        text = text[6:]
+    return ServerError(f"{code}: {text.decode('utf-8', 'replace')}", code=code)
 
 
 def is_end(message: Message, flags: int) -> bool:

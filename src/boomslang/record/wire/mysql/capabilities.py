@@ -3,9 +3,9 @@
 Each side's flags pass through it. Those that it does not understand are cleared in the server's greeting, so that the
 client does not ask for them; a well-behaved client then does without.
 
-- TLS (`CLIENT_SSL`) ends at whoever can read what is sent, so it is declined towards the client. Passwords stay what they
-  are: `caching_sha2_password` and `sha256_password` then encrypt theirs with the server's RSA key, others send a proof
-  in place of the password.
+- TLS (`CLIENT_SSL`) ends at whoever can read what is sent, so it is declined towards the client. No password is sent
+  as it is for that: `caching_sha2_password` and `sha256_password` encrypt it with the server's RSA key, others send a
+  proof in its place.
 - Compression, of either kind.
 - Query attributes, result sets without their columns' descriptions, progress reports, MariaDB's bulk execution and its
   remembered metadata: these change what messages look like.

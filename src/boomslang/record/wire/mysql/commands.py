@@ -7,41 +7,63 @@ are long (SEND_LONG_DATA). Both are kept, within bounds, until the statement is 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import Any
 
 from boomslang.record.wire.mysql.answers import Shape
 from boomslang.record.wire.mysql.packets import KEPT, Reader
-from boomslang.record.wire.mysql.values import Field, NULL, parameter, string_parameter
+from boomslang.record.wire.mysql.values import NULL, Field, parameter, string_parameter
 from boomslang.record.wire.relay import Malformed
 
-QUIT, INIT_DB, QUERY, FIELD_LIST, CREATE_DB, DROP_DB = 0x01, 0x02, 0x03, 0x04, 0x05, 0x06
-REFRESH, SHUTDOWN, STATISTICS, PROCESS_INFO, PROCESS_KILL, DEBUG, PING = 0x07, 0x08, 0x09, 0x0A, 0x0C, 0x0D, 0x0E
-CHANGE_USER, PREPARE, EXECUTE, LONG_DATA, CLOSE, RESET_STATEMENT = 0x11, 0x16, 0x17, 0x18, 0x19, 0x1A
-SET_OPTION, FETCH, RESET_CONNECTION = 0x1B, 0x1C, 0x1F
 
-SHAPES = {
-    QUIT: Shape.NONE,
-    INIT_DB: Shape.PLAIN,
-    QUERY: Shape.TEXT,
-    FIELD_LIST: Shape.FIELDS,
-    CREATE_DB: Shape.PLAIN,
-    DROP_DB: Shape.PLAIN,
-    REFRESH: Shape.PLAIN,
-    SHUTDOWN: Shape.PLAIN,
-    STATISTICS: Shape.WORD,
-    PROCESS_INFO: Shape.TEXT,
-    PROCESS_KILL: Shape.PLAIN,
-    DEBUG: Shape.PLAIN,
-    PING: Shape.PLAIN,
-    CHANGE_USER: Shape.LOGIN,
-    PREPARE: Shape.PREPARED,
-    EXECUTE: Shape.BINARY,
-    LONG_DATA: Shape.NONE,
-    CLOSE: Shape.NONE,
-    RESET_STATEMENT: Shape.PLAIN,
-    SET_OPTION: Shape.PLAIN,
-    FETCH: Shape.FETCHED,
-    RESET_CONNECTION: Shape.PLAIN,
+class Command(IntEnum):
+    QUIT = 0x01
+    INIT_DB = 0x02
+    QUERY = 0x03
+    FIELD_LIST = 0x04
+    CREATE_DB = 0x05
+    DROP_DB = 0x06
+    REFRESH = 0x07
+    SHUTDOWN = 0x08
+    STATISTICS = 0x09
+    PROCESS_INFO = 0x0A
+    PROCESS_KILL = 0x0C
+    DEBUG = 0x0D
+    PING = 0x0E
+    CHANGE_USER = 0x11
+    PREPARE = 0x16
+    EXECUTE = 0x17
+    LONG_DATA = 0x18
+    CLOSE = 0x19
+    RESET_STATEMENT = 0x1A
+    SET_OPTION = 0x1B
+    FETCH = 0x1C
+    RESET_CONNECTION = 0x1F
+
+
+SHAPES: dict[int, Shape] = {
+    Command.QUIT: Shape.NONE,
+    Command.INIT_DB: Shape.PLAIN,
+    Command.QUERY: Shape.TEXT,
+    Command.FIELD_LIST: Shape.FIELDS,
+    Command.CREATE_DB: Shape.PLAIN,
+    Command.DROP_DB: Shape.PLAIN,
+    Command.REFRESH: Shape.PLAIN,
+    Command.SHUTDOWN: Shape.PLAIN,
+    Command.STATISTICS: Shape.WORD,
+    Command.PROCESS_INFO: Shape.TEXT,
+    Command.PROCESS_KILL: Shape.PLAIN,
+    Command.DEBUG: Shape.PLAIN,
+    Command.PING: Shape.PLAIN,
+    Command.CHANGE_USER: Shape.LOGIN,
+    Command.PREPARE: Shape.PREPARED,
+    Command.EXECUTE: Shape.BINARY,
+    Command.LONG_DATA: Shape.NONE,
+    Command.CLOSE: Shape.NONE,
+    Command.RESET_STATEMENT: Shape.PLAIN,
+    Command.SET_OPTION: Shape.PLAIN,
+    Command.FETCH: Shape.FETCHED,
+    Command.RESET_CONNECTION: Shape.PLAIN,
 }
 """Commands that are passed on. Others (replication, bulk execution) are answered with an error by the proxy."""
 

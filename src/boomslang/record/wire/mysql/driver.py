@@ -15,13 +15,17 @@ from boomslang.record.outcomes import (
 from boomslang.record.wire.exchange import WireDriver
 from boomslang.record.wire.mysql.capabilities import AUTOCOMMIT, IN_TRANSACTION
 
-PLAIN = frozenset(("select", "insert", "update", "delete", "replace", "with", "values", "savepoint", "release"))
+PLAIN = frozenset(
+    ("select", "insert", "update", "delete", "replace", "with", "values", "savepoint", "release")
+)
 """First words of statements that commit nothing, however they end."""
 
 
 class MySQLDriver(WireDriver):
+    dialect = "mysql"
+
     def __init__(self) -> None:
-        super().__init__("mysql")
+        super().__init__()
         self.flags = 0
         """What client and server agreed on."""
         self.autocommit = True
@@ -33,10 +37,14 @@ class MySQLDriver(WireDriver):
         self.plain = False
         """The statement that failed commits nothing."""
 
-    def told(self, status: int) -> None:
-        """By the flags of an answer."""
+    def answered_ping(self, status: int) -> None:
+        """After an error, by the flags of a ping's answer: what is open now."""
         self.autocommit = bool(status & AUTOCOMMIT)
-        self.inside = bool(status & IN_TRANSACTION)
+        self.was_inside, self.inside = self.inside, bool(status & IN_TRANSACTION)
+        self.asked = True
+
+    def in_transaction(self, connection: Any) -> bool:
+        return self.inside and not self.lost
 
     def autocommits(self, connection: Any, text: str) -> bool:
         return self.autocommit

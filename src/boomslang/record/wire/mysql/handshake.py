@@ -44,7 +44,7 @@ class Login:
     flags: int
     extended: int
     collation: int
-    names_database: bool
+    database: str | None
 
 
 def greeting(contents: bytes) -> Greeting:
@@ -111,5 +111,8 @@ def login(contents: bytes, offered: Greeting) -> Login:
         read.take(read.byte())
     else:
         read.until_nul()
-    names = bool(flags & CONNECT_WITH_DB) and read.left > 0 and read.data[read.at] != 0
-    return Login(bytes(made), flags & offered.flags, extended, collation, names)
+    database = b""
+    if flags & CONNECT_WITH_DB and read.left:
+        database = read.until_nul()
+    named = database.decode("utf-8", "replace") or None
+    return Login(bytes(made), flags & offered.flags, extended, collation, named)

@@ -12,7 +12,7 @@ import re
 from decimal import Decimal
 from typing import Any
 
-from boomslang.record.sql.text import Placed
+from boomslang.record.sql.text import Numbered
 from boomslang.record.wire.mysql.values import octets
 
 STRING = r"'(?:[^'\\]|''|\\.)*'|\"(?:[^\"\\]|\"\"|\\.)*\""
@@ -27,7 +27,9 @@ TOKEN = re.compile(
 )
 KINDS = re.compile(r"(?i)\s*(insert|update|delete|replace|select)\b")
 BEGINS = frozenset(("where", "set", "values", "value"))
-ENDS = frozenset(("limit", "order", "group", "having", "interval", "offset", "procedure", "into", "returning", "as"))
+ENDS = frozenset(
+    ("limit", "order", "group", "having", "interval", "offset", "procedure", "into", "returning", "as")
+)
 BEFORE_VALUES = frozenset(("=", "<", ">", "<=", ">=", "<>", "!=", "<=>", ",", "between", "like"))
 LISTS = frozenset(("in", "values", "value", ","))
 """What is before brackets that begin with a value."""
@@ -98,7 +100,7 @@ class _Taking:
         self._before_last, self._last = before, low
 
 
-def taken_out(text: str, encoding: str) -> tuple[str, Placed | None]:
+def taken_out(text: str, encoding: str) -> tuple[str, Numbered | None]:
     """The text with `?` for its values, and these; the text as it is if there are none."""
     start = KINDS.match(text)
     if start is None or len(text) > LONGEST:
@@ -116,7 +118,7 @@ def taken_out(text: str, encoding: str) -> tuple[str, Placed | None]:
             return text, None
         else:
             taking.other(match[0])
-    return ("".join(taking.made), Placed(taking.values)) if taking.values else (text, None)
+    return ("".join(taking.made), Numbered(taking.values)) if taking.values else (text, None)
 
 
 def _is_word(token: str) -> bool:

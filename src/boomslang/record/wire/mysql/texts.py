@@ -29,7 +29,9 @@ USES = re.compile(r"(?is)use\s+(?:`(?P<quoted>(?:[^`]|``)*)`|(?P<plain>[\w$]+))\
 SETS = re.compile(r"(?is)set\b")
 AUTOCOMMIT = re.compile(r"(?i)\bautocommit\b['\"`]?\s*:?=\s*['\"]?(\w+)")
 NAMED = re.compile(r"(?i)\b(?:names|character\s+set|charset)\s+['\"]?(\w+)")
-CHARSETS = re.compile(r"(?i)\bcharacter_set_(client|connection|results)\b|\bnames\b|\bcharacter\s+set\b|\bcharset\b")
+CHARSETS = re.compile(
+    r"(?i)\bcharacter_set_(client|connection|results)\b|\bnames\b|\bcharacter\s+set\b|\bcharset\b"
+)
 QUOTING = re.compile(r"(?i)\bsql_mode\b")
 ODD_MODES = re.compile(r"(?i)ansi|no_backslash|oracle|mssql|db2|postgresql|maxdb|@|concat")
 SECRETS = re.compile(r"(?i)\b(identified|password|master_password|source_password)\b")

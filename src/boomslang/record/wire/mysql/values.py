@@ -33,8 +33,26 @@ BINARY = 63
 """The character set of what is no text."""
 UNSIGNED = 1 << 5
 
-UTF8 = frozenset((33, 45, 46, 76, 83, *range(192, 216), *range(223, 248), *range(255, 324)))
-ASCII_OR_LATIN1 = {8: "cp1252", 5: "cp1252", 15: "cp1252", 31: "cp1252", 47: "cp1252", 48: "cp1252", 49: "cp1252"}
+UTF8 = frozenset(
+    (
+        33,
+        45,
+        46,
+        76,
+        83,
+        *range(192, 216),
+        *range(223, 248),
+        *range(255, 324),
+        576,
+        608,
+        1057,
+        1069,
+        1107,
+        1070,
+    )
+)
+LATIN1 = frozenset((5, 8, 15, 31, 47, 48, 49, 94))
+ASCII = frozenset((11, 65))
 NAMES = {
     "utf8": "utf-8",
     "utf8mb3": "utf-8",
@@ -48,9 +66,9 @@ NAMES = {
 
 def charset(collation: int) -> str | None:
     """Python's name for the character set of a collation's number; None if it is another than the common ones."""
-    if collation in UTF8 or collation == BINARY or collation >= 2048 or 576 <= collation < 1024:
+    if collation in UTF8 or collation == BINARY or 2048 <= collation < 2560:
         return "utf-8"
-    return ASCII_OR_LATIN1.get(collation, "ascii" if collation in (11, 65) else None)
+    return "cp1252" if collation in LATIN1 else "ascii" if collation in ASCII else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +206,7 @@ def binary_row(contents: bytes, fields: Sequence[Field], encoding: str | None) -
     """Of an answer to a prepared statement."""
     read = Reader(contents, 1)
     absent = read.take((len(fields) + 7 + 2) // 8)
-    made = []
+    made: list[Any] = []
     for place, field in enumerate(fields, start=2):
         if absent[place >> 3] & 1 << (place & 7):
             made.append(None)
