@@ -100,6 +100,8 @@ def spelled(text: str, dialect: str, given: Any) -> tuple[str, tuple[int | str, 
         not numbered and isinstance(given, Sequence | Mapping) and not given and "%s" not in text
     ):
         return text, ()
+    if numbered and dialect == "mysql":
+        return _questions(text)
     styles = ["dollar"] if numbered else STYLES.get(dialect, "percent").split()
     if dialect == "sqlite" and PERCENT.search(text) and "?" not in text:
         styles = ["percent"]  # Django writes all databases' parameters so, and its cursor turns them round
