@@ -27,8 +27,8 @@ def test_the_trace_is_the_one_that_python_records(
 ) -> None:
     expected = recorded_in_python(mariadb, tmp_path / "python", client_flag=flags)
     make_tables(mariadb)
-    with proxied(mariadb["host"], mariadb["port"], tmp_path / "wire") as (port, troubles):
-        connection = pymysql.connect(**{**mariadb, "port": port}, autocommit=True, client_flag=flags)
+    with proxied(mariadb, tmp_path / "wire") as (there, troubles):
+        connection = pymysql.connect(**there, autocommit=True, client_flag=flags)
         run_plainly(connection)
         connection.close()
     assert troubles == []

@@ -6,9 +6,7 @@ on. Two traces of the same work are the same but for times, names of sessions, a
 
 from __future__ import annotations
 
-import asyncio
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,8 +15,7 @@ from typing import Any
 import pymysql
 
 from boomslang.record import Tracer, trace_connection
-from boomslang.record.wire.mysql.watcher import MySQLWatcher
-from boomslang.record.wire.relay import Relay
+from boomslang.record.wire.proxy import Proxy
 
 TABLES = [
     "DROP TABLE IF EXISTS goods, orders, kinds, log",
@@ -94,35 +91,17 @@ def is_text_only(text: str) -> bool:
 
 
 @contextmanager
-def proxied(host: str, port: int, folder: Path) -> Iterator[tuple[int, list[str]]]:
-    """A proxy in a thread: its port, and what troubled it."""
-    tracer, troubles = Tracer(folder), list[str]()
-    relay = Relay(
-        host,
-        port,
-        lambda wire: MySQLWatcher(wire, tracer, troubles.append),
+def proxied(connect: dict[str, Any], folder: Path) -> Iterator[tuple[dict[str, Any], list[str]]]:
+    """A proxy in a thread: how to connect to it, and what troubled it."""
+    troubles: list[str] = []
+    proxy = Proxy(
+        f"mysql://{connect['host']}:{connect['port']}",
+        Tracer(folder),
         trouble=troubles.append,
         unexpected=lambda error: troubles.append(f"unexpected: {error!r}"),
     )
-    ready, where = threading.Event(), list[int]()
-    loop, stop = asyncio.new_event_loop(), asyncio.Event()
-
-    async def serve() -> None:
-        where.append((await relay.listen("127.0.0.1", 0))[1])
-        ready.set()
-        await stop.wait()
-        await relay.close()
-        await asyncio.sleep(0.05)
-
-    thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
-    thread.start()
-    ready.wait(30)
-    try:
-        yield where[0], troubles
-    finally:
-        loop.call_soon_threadsafe(stop.set)
-        thread.join(30)
-        loop.close()
+    with proxy.running() as (host, port):
+        yield {**connect, "host": host, "port": port}, troubles
 
 
 def make_tables(connect: dict[str, Any]) -> None:
@@ -150,7 +129,8 @@ def run_plainly(connection: Any) -> None:
 
 
 SHOWN = ("invoke", "return", "txn", "clock", "unit", "error")
-NOTED = ("sql", "text", "left", "partly")
+NOTED = ("sql", "text", "left", "partly", "given")
+"""Texts have values in them or not, and these are of other types then."""
 
 
 def comparable(folder: Path) -> list[list[Any]]:

@@ -22,6 +22,7 @@ from boomslang.record.drivers import Driver
 from boomslang.record.found_rows import rows_found
 from boomslang.record.outcomes import Effect, refused_commit
 from boomslang.record.session import RecordingFailed, Session
+from boomslang.record.sql.catalogs import isolation
 from boomslang.record.sql.meaning import unclear
 from boomslang.record.sql.notes import Notes
 from boomslang.record.sql.steps import CommitsFirst, SchemaChange, ToldAlone, ToldInside
@@ -78,7 +79,7 @@ class Conversation:
     ) -> None:
         self.understanding = understanding
         """Of statements that are in no table; None: these are refused."""
-        self.notes = Notes(session)
+        self.notes = Notes(session, understanding)
         self.identified = False
         """It is known which database this is."""
         self.names_moved = False
@@ -109,17 +110,21 @@ class Conversation:
             return None
         if not known.stale and self._plain_meaning(text) is None:
             known.meaning(text, parameters)
-        if known.stale:
-            self.identified = True
-            return known.questions()
-        if not self.identified:
-            self.identified = True
-            return known.identify()
+        if known.stale or not self.identified:
+            questions = known.questions() if known.stale else known.identify()
+            new, self.identified = not self.identified, True
+            return self._and_its_level(questions, known.dialect) if new else questions
         return None
 
-    def is_control(self, text: str) -> bool:
-        """Is it one of the statements that every application has, which neither read nor write?"""
-        return isinstance(self._plain_meaning(text), tuple)
+    def _and_its_level(self, questions: Questions, dialect: str) -> Questions:
+        """Ask for the isolation level of a new connection too."""
+        yield from questions
+        self.notes.isolation = yield from isolation(dialect)
+
+    def control(self, text: str) -> str | None:
+        """Which of the statements that every application has, and that neither read nor write: CONTROL's names."""
+        what = self._plain_meaning(text)
+        return what[0] if isinstance(what, tuple) else None
 
     def begin(self) -> Step:
         return self._take(self._begin_step)
@@ -472,7 +477,7 @@ class _End(Step):
 
     def __init__(self, talk: Conversation, certain: bool) -> None:
         self._talk = talk
-        self._certain = certain
+        self.certain = certain
 
     def _done(self, rows: Any, count: int) -> None:
         try:
@@ -482,7 +487,7 @@ class _End(Step):
 
     def _failed(self, error: BaseException) -> None:
         talk = self._talk
-        if self._certain:
+        if self.certain:
             if talk.driver.gone(talk.connection) or talk.driver.effect(talk.connection, error) == Effect.LOST:
                 self._done((), -1)
             else:  # it may still be open

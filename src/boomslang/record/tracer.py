@@ -40,7 +40,8 @@ class Tracer:
     `initial` is what the database holds before: "empty", "unknown", or a mapping (or pairs). `clock` names the clock
     that times are read from, if host and boot would not do: times of differently named clocks are never compared.
     Times are nanoseconds, unless they are all given to `Session.log`: then `unit` says what they are ("ns", "us", "ms",
-    "s", or "" if nobody knows).
+    "s", or "" if nobody knows). `parameters`: where SQL is understood, the parameters of statements are noted down too,
+    so that a violation can be replayed; False leaves them out.
     """
 
     def __init__(
@@ -50,8 +51,10 @@ class Tracer:
         initial: Initial = "empty",
         clock: str | None = None,
         unit: str = NANOSECONDS,
+        parameters: bool = True,
     ) -> None:
         self.folder = Path(folder).absolute()
+        self.parameters = parameters
         self.clock = clock
         self.unit = _checked(unit)
         self._numbers = itertools.count(1)
@@ -82,7 +85,12 @@ class Tracer:
 
     @classmethod
     def join(
-        cls, folder: str | os.PathLike[str], *, clock: str | None = None, unit: str = NANOSECONDS
+        cls,
+        folder: str | os.PathLike[str],
+        *,
+        clock: str | None = None,
+        unit: str = NANOSECONDS,
+        parameters: bool = True,
     ) -> Tracer:
         """Another process's way to a trace that was begun: its sessions come into the same folder."""
         path = Path(folder).absolute()
@@ -91,7 +99,9 @@ class Tracer:
                 f"found no trace to join in {shown(path)}; expected a folder that a Tracer has begun ({STATE} is in it)"
             )
         joined = cls.__new__(cls)
-        joined.__setstate__({"folder": path, "clock": clock, "unit": _checked(unit)})
+        joined.__setstate__(
+            {"folder": path, "clock": clock, "unit": _checked(unit), "parameters": parameters}
+        )
         return joined
 
     def session(self, name: str | None = None) -> Session:
@@ -155,12 +165,14 @@ class Tracer:
             ) from error
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"folder": self.folder, "clock": self.clock, "unit": self.unit}
+        kept = ("folder", "clock", "unit", "parameters")
+        return {name: getattr(self, name) for name in kept}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.folder = state["folder"]
         self.clock = state["clock"]
         self.unit = state["unit"]
+        self.parameters = state["parameters"]
         self._numbers = itertools.count(1)
         self._current = Current(self.session)
 

@@ -92,6 +92,7 @@ class Plan:
             "txns": self.txns,
             "retries": self.retries,
             "faults": self.faults,
+            "options": {name: said for name, said in self.database.options.items() if said},
             **self.workload.settings.to_json(),
         }
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from boomslang.record.found_rows import NOBODY_KNOWS
 from boomslang.record.outcomes import Effect
 from boomslang.record.sql.meaning import untold
+from boomslang.record.sql.notes import Sent
 from boomslang.record.sql.told import Answer, Told
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ class ToldStep(Step):
     """What both kinds share: from an answer to what it told."""
 
     def __init__(self, talk: Conversation, text: str, meaning: Meaning, parameters: Any) -> None:
-        self._talk, self._text, self._meaning, self._parameters = talk, text, meaning, parameters
+        self._talk, self._meaning, self._sent = talk, meaning, Sent(text, meaning, parameters)
         self.wants_rows = meaning.wants_rows
         self.counts = meaning.is_write
         self._invoked = talk.session.now()
@@ -45,7 +46,7 @@ class ToldStep(Step):
             count = NOBODY_KNOWS if found is None else found
         answer = Answer([row for row in values if row is not None], count, self.last)
         try:
-            return meaning.tell(self._parameters, answer)
+            return meaning.tell(self._sent.parameters, answer)
         except Exception as error:  # a statement that we misread must do the application no harm
             return Told(taints=list(meaning.writes), why=f"misread ({told_of(error)})")
 
@@ -73,7 +74,7 @@ class ToldInside(ToldStep):
         returned = talk.session.now()
         try:
             told = self._tell(rows, count)
-            talk.notes.tell(self._text, told, self._meaning.is_write, self._invoked, returned)
+            talk.notes.tell(self._sent, told, self._invoked, returned)
         except BaseException as error:
             talk.cannot_be_told(told_of(error))
             raise
@@ -83,7 +84,7 @@ class ToldInside(ToldStep):
 
     def _failed(self, error: BaseException) -> None:
         talk = self._talk
-        talk.notes.failed(self._text, self._meaning.is_write, told_of(error))
+        talk.notes.failed(self._sent, told_of(error))
         talk.after_failure(error, wrote=self.sent and self._meaning.is_write)
 
 
@@ -99,13 +100,13 @@ class ToldAlone(ToldStep):
 
     def _done(self, rows: Any, count: int) -> None:
         talk = self._talk
-        talk.notes.tell(self._text, self._tell(rows, count), self._meaning.is_write, None, None)
+        talk.notes.tell(self._sent, self._tell(rows, count), None, None)
         talk.session.log("commit", returned=talk.session.now())
         self._finish()
 
     def _failed(self, error: BaseException) -> None:
         talk = self._talk
-        talk.notes.failed(self._text, self._meaning.is_write, told_of(error))
+        talk.notes.failed(self._sent, told_of(error))
         effect = talk.driver.effect(talk.connection, error)
         doubtful = effect in (Effect.LOST, Effect.DOUBTFUL) or self.sent
         if doubtful and self._meaning.is_write:
@@ -121,7 +122,7 @@ class CommitsFirst(Step):
     def __init__(self, talk: Conversation, text: str, meaning: Meaning) -> None:
         self._talk, self._meaning = talk, meaning
         if meaning.writes:
-            talk.notes.taint(text, meaning.writes, "the schema is changed")
+            talk.notes.taint(Sent(text, meaning), "the schema is changed")
         talk.session.log_input("commit")
 
     def _done(self, rows: Any, count: int) -> None:

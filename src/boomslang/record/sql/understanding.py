@@ -56,9 +56,13 @@ class NotAnswered(UsageError):
 class Understanding:
     """Of one trace, in this process."""
 
-    def __init__(self, folder: Path, dialect: str) -> None:
+    def __init__(self, folder: Path, dialect: str, *, tells_parameters: bool = True) -> None:
         needs_parser()
         self.folder = folder
+        self.tells_parameters = tells_parameters
+        """Parameters of statements are noted down, so that they can be replayed."""
+        self.described: set[str] = set()
+        """Tables that somebody has described in the trace."""
         self.dialect = dialect
         self.schema: Schema | None = None
         self.stale = True
@@ -86,6 +90,7 @@ class Understanding:
                 if table.name not in listed and table.silent is None:
                     schema.tables[place] = replace(table, silent=LATER)
         self.schema, self.stale = schema, False
+        self.described.clear()
         self._meanings.clear()
 
     def identify(self) -> Questions:
@@ -243,7 +248,9 @@ def understanding(tracer: Tracer, dialect: str) -> Understanding:
     with _sharing:
         found = _shared.get(tracer)
         if found is None:
-            found = _shared[tracer] = Understanding(tracer.folder, dialect)
+            found = _shared[tracer] = Understanding(
+                tracer.folder, dialect, tells_parameters=tracer.parameters
+            )
         if found.dialect != dialect:
             raise UsageError(
                 f"found connections to databases of two kinds, {found.dialect} and {dialect}, in one trace; expected "

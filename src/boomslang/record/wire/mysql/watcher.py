@@ -82,9 +82,8 @@ class Cursor:
 
 
 class MySQLWatcher(Watcher):
-    def __init__(self, wire: Wire, tracer: Tracer, trouble: Callable[[str], None] = lambda why: None) -> None:
+    def __init__(self, wire: Wire, tracer: Tracer) -> None:
         super().__init__(wire)
-        self._trouble = trouble
         self._driver = MySQLDriver()
         self._dialogue = Dialogue(tracer, self._driver)
         self._phase = Phase.GREETING
@@ -489,7 +488,7 @@ class MySQLWatcher(Watcher):
             raise
         except (UsageError, ValueError) as why:
             self._foreign = True
-            self._trouble(f"{why}; what this connection does is not understood")
+            self.wire.trouble(f"{why}; what this connection does is not understood")
         if not self._driver.autocommit and not self._dialogue.talk.open:
             yield "ROLLBACK"
 
