@@ -60,6 +60,10 @@ def plain_integer(value: Any) -> Any:
     return int(value) if own else value
 
 
+class Numbered(tuple[Any, ...]):
+    """Parameters that PostgreSQL's protocol carries beside the text, which has a `$1` for the first; a % is a %."""
+
+
 class NotParsed(Exception):
     """It is no statement that the parser knows."""
 
@@ -87,9 +91,12 @@ def parsed(text: str, dialect: str, given: Any) -> Parsed:
 
 def spelled(text: str, dialect: str, given: Any) -> tuple[str, tuple[int | str, ...]]:
     """The text with `:pN` for its N-th parameter."""
-    if given is None or (isinstance(given, Sequence | Mapping) and not given and "%s" not in text):
+    numbered = isinstance(given, Numbered)
+    if given is None or (
+        not numbered and isinstance(given, Sequence | Mapping) and not given and "%s" not in text
+    ):
         return text, ()
-    styles = STYLES.get(dialect, "percent").split()
+    styles = ["dollar"] if numbered else STYLES.get(dialect, "percent").split()
     if dialect == "sqlite" and PERCENT.search(text) and "?" not in text:
         styles = ["percent"]  # Django writes all databases' parameters so, and its cursor turns them round
     places: list[int | str] = []
