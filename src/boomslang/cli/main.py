@@ -37,6 +37,8 @@ COMMANDS = {
     "export": "write the question for another solver",
     "levels": "list the isolation levels",
     "modules": "list the modules",
+    "doctor": "say what is installed, what is missing, and what helps",
+    "completion": "complete commands, options and names in the shell",
 }
 """Each is a file in cli/commands. Only the one that is asked for is loaded: most of the start-up would be theirs."""
 
