@@ -128,14 +128,15 @@ def hunt(
     status: Status | None = None,
     first: int = 1,
     watch: float | None = None,
+    enough: Callable[[Hunted], bool] | None = None,
 ) -> Hunted:
     """Runs plan after plan for so many seconds, and checks each trace, within `timeout` seconds and `memory` megabytes.
 
     With `watch` each is checked while it runs, and a run ends when it is found out; a session that says nothing is
     waited for so many seconds.
 
-    Stops at the first that is invalid, or goes on to collect more. `folder` must be new or empty; what is found
-    stays there, and the first run has the number `first`.
+    Stops at the first that is invalid, or goes on to collect more, until `enough` says that it is. `folder` must be new
+    or empty; what is found stays there, and the first run has the number `first`.
     """
     place = made_folder(folder)
     hunted = Hunted()
@@ -165,7 +166,7 @@ def hunt(
             if ran.problems and not ran.committed:
                 raise UsageError("\n".join(ran.problems))
             done = checker.collect(hunted)  # the run before this one
-            if done == INVALID and not collect:
+            if (done == INVALID and not collect) or (enough is not None and enough(hunted)):
                 shutil.rmtree(trace)
                 break
             if holds:

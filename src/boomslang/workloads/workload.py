@@ -59,11 +59,13 @@ class Settings:
     """Distinct values; 0: no value is written twice."""
     distribution: str = UNIFORM
     """Of keys: uniform, zipf or zipf:EXPONENT, hotspot or hotspot:KEYS:ACCESSES (fractions)."""
+    appends: int = 32
+    """Elements that a list gets, about, before it is left alone."""
     sessions: int = 1
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, least in (("keys", 1), ("ops", 1), ("values", 0), ("sessions", 1)):
+        for name, least in (("keys", 1), ("ops", 1), ("values", 0), ("appends", 1), ("sessions", 1)):
             if getattr(self, name) < least:
                 raise UsageError(f"found {name} = {getattr(self, name)}; expected {least} or more")
         Distribution.named(self.distribution, 1)
