@@ -146,20 +146,8 @@ def test_postgres_12_3_is_told_from_12_6(tmp_path: Path, capsys: pytest.CaptureF
             find_server("postgres", version=version)
     except ServerMissing as problem:
         pytest.skip(str(problem))
-    load = [
-        "--workload",
-        "list-append",
-        "--appends",
-        "3",
-        "--sessions",
-        "12",
-        "--keys",
-        "6",
-        "--ops",
-        "7",
-        "--txns",
-        "2000",
-    ]
+    load = ["--workload", "list-append", "--appends", "3", "--sessions", "12", "--keys", "6", "--ops", "7"]
+    load += ["--txns", "2000"]
     out = str(tmp_path / "out")
     assert main(["hunt", "--bisect", "postgres:12.3..12.6", *load, "--for", "4m", "--out", out]) == 1
     assert "it goes between 12.3 and 12.6" in capsys.readouterr().out

@@ -11,18 +11,18 @@ from boomslang.cli.bisected_hunt import in_words
 from boomslang.cli.main import main
 from boomslang.databases.servers.versions import between, fits, near, newest, numbers
 from boomslang.errors import UsageError
-from boomslang.run.bisect import DOUBT, Bisected, Tried, bisect, commits_wanted
+from boomslang.run.bisect import DOUBT, Bisected, Asked, bisect, commits_wanted
 
 VERSIONS = [f"12.{n}" for n in range(9)]
 
 
 def simulated(
     broken: set[str], rng: random.Random, *, every: int = 500, time: int = 20_000, missing: str = ""
-) -> Callable[[str, int, int | None], Tried]:
+) -> Callable[[str, int, int | None], Asked]:
     """A database whose broken versions show it in each commit with the chance 1 / every."""
 
-    def trial(version: str, findings: int, commits: int | None) -> Tried:
-        tried = Tried(version, problem="not to be had" if version == missing else "")
+    def trial(version: str, findings: int, commits: int | None) -> Asked:
+        tried = Asked(version, problem="not to be had" if version == missing else "")
         while not tried.problem and tried.findings < findings:
             if tried.commits >= min(time, commits if commits is not None else time):
                 break
@@ -69,11 +69,11 @@ def test_the_doubt_is_what_it_says() -> None:
         measured = trial("a", 3, None)
         missed += not trial("b", 1, commits_wanted(measured)).broken
     assert 0.6 * DOUBT < missed / rounds < 1.5 * DOUBT
-    assert Tried("b", 0, commits_wanted(measured)).doubt(measured) == pytest.approx(DOUBT, rel=0.05)
+    assert Asked("b", 0, commits_wanted(measured)).doubt(measured) == pytest.approx(DOUBT, rel=0.05)
 
 
 def test_words_and_json_say_the_same() -> None:
-    answer = Bisected([Tried("1", 3, 3000), Tried("2", 0, 9000)], Tried("1", 3, 3000))
+    answer = Bisected([Asked("1", 3, 3000), Asked("2", 0, 9000)], Asked("1", 3, 3000))
     answer.broken, answer.good = answer.tried
     assert answer.to_json()["doubts"] == {"2": pytest.approx(0.25**3)}
     assert "1: broken: 3 in 3,000 commits" in in_words(answer)

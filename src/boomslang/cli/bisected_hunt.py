@@ -18,7 +18,7 @@ from boomslang.databases import find_database
 from boomslang.errors import UsageError
 from boomslang.levels import Level
 from boomslang.run import Hunted, hunt, variations
-from boomslang.run.bisect import Bisected, Tried, bisect, commits_wanted
+from boomslang.run.bisect import Bisected, Asked, bisect, commits_wanted
 from boomslang.run.hunt import made_folder
 from boomslang.verdict import INVALID
 from boomslang.workloads import find_workload
@@ -85,10 +85,10 @@ def _trial(
     findings: int,
     commits: int | None,
     tell: Callable[[str], None],
-) -> Tried:
+) -> Asked:
     tell(f"hunting on {version}")
     workload = find_workload(arguments.workload)
-    tried = Tried(version)
+    tried = Asked(version)
 
     def enough(hunted: Hunted) -> bool:
         return len(hunted.of(INVALID)) >= findings or (commits is not None and hunted.committed >= commits)
@@ -148,7 +148,7 @@ def in_words(answer: Bisected) -> list[str]:
     ]
 
 
-def _told(each: Tried, answer: Bisected) -> str:
+def _told(each: Asked, answer: Bisected) -> str:
     if each.broken:
         return f"broken: {each.findings} in {each.commits:,} commits"
     doubt = answer.doubts.get(each.version)

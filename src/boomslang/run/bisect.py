@@ -31,7 +31,7 @@ DOUBT = 0.05
 
 
 @dataclass
-class Tried:
+class Asked:
     """What came of the runs on one version."""
 
     version: str
@@ -44,7 +44,7 @@ class Tried:
     def broken(self) -> bool:
         return self.findings > 0
 
-    def doubt(self, measured: Tried) -> float:
+    def doubt(self, measured: Asked) -> float:
         """The chance of finding nothing in as many commits, on a version as broken as the measured one."""
         return (measured.commits / (measured.commits + self.commits)) ** measured.findings
 
@@ -53,13 +53,13 @@ class Tried:
         return said | ({"problem": self.problem} if self.problem else {})
 
 
-def commits_wanted(measured: Tried, doubt: float = DOUBT) -> int:
+def commits_wanted(measured: Asked, doubt: float = DOUBT) -> int:
     """Without a finding, for a good verdict."""
     factor: float = doubt ** (-1 / measured.findings) - 1
     return math.ceil(measured.commits * factor)
 
 
-Trial = Callable[[str, int, int | None], Tried]
+Trial = Callable[[str, int, int | None], Asked]
 """Version, findings to stop at, commits to stop at (None: as many as the time allows)."""
 
 
@@ -67,11 +67,11 @@ Trial = Callable[[str, int, int | None], Tried]
 class Bisected:
     """The answer, and all that was tried for it, in that order."""
 
-    tried: list[Tried] = field(default_factory=list)
-    measured: Tried | None = None
+    tried: list[Asked] = field(default_factory=list)
+    measured: Asked | None = None
     """The broken version that the rate was taken from."""
-    good: Tried | None = None
-    broken: Tried | None = None
+    good: Asked | None = None
+    broken: Asked | None = None
     """Neighbours, between which it changes; None if there are no such two."""
 
     @property
@@ -103,14 +103,14 @@ def bisect(versions: Sequence[str], trial: Trial, *, doubt: float = DOUBT) -> Bi
     answer = Bisected()
     left = list(versions)
 
-    def ask(version: str, findings: int, commits: int | None) -> Tried:
+    def ask(version: str, findings: int, commits: int | None) -> Asked:
         found = trial(version, findings, commits)
         answer.tried.append(found)
         if found.problem:
             left.remove(version)  # it cannot be had: its neighbours are each other's now
         return found
 
-    def end(place: int, findings: int, commits: int | None) -> Tried | None:
+    def end(place: int, findings: int, commits: int | None) -> Asked | None:
         """The first version from one side that can be run."""
         while left:
             found = ask(left[place], findings, commits)
@@ -127,7 +127,7 @@ def bisect(versions: Sequence[str], trial: Trial, *, doubt: float = DOUBT) -> Bi
     answer.measured = broken = old if old.broken else new
     good = new if old.broken else old
     wanted = commits_wanted(broken, doubt)
-    if good.commits < wanted and not good.broken:  # it was asked before anybody knew how long
+    if good is old and good.commits < wanted:  # it was asked before anybody knew how long
         more = trial(good.version, 1, wanted - good.commits)
         good.findings, good.commits = more.findings, good.commits + more.commits
     if good.broken:

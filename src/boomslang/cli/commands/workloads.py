@@ -39,7 +39,7 @@ def settings(workload: type[Workload]) -> str:
     chosen = workload.defaults.to_json()
     shown = [
         f"--{name} {chosen[name]}"
-        for name in ("keys", "ops", "values", "appends", "distribution")
+        for name in ("keys", "ops", "values", "distribution")
         if name in workload.uses
     ]
     if "keys" in workload.uses and workload.keys_are != "keys":
