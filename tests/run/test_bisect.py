@@ -11,7 +11,7 @@ from boomslang.cli.bisected_hunt import in_words
 from boomslang.cli.main import main
 from boomslang.databases.servers.versions import between, fits, near, newest, numbers
 from boomslang.errors import UsageError
-from boomslang.run.bisect import DOUBT, Bisected, Asked, bisect, commits_wanted
+from boomslang.run.bisect import DOUBT, Asked, Bisected, bisect, commits_wanted
 
 VERSIONS = [f"12.{n}" for n in range(9)]
 

@@ -18,7 +18,7 @@ from boomslang.databases import find_database
 from boomslang.errors import UsageError
 from boomslang.levels import Level
 from boomslang.run import Hunted, hunt, variations
-from boomslang.run.bisect import Bisected, Asked, bisect, commits_wanted
+from boomslang.run.bisect import Asked, Bisected, bisect, commits_wanted
 from boomslang.run.hunt import made_folder
 from boomslang.verdict import INVALID
 from boomslang.workloads import find_workload

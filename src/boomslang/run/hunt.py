@@ -143,8 +143,8 @@ def hunt(
     waited for so many seconds. With `keep`, too, what is checked and older than so many seconds is deleted.
 
     Stops at the first that is invalid, or goes on to collect more, until `enough` says that it is. `folder` must be new
-    or empty; what is found stays there, and the first run has the number `first`. `learn` is told of each run once it is checked, which is
-    while the next one goes.
+    or empty; what is found stays there, and the first run has the number `first`. `learn` is told of each run once it
+    is checked, which is while the next one goes.
     """
     place = made_folder(folder)
     hunted = Hunted()
