@@ -15,6 +15,7 @@ from math import isfinite
 from typing import Any
 from uuid import UUID
 
+from boomslang.record.sql.labels import Octets
 from boomslang.record.sql.schema import Table, Unknown
 from boomslang.record.sql.text import plain_integer
 
@@ -46,6 +47,10 @@ def given_of(parameters: Any) -> Any:
 
 def _said(value: Any, depth: int = 0) -> Any:
     value = plain_integer(value)
+    if type(value) is Octets:
+        if value.raw is None and value.text is None:
+            raise Unsayable
+        value = value.raw if value.text is None else value.text
     if value is None or type(value) in (bool, str):
         return value
     if type(value) is int:
