@@ -1,4 +1,4 @@
-"""Clients of MySQL's protocol in other languages, built from tests/record/wire_clients/mysql with their language's tools.
+"""Clients of MySQL's protocol in other languages, built from tests/record/wire_clients/mysql with their own tools.
 
 They are built once for each version of their sources, beside the servers that tests fetch; where a tool or a package
 cannot be had, the test is skipped with a word.
