@@ -14,8 +14,12 @@ from support.replays import replayed, written
 
 from boomslang import Tracer
 from boomslang.cli.main import main
+from boomslang.explain.replay.plan import _step
 from boomslang.explain.replay.script import literal
 from boomslang.record import trace_connection
+from boomslang.record.sql.given import given_of
+from boomslang.record.sql.text import Numbered
+from boomslang.trace.statements import Executed
 
 WRITE_SKEW = ROOT / "examples" / "write-skew.jsonl"
 HOSTILE = (
@@ -176,3 +180,13 @@ def test_sql_to_paste_is_sql(capsys: pytest.CaptureFixture[str]) -> None:
         elif statement and not statement.startswith("--"):
             database.execute(statement)
     assert begun == 2 and database.execute("SELECT v FROM kv").fetchall() == [("no",), ("no",)]
+
+
+def test_parameters_of_a_protocol_find_their_places() -> None:
+    """`$1` and `?` that a wire carries beside the text; what looks like one in a string is none."""
+    for dialect, sent in (("postgres", "SELECT $2, '$1 %', $1"), ("mysql", "SELECT ?, '? %', ?")):
+        one = Executed(sent, False, False, given_of(Numbered(["a", b"\x00"])))
+        step = _step(one, dialect, "here")
+        swapped = dialect == "postgres"
+        assert step.text.replace("  ", " ") == f"SELECT %s, '{'$1' if swapped else '?'} %%', %s"
+        assert step.given == ([{"bytes": "00"}, "a"] if swapped else ["a", {"bytes": "00"}])

@@ -130,9 +130,10 @@ class Conversation:
         if found is not None:
             self.notes.isolation = " ".join(found[1].lower().split())
 
-    def is_control(self, text: str) -> bool:
-        """Is it one of the statements that every application has, which neither read nor write?"""
-        return isinstance(self._plain_meaning(text), tuple)
+    def control(self, text: str) -> str | None:
+        """Which of the statements that every application has, and that neither read nor write: CONTROL's names."""
+        what = self._plain_meaning(text)
+        return what[0] if isinstance(what, tuple) else None
 
     def begin(self) -> Step:
         return self._take(self._begin_step)
@@ -488,7 +489,7 @@ class _End(Step):
 
     def __init__(self, talk: Conversation, certain: bool) -> None:
         self._talk = talk
-        self._certain = certain
+        self.certain = certain
 
     def _done(self, rows: Any, count: int) -> None:
         try:
@@ -498,7 +499,7 @@ class _End(Step):
 
     def _failed(self, error: BaseException) -> None:
         talk = self._talk
-        if self._certain:
+        if self.certain:
             if talk.driver.gone(talk.connection) or talk.driver.effect(talk.connection, error) == Effect.LOST:
                 self._done((), -1)
             else:  # it may still be open

@@ -171,9 +171,9 @@ def _solve(ir: IR, clock: _Clock, looked_at: dict[str, int]) -> Solution:
             if found.status == "invalid":
                 break  # a serial order would have been a snapshot's, too
     if ir.level.once is not None and ambiguous and ir.level.slack > 0 and ir.graph.nodes <= SATURATED_NODES:
-        found = _more(ir, SERIALIZABLE, clock, saturate=True)
-        if found.status == "valid":
-            return _by(found, "a serial order")
+        for level, what in ((SNAPSHOT_ISOLATION, "snapshot isolation"), (SERIALIZABLE, "a serial order")):
+            if (found := _more(ir, level, clock, saturate=True)).status == "valid":
+                return _by(found, what)
     small = ir.graph.nodes <= SATURATED_NODES and ir.level.once is None
     if not small:
         patience = LONG_CONFLICTS + asg.transactions // 10
@@ -286,10 +286,11 @@ def _more(
     more = lower(ir.asg, stronger)
     if in_time and not stronger.needs_times:
         more.graph.add_time_line(ir.asg, by_log=not ir.asg.trace.has_times)
-    if saturate:
-        return solve_native(more, clock.left(WITHIN_CONFLICTS), saturate=True)
     strict = in_time or (stronger.needs_times and stronger.slack == 0)
-    found = _in_time(more, clock, FIRST_CONFLICTS, strict=strict and ir.asg.trace.has_times)
+    if saturate:
+        found = solve_native(more, clock.left(WITHIN_CONFLICTS), saturate=True)
+    else:
+        found = _in_time(more, clock, FIRST_CONFLICTS, strict=strict and ir.asg.trace.has_times)
     if found.order is None or stronger.points == 1:
         return found
     return replace(found, order=found.order[found.order % 2 == 1] // 2)

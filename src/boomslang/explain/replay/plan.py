@@ -19,7 +19,7 @@ from boomslang.explain.counterexample import Counterexample
 from boomslang.explain.replay.key_values import TABLE, statements_of
 from boomslang.explain.replay.rows_before import rows_before
 from boomslang.levels.level import Dependency, Level
-from boomslang.record.sql.given import Unsayable, spoken
+from boomslang.record.sql.given import Unsayable, as_given, spoken
 from boomslang.record.sql.text import Place, pieces
 from boomslang.trace.model import NO_TIME, Kind, Operation, Outcome, Trace
 from boomslang.trace.rows import parse_row_key
@@ -208,9 +208,10 @@ def _step(one: Executed, dialect: str, where: str) -> Step:
         return Step(one.text, None, [one.text], one.operations)
     cut: list[Any] = []
     given: list[Any] = []
-    for piece in pieces(one.text, dialect, one.given):
+    named = as_given(one.given)
+    for piece in pieces(one.text, dialect, named):
         if isinstance(piece, Place):
-            said = _parameter(one.given, piece.of, where)
+            said = _parameter(named, piece.of, where)
             given.append(said)
             cut.append((said,))
         else:

@@ -22,6 +22,10 @@ PARAMETER = (
     r"%%|%s|%\((?P<percent>[^)]*)\)s|\$(?P<dollar>\d+)|\?(?P<question>\d*)|(?<![:\w]):(?P<colon>[A-Za-z_]\w*)"
 )
 PIECES = re.compile(f"{SKIPPED}|(?P<parameter>{PARAMETER})", re.DOTALL)
+MYSQL_SKIPPED = (
+    r"""'(?:[^'\\]|''|\\.)*'|"(?:[^"\\]|""|\\.)*"|`(?:[^`]|``)*`|--(?=\s|$)[^\n]*|\#[^\n]*|/\*.*?\*/"""
+)
+QUESTIONS = re.compile(rf"{MYSQL_SKIPPED}|(?P<parameter>\?)", re.DOTALL)
 
 PERCENT = re.compile(r"%s|%\(\w+\)s")
 STYLES = {
@@ -58,6 +62,10 @@ def plain_integer(value: Any) -> Any:
     """psycopg has integers that say how large they may be; Django uses them."""
     own = isinstance(value, int) and type(value).__module__.startswith("psycopg.")
     return int(value) if own else value
+
+
+class Numbered(tuple[Any, ...]):
+    """Parameters that PostgreSQL's protocol carries beside the text, which has a `$1` for the first; a % is a %."""
 
 
 class NotParsed(Exception):
@@ -107,9 +115,14 @@ class Place:
 
 def pieces(text: str, dialect: str, given: Any) -> list[str | Place]:
     """The text, cut at its parameters. Where a driver wants %% for a %, it is a % here."""
-    if given is None or (isinstance(given, Sequence | Mapping) and not given and "%s" not in text):
+    numbered = isinstance(given, Numbered)
+    if given is None or (
+        not numbered and isinstance(given, Sequence | Mapping) and not given and "%s" not in text
+    ):
         return [text]
-    styles = STYLES.get(dialect, "percent").split()
+    if numbered and dialect == "mysql":
+        return _questions(text)
+    styles = ["dollar"] if numbered else STYLES.get(dialect, "percent").split()
     if dialect == "sqlite" and PERCENT.search(text) and "?" not in text:
         styles = ["percent"]  # Django writes all databases' parameters so, and its cursor turns them round
     count, at = 0, 0
@@ -142,6 +155,16 @@ def pieces(text: str, dialect: str, given: Any) -> list[str | Place]:
     for match in PIECES.finditer(text):
         made += [text[at : match.start()], piece(match)]
         at = match.end()
+    return [*made, text[at:]]
+
+
+def _questions(text: str) -> list[str | Place]:
+    made: list[str | Place] = []
+    count, at = 0, 0
+    for match in QUESTIONS.finditer(text):
+        if match["parameter"] is not None:
+            made += [text[at : match.start()], Place(count)]
+            count, at = count + 1, match.end()
     return [*made, text[at:]]
 
 

@@ -16,6 +16,7 @@ tainted.
 
 from __future__ import annotations
 
+import re
 import time
 from collections import deque
 from collections.abc import Iterable
@@ -24,15 +25,22 @@ from typing import Any
 from boomslang.errors import UsageError
 from boomslang.record.conversation import Conversation
 from boomslang.record.drivers import Driver
+from boomslang.record.outcomes import AMBIGUOUS, Effect, sqlstate_of
 from boomslang.record.session import RecordingFailed, Session
 from boomslang.record.sql.schema import EVERYTHING
 from boomslang.record.sql.understanding import Questions, understanding
 from boomslang.record.statements import Table
-from boomslang.record.step import Step
+from boomslang.record.step import Step, told_of
 from boomslang.record.tracer import Tracer
 
 PROMISES = 4
 """Transactions ahead that one connection has open at a time; then everything is promised."""
+
+
+SECRET = re.compile(
+    r"(\bpassword\b\s*(?:for\b[^=]*)?=?\s*|\bidentified\b[^']*?)(?:'(?:[^']|'')*'|\$\$.*?\$\$)", re.I | re.S
+)
+"""A password in a statement, which goes by and is not written down."""
 
 
 class ServerError(Exception):
@@ -40,7 +48,7 @@ class ServerError(Exception):
 
     def __init__(self, text: str, state: str | None = None, code: int | None = None) -> None:
         super().__init__(text)
-        self.sqlstate, self.code = state, code
+        self.sqlstate, self.mysql_code = state, code
 
 
 class ConnectionGone(Exception):
@@ -86,6 +94,19 @@ class Exchange:
         """Why its answer tells nothing, if so: it was too large, it came in pieces."""
 
 
+def ambiguous(error: BaseException) -> bool:
+    """May a commit that failed with this have happened?"""
+    state = sqlstate_of(error)
+    return state is None or state.startswith(AMBIGUOUS)
+
+
+def nothing() -> Step:
+    """A step that tells nothing."""
+    step = Step()
+    step.free = lambda: None
+    return step
+
+
 class Dialogue:
     """One connection's, into a session of its own, which is made with its first statement."""
 
@@ -115,7 +136,7 @@ class Dialogue:
         if self._talk is None:
             session = self._tracer.session()
             session.now = self._clock
-            self._talk = Conversation(None, self.driver, session, Table({}), None, None, self.known)
+            self._talk = Conversation(self, self.driver, session, Table({}), None, None, self.known)
         return self._talk
 
     # --- before anything is forwarded
@@ -128,6 +149,8 @@ class Dialogue:
     def sent(self, text: str, parameters: Any = None, *, alone: bool = True) -> Exchange:
         """A statement is about to be forwarded. `alone`: outside of a transaction it is one of its own; otherwise it
         is the first or a further one of several that are one transaction, until `settled`."""
+        if SECRET.search(text):
+            text = SECRET.sub(r"\1'...'", text)
         made = Exchange(text, parameters, time.monotonic_ns(), alone)
         self.under_way.append(made)
         if len(self.under_way) == 1:
@@ -158,7 +181,7 @@ class Dialogue:
             return set()
         if self.known.schema is None or self.known.stale or self.talk.names_moved:
             return {EVERYTHING}
-        if self.talk.is_control(exchange.text):
+        if self.talk.control(exchange.text):
             return set()
         return set(self.known.meaning(exchange.text, exchange.parameters).writes)
 
@@ -172,12 +195,21 @@ class Dialogue:
     def answered(self, rows: Any = (), count: int = -1, last: Any = None) -> None:
         """The statement that is under way longest was done."""
         head = self._finish()
+        self.driver.failed = False
         if head.step is not None:
             if head.untold is not None:
                 head.step.left_out(head.untold)
             else:
                 head.step.done(rows, count, last)
         self._settle_promises()
+
+    def rolled_back(self) -> None:
+        """It was done, and the server says that it has rolled back, whatever was asked."""
+        step = self._head().step
+        if getattr(step, "certain", True):
+            self.answered()
+        else:
+            self.failed(ServerError("the database rolled it back", "40000"))
 
     def failed(self, error: Exception) -> None:
         """It failed. The driver must know by now what the server said about the transaction."""
@@ -216,18 +248,28 @@ class Dialogue:
             talk.doomed = failed
 
     def ended(self, committed: bool) -> None:
-        """The server said that a transaction was ended, by a statement that was not known to end one."""
+        """The server said that a transaction was ended, by a statement that was not known to end one: it was committed,
+        or nobody knows."""
         talk = self.talk
-        if talk.open and talk.session.failed is None:
-            self._now = time.monotonic_ns()
-            talk.session.log("commit" if committed else "abort", returned=self._clock())
+        if not talk.open or talk.session.failed is not None:
+            return
+        self._now = time.monotonic_ns()
+        self._implicit = False
+        if committed:
+            talk.session.log("commit", returned=self._clock())
             talk.ended()
-            self._implicit = False
+        else:
+            talk.lost_track("it was ended by a statement that is not understood")
 
-    def doom(self) -> None:
-        """The server said that it rolls back what it was about to commit."""
-        if self.talk.open:
+    def doom(self, error: Exception) -> None:
+        """The server failed to commit what nobody began."""
+        if not self.talk.open:
+            return
+        if self.driver.effect(self, error) in (Effect.DOOMED, Effect.NOTHING) and not ambiguous(error):
             self.talk.doomed = True
+        else:
+            self._implicit = False
+            self.talk.lost_track(told_of(error))
 
     def closed(self) -> None:
         """The connection is gone. What was on its way to be committed is of unknown outcome."""
@@ -271,8 +313,12 @@ class Dialogue:
         """Its turn in the conversation."""
         talk = self.talk
         self._now = exchange.at
-        if not exchange.alone and not talk.open and not talk.is_control(exchange.text):
-            talk.session.log("begin", ctx={"writes": sorted(self._may_write(exchange))}, invoke=self._clock())
+        if talk.open and talk.control(exchange.text) == "begin":
+            exchange.step = self._begin_inside(exchange)
+            return
+        if not exchange.alone and not talk.open and not talk.control(exchange.text):
+            writes = sorted(self._may_write(exchange))
+            talk.session.log("begin", ctx={"writes": writes} if writes else None, invoke=self._clock())
             talk.began()
             self._implicit = True
         try:
@@ -281,10 +327,13 @@ class Dialogue:
             raise
         except UsageError as why:
             # The database will answer it in its own way; what it may have done to the transaction is not known here.
-            exchange.step = Step()
-            exchange.step.free = lambda: None
+            exchange.step = nothing()
             if talk.open:
                 talk.cannot_be_told(str(why))
+
+    def _begin_inside(self, exchange: Exchange) -> Step:
+        """A begin inside of a transaction. PostgreSQL warns, and goes on."""
+        return nothing()
 
     def _clock(self) -> int | None:
         """The time of what is being told: when it was sent, or now; none if that was before something that has been
