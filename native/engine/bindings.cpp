@@ -150,6 +150,7 @@ nb::dict unreachable(int32_t txns, int32_t keys, In<uint8_t> outcome, In<int64_t
     d["states"] = out(std::move(found.states));
     d["txn"] = found.txn;
     d["groups"] = found.groups, d["steps"] = found.steps, d["largest"] = found.largest;
+    d["too_large"] = found.too_large;
     return d;
 }
 

@@ -156,7 +156,7 @@ def test_faults_are_told(tmp_path: Path) -> None:
         (("--values", "-1"), "argument --values: found '-1'; expected a whole number"),
         (
             ("--values", "5"),
-            "the workload list-append has no use for values; it uses distribution, keys, ops",
+            "the workload list-append has no use for values; it uses appends, distribution, keys, ops, reads",
         ),
         (("--distribution", "x"), "found the key distribution 'x'"),
         (("--timeout", "0"), "argument --timeout: found '0'; expected a number above 0"),

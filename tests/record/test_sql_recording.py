@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
+from contextlib import suppress
+from datetime import date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,7 @@ from support.random_sql import SCHEMAS, play
 from boomslang import Tracer, UsageError, check, read_trace
 from boomslang.cli.main import main
 from boomslang.record import trace_connection, trace_engine
+from boomslang.record.sql.given import given_of, spoken
 from boomslang.record.statements import get
 from boomslang.trace import Outcome, write_trace
 
@@ -350,3 +354,57 @@ def test_a_trace_that_goes_by_cannot_know_what_is_left_out(file: Path, tracer: T
     connection.execute("SELECT stock FROM items WHERE id = 1").fetchall()
     found = check_as_it_goes_by(tracer.folder, find_level("ser"))
     assert found.status == "unknown" and "recorded from SQL" in found.reason
+
+
+def hints(connection: Any) -> list[dict[str, Any]]:
+    return [line["ctx"] for line in lines(connection) if "sql" in line.get("ctx", {})]
+
+
+def test_statements_carry_what_it_takes_to_send_them_again(file: Path, tracer: Tracer) -> None:
+    connection = connect(file, tracer)
+    given = (
+        Decimal("1.50"),
+        datetime(2026, 1, 31, 12),
+        date(2026, 1, 31),
+        b"\x00\xff",
+        None,
+        True,
+        1.5,
+        "ä",
+        2**70,
+    )
+    connection.execute("SELECT id FROM items WHERE id = ?", (1,)).fetchall()
+    with suppress(sqlite3.Error):
+        connection.execute(
+            f"UPDATE items SET name = COALESCE({', '.join('?' * len(given))}) WHERE id = 1", given
+        )
+    first, second = hints(connection)
+    assert first["given"] == [1] and first["database"] == {"dialect": "sqlite"}
+    assert first["tables"]["items"] == {
+        "key": ["id"],
+        "columns": {"id": "integer", "name": "text", "stock": "integer"},
+        "generated": ["id"],
+    }
+    assert "tables" not in second and tuple(spoken(second["given"])) == (*given[:-1], Decimal(2**70))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [object(), float("nan"), "\ud800", "x" * 5000, [[[[[[[[[[[1]]]]]]]]]]]],
+    ids=["object", "nan", "half", "long", "deep"],
+)
+def test_parameters_that_cannot_be_said_are_left_out(file: Path, tracer: Tracer, value: Any) -> None:
+    assert given_of([value]) is False and given_of({"name": value}) is False
+    connection = connect(file, tracer)
+    with suppress(Exception):
+        connection.execute("SELECT id FROM items WHERE name = ?", (value,)).fetchall()
+    connection.execute("SELECT id FROM items WHERE name = ?", ("tea",)).fetchall()
+    assert [hint["given"] for hint in hints(connection)] == [False, ["tea"]]
+
+
+def test_parameters_can_be_kept_out_of_the_trace(file: Path, tmp_path: Path) -> None:
+    tracer = Tracer(tmp_path / "private", parameters=False)
+    assert not Tracer.join(tracer.folder, parameters=False).parameters
+    connection = connect(file, tracer)
+    connection.execute("SELECT id FROM items WHERE name = ?", ("secret",)).fetchall()
+    assert [hint["given"] for hint in hints(connection)] == [False]

@@ -369,9 +369,11 @@ def test_runs_of_a_hunt_differ_in_seed_and_contention_but_not_in_what_was_given(
     free = settings()
     assert [s.seed for s in free] == list(range(4, 44))
     assert free[0].keys == 1000 and free[0].sessions == 8
-    assert {s.keys for s in free} == {1000, 250, 62, 15}
+    assert {s.keys for s in free} == {1000, 250, 62, 15, 3}
     assert {s.distribution for s in free} == {"uniform", "zipf", "hotspot"}
-    assert {s.sessions for s in free} == {4, 8} and {s.ops for s in free} == {4, 8}
+    assert {s.sessions for s in free} == {2, 4, 8} and {s.ops for s in free} == {1, 2, 4, 8, 12}
+    assert {s.values for s in free} == {0, 2, 5, 100} and {s.width for s in free} == {2, 10, 100}
+    assert {(s.reads, s.appends) for s in free} == {(50, 32)}, "this workload has no use for them"
     assert free == settings(), "the same each time"
     fixed = settings(keys=7, sessions=3, distribution="zipf:1", ops=2)
     assert {(s.keys, s.sessions, s.distribution, s.ops) for s in fixed} == {(7, 3, "zipf:1", 2)}

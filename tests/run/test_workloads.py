@@ -348,7 +348,15 @@ def test_names_are_found_however_they_are_spelled() -> None:
 
 def test_every_workload_says_what_it_is() -> None:
     for workload in WORKLOADS.values():
-        assert workload.about and workload.uses <= {"keys", "ops", "values", "distribution"}
+        assert workload.about and workload.uses <= {
+            "keys",
+            "ops",
+            "values",
+            "distribution",
+            "reads",
+            "appends",
+            "width",
+        }
         assert workload.needs <= {"iterator", "locking", "append"}
     assert after("a/") == "a0" and after("x") == "y"
 

@@ -16,7 +16,7 @@ from boomslang.levels import find_level
 from boomslang.run import Plan, parse_faults
 from boomslang.workloads import Workload
 
-SETTINGS = ("sessions", "keys", "ops", "values", "distribution")
+SETTINGS = ("sessions", "keys", "ops", "values", "distribution", "reads", "appends", "width")
 """Options that become a workload's settings."""
 
 Check = Callable[[Screen], int]

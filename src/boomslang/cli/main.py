@@ -27,6 +27,7 @@ COMMANDS = {
     "verify": "check a certificate",
     "run": "put load on a database, record it, and check it",
     "hunt": "run and check again and again, until a level is broken",
+    "proxy": "record an application on the wire, in any language",
     "workloads": "list the workloads",
     "db": "list the databases that can be recorded, or start one",
     "stats": "count what a trace is made of",
@@ -36,6 +37,8 @@ COMMANDS = {
     "export": "write the question for another solver",
     "levels": "list the isolation levels",
     "modules": "list the modules",
+    "doctor": "say what is installed, what is missing, and what helps",
+    "completion": "complete commands, options and names in the shell",
 }
 """Each is a file in cli/commands. Only the one that is asked for is loaded: most of the start-up would be theirs."""
 
@@ -157,7 +160,7 @@ def failure(problem: Exception) -> tuple[int, str]:
     return exit_codes.INTERNAL, words
 
 
-LEAVE_THINGS = ("run", "hunt", "db")
+LEAVE_THINGS = ("run", "hunt", "db", "proxy")
 """Commands with servers and temporary folders, which go when Python ends as it does by itself."""
 
 

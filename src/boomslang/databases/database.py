@@ -129,6 +129,9 @@ class Database(ABC):
     capabilities: ClassVar[frozenset[str]] = frozenset()
     """Of "locking", "iterator", "append": what its connections can do beyond the rest."""
 
+    options: Mapping[str, str] = {}
+    """How it is to store and search, where that can be said. (No secrets: they are written down with each run.)"""
+
     @abstractmethod
     def prepare(self, initial: Mapping[str, str]) -> None:
         """Make an empty store that holds just these pairs, committed, in place of what an earlier run left."""
@@ -140,6 +143,17 @@ class Database(ABC):
     @abstractmethod
     def version(self) -> str:
         """Name and version as the database or its driver tells: goes into the trace's `ctx` and into reports."""
+
+    def options_to_vary(self, level: Offered) -> Mapping[str, tuple[str, ...]]:
+        """What a hunt may vary at a level beside the load, how rows are stored and searched: each option that was not
+        given, with what it may be, its usual one first. `with_options` takes them."""
+        return {}
+
+    def with_options(self, options: Mapping[str, str]) -> Database:
+        """The same database with these options, for another run. It lives as long as this one does."""
+        if options:
+            raise UsageError(f"found options of {self.title}: {', '.join(options)}; expected none")
+        return self
 
     def close(self) -> None:  # noqa: B027 - most have nothing to close
         """Let go of it all: files, servers that were started for it, temporary folders."""

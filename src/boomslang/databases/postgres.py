@@ -66,7 +66,19 @@ class PostgreSQL(Served):
         self.driver_must_be_there()
         super().__init__(argument)
         self.dsn = "postgresql:" + self.dsn.partition(":")[2]
-        self.unique = self.options.get("index") in (None, "btree") and self.options.get("unique") != "no"
+
+    @property
+    def unique(self) -> bool:
+        """Does an index keep two rows from having one key?"""
+        return self.options.get("index") in (None, "btree") and self.options.get("unique") != "no"
+
+    def options_to_vary(self, level: Offered) -> Mapping[str, tuple[str, ...]]:
+        alike = ("scan", "rows")  # at every level
+        return {
+            name: values
+            for name, values in self.options_known.items()
+            if name not in self.given and (name in alike or level.name == "serializable")
+        }
 
     @classmethod
     def driver_must_be_there(cls) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import parse_qsl, urlencode
@@ -59,9 +60,14 @@ class Served(Database):
 
     server: Server | None
     """The server that was started for it; it can be killed and restarted."""
+    given: frozenset[str]
+    """Options that were said."""
 
     def __init__(self, argument: str = "") -> None:
         place, self.options = split_options(argument, {**self.options_known, "durable": ("no", "yes")})
+        self.given = frozenset(
+            name for name, _ in parse_qsl(argument.partition("?")[2], keep_blank_values=True)
+        )
         self.server = None
         if "://" in place:
             self.dsn = place
@@ -88,6 +94,11 @@ class Served(Database):
     def __getstate__(self) -> dict[str, Any]:
         # The server stays with the process that started it; others connect to it.
         return {**self.__dict__, "server": None}
+
+    def with_options(self, options: Mapping[str, str]) -> Served:
+        made = copy(self)
+        made.options = {**self.options, **options}
+        return made
 
     def close(self) -> None:
         if self.server is not None:

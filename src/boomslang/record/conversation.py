@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 import threading
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -23,6 +22,7 @@ from boomslang.record.drivers import Driver
 from boomslang.record.found_rows import rows_found
 from boomslang.record.outcomes import Effect, refused_commit
 from boomslang.record.session import RecordingFailed, Session
+from boomslang.record.sql.catalogs import isolation
 from boomslang.record.sql.meaning import unclear
 from boomslang.record.sql.notes import Notes
 from boomslang.record.sql.steps import CommitsFirst, SchemaChange, ToldAlone, ToldInside
@@ -79,7 +79,7 @@ class Conversation:
     ) -> None:
         self.understanding = understanding
         """Of statements that are in no table; None: these are refused."""
-        self.notes = Notes(session)
+        self.notes = Notes(session, understanding)
         self.identified = False
         """It is known which database this is."""
         self.names_moved = False
@@ -110,13 +110,21 @@ class Conversation:
             return None
         if not known.stale and self._plain_meaning(text) is None:
             known.meaning(text, parameters)
-        if known.stale:
-            self.identified = True
-            return known.questions()
-        if not self.identified:
-            self.identified = True
-            return known.identify()
+        if known.stale or not self.identified:
+            questions = known.questions() if known.stale else known.identify()
+            new, self.identified = not self.identified, True
+            return self._and_its_level(questions, known.dialect) if new else questions
         return None
+
+    def _and_its_level(self, questions: Questions, dialect: str) -> Questions:
+        """Ask for the isolation level of a new connection too."""
+        yield from questions
+        self.notes.isolation = yield from isolation(dialect)
+
+    def control(self, text: str) -> str | None:
+        """Which of the statements that every application has, and that neither read nor write: CONTROL's names."""
+        what = self._plain_meaning(text)
+        return what[0] if isinstance(what, tuple) else None
 
     def begin(self) -> Step:
         return self._take(self._begin_step)
@@ -193,7 +201,8 @@ class Conversation:
         self._go_on()
         known = self.understanding
         assert known is not None
-        what = unclear(text) if self.names_moved or known.schema is None else known.meaning(text, parameters)
+        lost = self.names_moved or known.schema is None or known.stale
+        what = unclear(text) if lost else known.meaning(text, parameters)
         if AUTOCOMMIT.search(text):
             self.refuse_inside("a change of autocommit")
         if what.moves_names:
@@ -300,7 +309,7 @@ class Conversation:
             )
 
     def _begin(self) -> None:
-        self.session.log("begin", invoke=time.monotonic_ns())
+        self.session.log("begin", invoke=self.session.now())
         self.began()
 
     def began(self) -> None:
@@ -339,10 +348,14 @@ class Conversation:
         why = (
             "a statement ended the transaction (MySQL commits before it changes a table), and nobody said so"
         )
+        self.lost_track(why)
+        raise RecordingFailed(f"{why}; whether it was committed is not known; fix: commit before it")
+
+    def lost_track(self, why: str) -> None:
+        """The transaction is over, and nobody knows how it ended."""
         self.session.log("commit", error=why)
         self.session.leave()
         self.ended()
-        raise RecordingFailed(f"{why}; whether it was committed is not known; fix: commit before it")
 
     def cannot_be_told(self, why: str) -> None:
         """It happened, and is not what it was said to be: the transaction must not be committed."""
@@ -364,14 +377,14 @@ class _Statement(Step):
         if known is not None:
             talk.session.check(known.op, known.args)
         self._inside = talk.driver.in_transaction(talk.connection)
-        self._invoked = time.monotonic_ns()
+        self._invoked = talk.session.now()
 
     def _done(self, rows: Any, count: int) -> None:
-        self._record(rows, count, time.monotonic_ns())
+        self._record(rows, count, self._talk.session.now())
         if self._inside and not self._talk.driver.in_transaction(self._talk.connection):
             self._talk.ended_behind_our_back()
 
-    def _record(self, rows: Any, count: int, returned: int) -> None:
+    def _record(self, rows: Any, count: int, returned: int | None) -> None:
         talk = self._talk
         if isinstance(self._statement, Ignored):
             return
@@ -464,7 +477,7 @@ class _End(Step):
 
     def __init__(self, talk: Conversation, certain: bool) -> None:
         self._talk = talk
-        self._certain = certain
+        self.certain = certain
 
     def _done(self, rows: Any, count: int) -> None:
         try:
@@ -474,7 +487,7 @@ class _End(Step):
 
     def _failed(self, error: BaseException) -> None:
         talk = self._talk
-        if self._certain:
+        if self.certain:
             if talk.driver.gone(talk.connection) or talk.driver.effect(talk.connection, error) == Effect.LOST:
                 self._done((), -1)
             else:  # it may still be open

@@ -18,7 +18,7 @@ import os
 import threading
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
@@ -27,6 +27,7 @@ from boomslang.errors import UsageError
 from boomslang.record.json_text import encoded, hints_of, pairs_of, quoted, text_of
 from boomslang.record.rules import (
     LONGEST,
+    NEXT_FILE,
     ROOM,
     Cursor,
     Range,
@@ -101,11 +102,14 @@ class Session:
     Not for two threads or tasks at a time; that is noticed, and refused.
     """
 
-    def __init__(self, name: str, path: Path, header: str) -> None:
+    def __init__(self, name: str, path: Path, header: str, *, rotate: float | None = None) -> None:
+        """`header`: of each of its files, but for its end. `rotate`: seconds after which it goes on in another one."""
         self.name = name
         self.path = path
         self.failed: str | None = None
         """Why nothing more can be recorded, once that is so."""
+        self.now: Callable[[], int | None] = time.monotonic_ns
+        """The clock, in the tracer's unit; it may say that nobody knows."""
         self.in_transaction = False
         """A transaction began, and its end is not recorded."""
         self.transaction = 0
@@ -129,7 +133,9 @@ class Session:
         self._held: list[list[bytes]] = []
         self._moved: list[set[int]] = []
         """Since each of the savepoints: the iterators that were opened or returned something."""
-        head = encoded(header)
+        self._rotate, self._header = rotate, header
+        self._first, self._files, self._opened = path, 1, time.monotonic()
+        head = encoded(header + "}\n")
         self._fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | _CLOEXEC, 0o666)
         try:
             self._write(head)
@@ -142,8 +148,8 @@ class Session:
     def log_input(self, op: str, args: Sequence[Any] = (), ctx: Mapping[str, Any] | None = None) -> None:
         """An operation is about to be made. Raises, and nothing is to be sent, if it cannot be recorded."""
         self._enter(op, args, ctx)
-        self._invoked = time.monotonic_ns()
-        if self._time is not None and self._invoked < self._time:
+        self._invoked = self.now()
+        if self._time is not None and self._invoked is not None and self._invoked < self._time:
             self._under_way.release()
             check_time(self._invoked, self._time, f"a {op}")
 
@@ -158,6 +164,8 @@ class Session:
         try:
             if self._held and op in ("begin", "commit", "abort"):
                 self._settle(op == "commit")
+            if op == "begin" and self._rotate is not None and not self.in_transaction:
+                self._go_on_elsewhere(self._rotate)
             head = self._input_text(op, args)
             if ctx is not None:
                 head = f'{head},"ctx":{self._hints_of(op, ctx)}'
@@ -171,7 +179,7 @@ class Session:
     def log_output(self, result: Any = None) -> None:
         """It returned. `result` is a get's value or Absent, whether a delete found something (None: it did not say),
         a scan's pairs, a list's elements, an iterator's (key, value) or None for its end."""
-        returned = time.monotonic_ns()
+        returned = self.now()
         op = self._op
         try:
             try:
@@ -183,8 +191,8 @@ class Session:
             if not self._fits(tail):
                 self._write(self._error_line(f"not recorded: {self._too_long(tail)}"))
                 return
-            self._write(self._head + tail + f',"invoke":{self._invoked},"return":{returned}}}\n'.encode())
-            self._time = returned
+            self._write(self._head + tail + _times(self._invoked, returned) + b"}\n")
+            self._time = self._time if returned is None else returned
             self._after(op)
         finally:
             self._under_way.release()
@@ -233,9 +241,7 @@ class Session:
             tail, why = encoded("" if error is not None else self._output_text(op, result)), error
             if not self._fits(tail):
                 why, tail = f"not recorded: {self._too_long(tail)}", b""
-            line = self._head + tail
-            for name, number in (("invoke", invoke), ("return", returned)):
-                line += b"" if number is None else f',"{name}":{number}'.encode()
+            line = self._head + tail + _times(invoke, returned)
             line += b"" if why is None else f',"error":{quoted(short(why))}'.encode(errors="replace")
             self._write(line + b"}\n")
             self._time = reached
@@ -296,6 +302,11 @@ class Session:
     def __del__(self) -> None:
         if getattr(self, "_fd", -1) >= 0:
             os.close(self._fd)
+
+    @property
+    def reached(self) -> int | None:
+        """The newest time on file."""
+        return self._time
 
     # --- savepoints
 
@@ -480,10 +491,9 @@ class Session:
 
     def _error_line(self, text: str) -> bytes:
         """An error is for people, so whatever of it is no text is replaced."""
-        self._time = self._invoked
-        return self._head + f',"invoke":{self._invoked},"error":{quoted(short(text))}}}\n'.encode(
-            errors="replace"
-        )
+        self._time = self._time if self._invoked is None else self._invoked
+        said = f',"error":{quoted(short(text))}}}\n'.encode(errors="replace")
+        return self._head + _times(self._invoked, None) + said
 
     @property
     def iterators(self) -> int:
@@ -491,6 +501,32 @@ class Session:
         return self._iterators
 
     # --- the file
+
+    def _go_on_elsewhere(self, after: float) -> None:
+        """In another file, once this one is old: between two transactions, of which each stands in one file.
+
+        Its name comes after those of the session's files before it, in the order in which files count, and it gets
+        that name once its header is in it. Nothing is added to this one from then on: whoever watches counts on that.
+        Where no file can be had, this one is gone on with.
+        """
+        now = time.monotonic()
+        if now - self._opened < after:
+            return
+        self._opened = now
+        path = self._first.with_name(f"{self._first.stem}{NEXT_FILE}{self._files + 1}{self._first.suffix}")
+        head = encoded(f'{self._header},"session":{quoted(self.name)}}}\n')
+        new = path.with_name(f"{path.name}.new")
+        try:
+            new.write_bytes(head)
+            fd = os.open(new, os.O_WRONLY | os.O_APPEND | _CLOEXEC)
+        except OSError:
+            with suppress(OSError):
+                new.unlink(missing_ok=True)
+            return
+        new.rename(path)
+        os.close(self._fd)
+        self.path, self._fd, self._size = path, fd, len(head)
+        self._files += 1
 
     def _write(self, data: bytes) -> None:
         if self._held:
@@ -513,3 +549,11 @@ class Session:
         with suppress(OSError):  # failing that, a torn last line stays, which the reader drops
             os.ftruncate(self._fd, self._size)
         raise RecordingFailed(self.failed) from error
+
+
+def _times(invoke: int | None, returned: int | None) -> bytes:
+    if invoke is not None and returned is not None:
+        return b',"invoke":%d,"return":%d' % (invoke, returned)
+    if invoke is not None:
+        return b',"invoke":%d' % invoke
+    return b"" if returned is None else b',"return":%d' % returned

@@ -12,6 +12,8 @@ class Step:
     wants_rows = False
     """What is recorded is in the rows; else, if `counts`, in how many there were."""
     counts = False
+    on_file = False
+    """What it may write is in the trace before it is sent."""
     sent = False
     """It failed when the database had answered already."""
     free: Callable[[], None]
@@ -35,6 +37,16 @@ class Step:
             self._failed(error)
         finally:
             self.free()
+
+    def left_out(self, why: str) -> None:
+        """It was done, and what it answered cannot be told."""
+        try:
+            self._left_out(why)
+        finally:
+            self.free()
+
+    def _left_out(self, why: str) -> None:
+        self._done((), -1)
 
     def _done(self, rows: Any, count: int) -> None:
         pass

@@ -1,4 +1,4 @@
-"""The hunt: run after run, each another seed and another contention, until one breaks the level.
+"""The hunt: run after run, each another seed and other settings (variation.py), until one breaks the level.
 
 While a run is being checked, in a process of its own, the next one goes. Traces that are valid are thrown away; one
 that is not is kept, with its certificate, and so is one that the checker gave up on.
@@ -8,36 +8,33 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import shutil
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from boomslang.checker import check
 from boomslang.errors import UsageError
 from boomslang.levels import Level, find_level
+from boomslang.record.rules import ROTATED
+from boomslang.run.near_misses import NearMisses, near_misses
 from boomslang.run.runner import Plan, Ran, Speed, require_empty, run
 from boomslang.trace import read_trace
 from boomslang.verdict import INVALID, UNKNOWN, VALID
 from boomslang.workers.forked import processes
-from boomslang.workloads import Workload
 
 if TYPE_CHECKING:
-    from boomslang.stream.beside import Beside
-
-SHRINK = (1, 4, 16, 64)
-"""A run has so many times fewer keys than the workload's own number."""
-SKEWS = ("uniform", "zipf", "hotspot")
-LEAST_KEYS = 2
-SESSIONS = 8
-"""If nothing is said of them; then every other run or so has half of them."""
+    from boomslang.stream.beside import Beside, Told
 
 Status = Callable[["Hunted", Speed | None], object]
+Learn = Callable[["Tried"], object]
+STORY = 60
+"""Lines of a story that are kept."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +48,8 @@ class Quarry:
     """The anomaly's name, or why the answer is unknown."""
     about: dict[str, Any]
     """What was run."""
+    story: tuple[str, ...] = ()
+    """What is wrong with it, in words."""
 
     def to_json(self) -> dict[str, Any]:
         certificate = None if self.certificate is None else str(self.certificate)
@@ -59,6 +58,32 @@ class Quarry:
             "certificate": certificate,
             "status": self.status,
             "reason": self.reason or None,
+            "run": self.about,
+        }
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One run of a hunt that was checked."""
+
+    number: int
+    """From 1."""
+    began: float
+    """Seconds after the hunt did."""
+    status: str
+    reason: str
+    near: NearMisses | None
+    """None: nobody looked."""
+    about: dict[str, Any]
+    """What was run."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "number": self.number,
+            "began": round(self.began, 3),
+            "status": self.status,
+            "reason": self.reason or None,
+            "near_misses": None if self.near is None else self.near.to_json(),
             "run": self.about,
         }
 
@@ -72,6 +97,8 @@ class Hunted:
     """Transactions in the runs that have been checked."""
     valid: int = 0
     seconds: float = 0.0
+    tried: list[Tried] = field(default_factory=list)
+    """The runs that have been checked, one by one."""
     found: list[Quarry] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     gave_up: bool = False
@@ -87,32 +114,10 @@ class Hunted:
             "valid": self.valid,
             "invalid": [quarry.to_json() for quarry in self.of(INVALID)],
             "unknown": [quarry.to_json() for quarry in self.of(UNKNOWN)],
+            "tried": [tried.to_json() for tried in self.tried],
             "problems": self.problems,
             "seconds": round(self.seconds, 3),
         }
-
-
-def variations(workload: type[Workload], given: Mapping[str, Any], seed: int) -> Iterator[Workload]:
-    """The workload as it is, then with other seeds and contentions. What was given stays as it was given."""
-    rng = random.Random(f"{seed}/hunt")
-    given = {**given, "sessions": given.get("sessions")}
-    fixed = given["sessions"] is not None
-    given["sessions"] = given["sessions"] or SESSIONS
-    yield workload.with_settings(**{**given, "seed": seed})
-    while True:
-        seed += 1
-        chosen = workload.with_settings(**{**given, "seed": seed}).settings
-        if "keys" in workload.uses and given.get("keys") is None:
-            chosen = replace(
-                chosen, keys=max(min(LEAST_KEYS, chosen.keys), chosen.keys // rng.choice(SHRINK))
-            )
-        if "distribution" in workload.uses and given.get("distribution") is None:
-            chosen = replace(chosen, distribution=rng.choice(SKEWS))
-        if "ops" in workload.uses and given.get("ops") is None:
-            chosen = replace(chosen, ops=max(1, rng.choice((chosen.ops, chosen.ops // 2))))
-        if not fixed:
-            chosen = replace(chosen, sessions=max(2, rng.choice((chosen.sessions, chosen.sessions // 2))))
-        yield workload(chosen)
 
 
 def hunt(
@@ -128,14 +133,18 @@ def hunt(
     status: Status | None = None,
     first: int = 1,
     watch: float | None = None,
+    enough: Callable[[Hunted], bool] | None = None,
+    keep: float | None = None,
+    learn: Learn | None = None,
 ) -> Hunted:
     """Runs plan after plan for so many seconds, and checks each trace, within `timeout` seconds and `memory` megabytes.
 
     With `watch` each is checked while it runs, and a run ends when it is found out; a session that says nothing is
-    waited for so many seconds.
+    waited for so many seconds. With `keep`, too, what is checked and older than so many seconds is deleted.
 
-    Stops at the first that is invalid, or goes on to collect more. `folder` must be new or empty; what is found
-    stays there, and the first run has the number `first`.
+    Stops at the first that is invalid, or goes on to collect more, until `enough` says that it is. `folder` must be new
+    or empty; what is found stays there, and the first run has the number `first`. `learn` is told of each run once it
+    is checked, which is while the next one goes.
     """
     place = made_folder(folder)
     hunted = Hunted()
@@ -146,34 +155,51 @@ def hunt(
         hunted.seconds = time.monotonic() - start
         return seconds - hunted.seconds
 
-    checker = _Checker(find_level(level).name, modules, timeout, memory)
+    def note(tried: Tried) -> None:
+        hunted.tried.append(tried)
+        if learn is not None:
+            learn(tried)
+
+    checker = _Checker(note, find_level(level).name, modules, timeout, memory)
     try:
         for plan in plans:
             trace = place / f"run-{hunted.runs + first:04d}"
-            with _beside(trace, level, watch, memory) as watching:
+            began = time.monotonic() - start
+            with _beside(trace, level, watch, memory, keep) as watching:
                 ran = run(
                     plan,
                     trace,
                     seconds=max(0.1, left()),
                     until=_any(watching.found, lambda: not collect and checker.found()),
                     progress=lambda speed: tell(hunted, speed),
+                    rotate=None if keep is None else keep * ROTATED,
                 )
-                holds = watching.holds()
+                told = watching.answer()
             hunted.runs += 1
             for problem in ran.problems:
                 hunted.problems.append(f"{trace.name}: {problem}")
             if ran.problems and not ran.committed:
                 raise UsageError("\n".join(ran.problems))
             done = checker.collect(hunted)  # the run before this one
-            if done == INVALID and not collect:
+            if (done == INVALID and not collect) or (enough is not None and enough(hunted)):
                 shutil.rmtree(trace)
                 break
-            if holds:
+            if told is not None and told.status == VALID:
                 hunted.valid += 1
                 hunted.committed += ran.committed
+                note(Tried(hunted.runs - 1 + first, began, VALID, "", None, ran.to_json()))
                 shutil.rmtree(ran.folder)
+            elif told is not None and told.last.deleted:
+                hunted.committed += ran.committed
+                about = ran.to_json()
+                note(Tried(hunted.runs - 1 + first, began, told.status, told.reason, None, about))
+                hunted.found.append(
+                    Quarry(ran.folder, None, told.status, told.reason, about, told.story[:STORY])
+                )
+                if told.status == INVALID and not collect:
+                    break
             else:
-                checker.ask(ran)
+                checker.ask(ran, hunted.runs - 1 + first, began)
             tell(hunted, None)
             if ran.left_behind:
                 hunted.problems.append(
@@ -219,45 +245,56 @@ class _NoWatch:
     def found(self) -> bool:
         return False
 
-    def holds(self) -> bool:
-        return False
+    def answer(self) -> None:
+        return None
 
 
 class _Watch:
-    """A watch beside a run. What it says of a violation, or cannot say, the checker says of the finished trace."""
+    """A watch beside a run. What it says of a violation, or cannot say, the checker says of the finished trace, if
+    that is still whole."""
 
     def __init__(self, beside: Beside) -> None:
         self.found, self._beside = beside.found, beside
 
-    def holds(self) -> bool:
-        """Was the level kept? Asked once the run is over."""
+    def answer(self) -> Told | None:
+        """What it says, once the run is over; None: it cannot say anything."""
         self._beside.end()
         try:
-            return self._beside.answer().status == VALID
+            return self._beside.answer()
         except (UsageError, RuntimeError):
-            return False
+            return None
 
 
 @contextmanager
 def _beside(
-    trace: Path, level: str | Level, idle: float | None, memory: float | None
+    trace: Path, level: str | Level, idle: float | None, memory: float | None, keep: float | None
 ) -> Iterator[_Watch | _NoWatch]:
     if idle is None:
         yield _NoWatch()
         return
     from boomslang.stream.beside import Beside
 
-    with Beside(trace, find_level(level), idle=idle, memory=memory) as beside:
+    with Beside(trace, find_level(level), idle=idle, memory=memory, keep=keep) as beside:
         yield _Watch(beside)
+
+
+class _Answer(NamedTuple):
+    """What the checker says of a trace. An "error" has the exception for its reason."""
+
+    status: str
+    reason: Any
+    near: NearMisses | None = None
+    story: tuple[str, ...] = ()
 
 
 class _Checker:
     """A process that checks one trace at a time."""
 
-    def __init__(self, *question: Any) -> None:
+    def __init__(self, note: Callable[[Tried], object], *question: Any) -> None:
+        self.note = note
         self.question = question
-        self.asked: Ran | None = None
-        self.answer: tuple[str, Any] | None = None
+        self.asked: tuple[Ran, int, float] | None = None
+        self.answer: _Answer | None = None
         self._begin()
 
     def _begin(self) -> None:
@@ -267,25 +304,28 @@ class _Checker:
         self.process.start()
         theirs.close()
 
-    def ask(self, ran: Ran) -> None:
-        self.asked = ran
+    def ask(self, ran: Ran, number: int, began: float) -> None:
+        self.asked = ran, number, began
         self.wire.send(str(ran.folder))
 
     def collect(self, hunted: Hunted) -> str:
         """Waits for the answer, if one was asked for, and notes it."""
         if self.asked is None:
             return VALID
-        status, reason = self.answer or self._receive()
-        ran, self.asked, self.answer = self.asked, None, None
+        answer = self.answer or self._receive()
+        (ran, number, began), self.asked, self.answer = self.asked, None, None
+        status, reason = answer.status, answer.reason
         if status == "error":
             raise reason
+        self.note(Tried(number, began, status, reason, answer.near, ran.to_json()))
         hunted.committed += ran.committed
         if status == VALID:
             hunted.valid += 1
             shutil.rmtree(ran.folder)
         else:
             file = certificate_of(ran.folder)
-            quarry = Quarry(ran.folder, file if file.exists() else None, status, reason, ran.to_json())
+            certificate = file if file.exists() else None
+            quarry = Quarry(ran.folder, certificate, status, reason, ran.to_json(), answer.story)
             hunted.found.append(quarry)
         return status
 
@@ -293,15 +333,14 @@ class _Checker:
         """Has it found a violation already?"""
         if self.asked is not None and self.answer is None and self.wire.poll():
             self.answer = self._receive()
-        return self.answer is not None and self.answer[0] == INVALID
+        return self.answer is not None and self.answer.status == INVALID
 
-    def _receive(self) -> tuple[str, Any]:
+    def _receive(self) -> _Answer:
         try:
-            status, reason = self.wire.recv()
+            return _Answer(*self.wire.recv())
         except (EOFError, OSError):  # it was killed, most likely for its memory
             self._begin()
-            return UNKNOWN, "the checker died"
-        return status, reason
+            return _Answer(UNKNOWN, "the checker died")
 
     def close(self) -> None:
         self.wire.close()  # the end of its questions
@@ -327,18 +366,20 @@ def _answer(
         except (EOFError, OSError):  # closed, or torn off by Ctrl-C with an answer still in it
             os._exit(0)
         try:
-            verdict = check(read_trace(trace), level, modules=modules, timeout=timeout, memory=memory)
+            read = read_trace(trace)
+            verdict = check(read, level, modules=modules, timeout=timeout, memory=memory)
             told = verdict.counterexample
             reason = told.anomaly.name if told is not None and told.anomaly is not None else verdict.reason
             if verdict.status == INVALID and (data := verdict.certificate()) is not None:
                 certificate_of(trace).write_text(json.dumps(data) + "\n")
-            answer: tuple[str, Any] = (verdict.status, reason)
+            story = () if told is None else tuple(islice(told.lines(), STORY))
+            answer = _Answer(verdict.status, reason, near_misses(read), story)
         except Exception as error:
             problem = (
                 error if isinstance(error, UsageError) else RuntimeError(f"{type(error).__name__}: {error}")
             )
-            answer = ("error", problem)
+            answer = _Answer("error", problem)
         try:
-            wire.send(answer)
+            wire.send(tuple(answer))
         except OSError:
             os._exit(0)

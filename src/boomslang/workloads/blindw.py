@@ -13,8 +13,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from boomslang.workloads.workload import Client, Draw, Settings, Transaction, Workload
 
 
@@ -29,10 +27,11 @@ class BlindW(_Loaded):
     name = "blindw"
     about = "each operation a read or a blind write, half and half"
     defaults = Settings(keys=1000, ops=8, values=100)
+    uses = Workload.uses | {"reads"}
 
     def draw(self, draw: Draw) -> Transaction:
         steps = [
-            (self.key(draw.key()), draw.value() if draw.random.random() < 0.5 else None)
+            (self.key(draw.key()), None if 100 * draw.random.random() < self.settings.reads else draw.value())
             for _ in range(self.settings.ops)
         ]
 
@@ -56,11 +55,10 @@ class BlindWRW(_Loaded):
     name = "blindw-rw"
     about = "Cobra's: transactions that only read or only write, half and half"
     defaults = Settings(keys=10_000, ops=8)
-    reading: ClassVar[float] = 0.5
-    """The part of transactions that read."""
+    uses = Workload.uses | {"reads"}
 
     def draw(self, draw: Draw) -> Transaction:
-        reads = draw.random.random() < self.reading
+        reads = 100 * draw.random.random() < self.settings.reads
         keys = [self.key(n) for n in draw.keys(self.settings.ops)]
         values = [] if reads else [draw.value() for _ in keys]
 
@@ -78,11 +76,10 @@ class BlindWRW(_Loaded):
 class BlindWRM(BlindWRW):
     name = "blindw-rm"
     about = "Cobra's: the same, nine of ten transactions read"
-    reading = 0.9
+    defaults = Settings(keys=10_000, ops=8, reads=90)
 
 
 class BlindWE(BlindWRW):
     name = "blindw-e"
     about = "PORT's: few keys a transaction, nine of ten read, skewed"
-    defaults = Settings(keys=1000, ops=5, distribution="zipf:0.8")
-    reading = 0.9
+    defaults = Settings(keys=1000, ops=5, distribution="zipf:0.8", reads=90)

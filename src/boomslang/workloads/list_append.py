@@ -2,7 +2,8 @@
 
 Transactions of 1 to 4 operations, each an append of a new element or a read of a whole list. A list that was read
 tells who appended in which order, so this finds anomalies like no other load. Lists must not grow for ever: ten keys
-are in use at a time, and the keys in use move on as the sessions do, so that each list gets about 32 appends in all.
+are in use at a time, and the keys in use move on as the sessions do, so that each list gets about 32 appends in all
+(`--appends`: with few, most of what happens is the birth of a list).
 (Jepsen retires a key when it has had its share; sessions that share nothing go by their own numbers instead.)
 """
 
@@ -10,27 +11,25 @@ from __future__ import annotations
 
 from boomslang.workloads.workload import Client, Draw, Settings, Transaction, Workload
 
-APPENDS = 32
-"""To a list, about."""
-
 
 class ListAppend(Workload):
     name = "list-append"
     about = "Jepsen's: appends to lists and reads of whole lists"
     defaults = Settings(keys=10, ops=4)
-    uses = frozenset({"keys", "ops", "distribution"})
+    uses = frozenset({"keys", "ops", "distribution", "reads", "appends"})
     keys_are = "lists in use at a time"
 
     def draw(self, draw: Draw) -> Transaction:
         settings = self.settings
-        # A session appends (1 + ops) / 2 / 2 elements a transaction, over `keys` lists. A list is in use for `keys`
-        # moves, each after `pace` transactions of every session.
-        pace = max(1, round(4 * APPENDS / ((1 + settings.ops) * settings.sessions)))
-        first = draw.number // pace
+        # A session appends so many elements a transaction, over `keys` lists. A list is in use for `keys` moves, each
+        # after `pace` transactions of every session.
+        appended = (1 + settings.ops) / 2 * max(1, 100 - settings.reads) / 100
+        pace = settings.appends / (appended * settings.sessions)
+        first = int(draw.number / pace)
         steps = []
         for _ in range(draw.random.randint(1, settings.ops)):
             key = f"list{first + draw.key():07d}"
-            steps.append((key, draw.new() if draw.random.random() < 0.5 else None))
+            steps.append((key, None if 100 * draw.random.random() < settings.reads else draw.new()))
 
         def run(c: Client) -> None:
             for key, element in steps:

@@ -24,6 +24,7 @@ class RandomMix(Workload):
 
     mix: ClassVar[Mapping[str, int]]
     """In percent."""
+    uses = Workload.uses | {"width"}
 
     def initial(self) -> dict[str, str]:
         return {self.key(n): "0" if self.settings.values else "initial" for n in range(self.settings.keys)}
@@ -60,7 +61,7 @@ class RandomMix(Workload):
 
     def _range(self, draw: Draw) -> tuple[str, str]:
         low = draw.key()
-        return self.key(low), self.key(low + draw.random.randint(1, 100))
+        return self.key(low), self.key(low + draw.random.randint(1, self.settings.width))
 
     def _scan(self, draw: Draw) -> Step:
         low, high = self._range(draw)

@@ -59,13 +59,22 @@ class Settings:
     """Distinct values; 0: no value is written twice."""
     distribution: str = UNIFORM
     """Of keys: uniform, zipf or zipf:EXPONENT, hotspot or hotspot:KEYS:ACCESSES (fractions)."""
+    reads: int = 50
+    """Of a hundred operations, or of a hundred transactions that only read or only write."""
+    appends: int = 32
+    """To a list, about, before another takes its place."""
+    width: int = 100
+    """Of the widest range, in keys."""
     sessions: int = 1
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, least in (("keys", 1), ("ops", 1), ("values", 0), ("sessions", 1)):
-            if getattr(self, name) < least:
-                raise UsageError(f"found {name} = {getattr(self, name)}; expected {least} or more")
+        least = {"keys": 1, "ops": 1, "values": 0, "reads": 0, "appends": 1, "width": 1, "sessions": 1}
+        for name, bound in least.items():
+            if getattr(self, name) < bound:
+                raise UsageError(f"found {name} = {getattr(self, name)}; expected {bound} or more")
+        if self.reads > 100:
+            raise UsageError(f"found reads = {self.reads}; expected a percentage, at most 100")
         Distribution.named(self.distribution, 1)
 
     def to_json(self) -> dict[str, Any]:

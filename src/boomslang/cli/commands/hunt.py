@@ -6,11 +6,13 @@ import argparse
 import math
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import boomslang
 from boomslang.cli import exit_codes, load_plan
+from boomslang.cli.coloured_story import show_story
 from boomslang.cli.options import load as load_options
-from boomslang.cli.options.following import add_following, duration
+from boomslang.cli.options.following import add_following, add_keep, duration, refuse_with_keep
 from boomslang.cli.options.question import add_within
 from boomslang.cli.options.report import prepare_report
 from boomslang.cli.options.workers import add_on
@@ -20,8 +22,9 @@ from boomslang.databases import Database, find_database
 from boomslang.errors import UsageError
 from boomslang.levels import Level, bounded, find_level
 from boomslang.modules import find_modules
-from boomslang.run import Hunted, Plan, Quarry, Speed, variations
+from boomslang.run import Hunted, Plan, Quarry, Speed, Tried, Variations, variations
 from boomslang.run import hunt as hunt_plans
+from boomslang.trace.files import DELETED
 from boomslang.verdict import INVALID, UNKNOWN
 from boomslang.workloads import Workload, find_workload
 
@@ -52,7 +55,14 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="check each run while it goes, and end it when the level is broken (see docs/watch.md)",
     )
     add_following(parser)
+    add_keep(parser)
     add_argument("--collect", action="store_true", help="do not stop at the first")
+    add_argument(
+        "--bisect",
+        metavar="DB:V..W",
+        help="between which versions the violation appears or goes, and how sure that is: postgres:12.0..12.6; "
+        "takes the place of --db, and --for is for each version",
+    )
     add_argument(
         "--out",
         default="hunt",
@@ -75,6 +85,8 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     if arguments.level is not None:
         _level(arguments.level, arguments.within)
     find_modules(arguments.module)
+    if arguments.bisect is not None:
+        return _bisected(arguments, screen)
     prepare_report(arguments.report, arguments.out)
     with find_database(arguments.db) as database:
         plan = load_plan.planned(arguments, database, first)
@@ -82,6 +94,10 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         level = _level(asked, arguments.within)
         if arguments.watch:
             _look_at_watch(arguments, level, modules)
+        elif arguments.keep is not None:
+            raise UsageError(
+                "--keep is for --watch: only what is checked while it runs can be deleted meanwhile"
+            )
         about = {name: plan.to_json()[name] for name in ("database", "level", "promises", "workload")}
         about["version"] = load_plan.version_of(database)  # before: at the end it may be gone
         hunted = (
@@ -96,11 +112,19 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     for quarry in hunted.of(UNKNOWN):
         screen.warning(f"{quarry.trace}: {quarry.reason}; kept")
     code = _exit_code(hunted)
+    page = _page(arguments, hunted, plan, about["version"], level)
     broken = hunted.of(INVALID)
     if arguments.json:
         asked_for = {"asked": level.name, "modules": list(modules)}
         screen.document(
-            {"boomslang": boomslang.__version__, **about, **asked_for, **hunted.to_json(), "exit": code}
+            {
+                "boomslang": boomslang.__version__,
+                **about,
+                **asked_for,
+                **hunted.to_json(),
+                "page": str(page),
+                "exit": code,
+            }
         )
         arguments.json, arguments.quiet, screen.quiet = (
             False,
@@ -109,9 +133,13 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         )  # what follows is for the report alone
     else:
         _show(hunted, plan, level, screen)
+        screen.line(f"all of it, run by run: {page}", indent=2)
     if broken and (not arguments.quiet or arguments.report is not None):
         first_broken = broken[0]
         screen.line()
+        if (first_broken.trace / DELETED).exists():  # what is left of it cannot be asked again
+            show_story(first_broken.story, screen)
+            return code
         certificate = None if first_broken.certificate is None else str(first_broken.certificate)
         load = f"{plan.workload.name}, {_how(first_broken, plan)}"
         told = load_plan.what(plan, about["version"], load)
@@ -119,10 +147,22 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     return code
 
 
+def _bisected(arguments: argparse.Namespace, screen: Screen) -> int:
+    from boomslang.cli.bisected_hunt import run_bisect
+
+    for name in ("on", "report"):
+        if getattr(arguments, name) is not None:
+            raise UsageError(f"found --{name} with --bisect; expected one of them")
+    if arguments.watch:
+        raise UsageError("found --watch with --bisect; expected one of them")
+    return run_bisect(arguments, lambda asked: _level(asked, arguments.within), screen)
+
+
 def _look_at_watch(arguments: argparse.Namespace, level: Level, modules: tuple[str, ...]) -> None:
     """Raises if this cannot be watched."""
     from boomslang.cli.watched_run import watched_level
 
+    refuse_with_keep(arguments, "report")
     if arguments.on is not None:
         raise UsageError(
             "found --watch with --on; expected one of them: on a cluster each run is checked after it"
@@ -137,9 +177,12 @@ def _hunted(
     level: Level,
     modules: tuple[str, ...],
 ) -> Hunted:
+    level_there = database.level(arguments.db_level)
+    free = database.options_to_vary(level_there)
+    row = Variations(workload, load_plan.given(arguments), arguments.seed, free)
     return watched(
         lambda watch: hunt_plans(
-            _plans(arguments, database, workload),
+            _plans(arguments, database, row),
             arguments.out,
             level,
             modules=modules,
@@ -149,9 +192,17 @@ def _hunted(
             memory=arguments.memory,
             status=_status(watch, arguments.seconds),
             watch=arguments.idle if arguments.watch else None,
+            keep=arguments.keep,
+            learn=lambda tried: _learn(row, tried),
         ),
         quiet=arguments.quiet,
     )
+
+
+def _learn(row: Variations, tried: Tried) -> None:
+    if tried.near is not None:
+        close = tried.near.overwritten + tried.about["aborted"]
+        row.learn(tried.number - 1, tried.near.dangerous, tried.about["seconds"], close=close)
 
 
 def _hunted_on_cluster(
@@ -177,10 +228,28 @@ def _show(hunted: Hunted, plan: Plan, level: Level, screen: Screen) -> None:
         )
 
 
+def _page(arguments: argparse.Namespace, hunted: Hunted, plan: Plan, version: str, level: Level) -> Path:
+    """Writes the page of the hunt, beside what was found."""
+    from boomslang.report.hunt_page import write_hunt_page
+
+    page = Path(arguments.out) / "hunt.html"
+    write_hunt_page(page, hunted, load_plan.what(plan, version, plan.workload.name), level.title)
+    return page
+
+
 def _how(quarry: Quarry, plan: Plan) -> str:
-    """The settings of one run."""
-    about = quarry.about
-    return f"{about['sessions']} sessions, {about['keys']:,} {plan.workload.keys_are}, seed {about['seed']}"
+    """The settings of one run, as far as they are not the workload's own."""
+    about, usual = quarry.about, plan.workload.defaults.to_json()
+    said = [f"{about['sessions']} sessions", f"{about['keys']:,} {plan.workload.keys_are}"]
+    for name in ("ops", "values", "distribution", "reads", "appends", "width"):
+        if about[name] != usual[name]:
+            said.append(f"{name} {about[name]}")
+    said += [
+        f"{name}={value}"
+        for name, value in about["options"].items()
+        if value != plan.database.options.get(name)
+    ]
+    return ", ".join([*said, f"seed {about['seed']}"])
 
 
 def _status(watch: Watch, seconds: float) -> Callable[[Hunted, Speed | None], None]:
@@ -195,9 +264,9 @@ def _status(watch: Watch, seconds: float) -> Callable[[Hunted, Speed | None], No
     return tell
 
 
-def _plans(arguments: argparse.Namespace, database: Database, workload: type[Workload]) -> Iterator[Plan]:
-    for made in variations(workload, load_plan.given(arguments), arguments.seed):
-        yield load_plan.planned(arguments, database, made)
+def _plans(arguments: argparse.Namespace, database: Database, row: Variations) -> Iterator[Plan]:
+    for made in row:
+        yield load_plan.planned(arguments, database.with_options(made.options), made.workload)
 
 
 def _exit_code(hunted: Hunted) -> int:

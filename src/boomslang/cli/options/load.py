@@ -34,6 +34,9 @@ def add(parser: argparse.ArgumentParser, *, txns: int, txns_are: str, sessions: 
     option("ops", "operations in a transaction", **count)
     option("values", "distinct values; 0: no value is written twice", **number)
     option("distribution", "of keys: uniform, zipf[:EXPONENT] or hotspot[:KEYS:ACCESSES]", metavar="NAME")
+    option("reads", "of a hundred operations (or transactions), how many read", **number)
+    option("appends", "appends to a list, about, before another takes its place", **count)
+    option("width", "of the widest range, in keys", **count)
     option("seed", "the same seed gives the same transactions; else 0", default=0, **number)
     option("retries", "try what the database aborted up to N times more", default=0, **number)
     option(

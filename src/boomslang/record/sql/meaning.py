@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from boomslang.record.sql.inserts import Insert
-from boomslang.record.sql.schema import EVERYTHING, Reach, Schema, all_reached
+from boomslang.record.sql.schema import EVERYTHING, Reach, Schema, Table, all_reached
 from boomslang.record.sql.scope import only, table_of
 from boomslang.record.sql.selects import Select
 from boomslang.record.sql.text import NotParsed, Parsed, parsed
@@ -103,6 +103,8 @@ class Meaning:
     """From here on names may mean other tables."""
     strangers: frozenset[str] = frozenset()
     """Tables that it names and that are not known."""
+    tables: tuple[Table, ...] = ()
+    """Those that are."""
 
 
 def meaning_of(text: str, schema: Schema, given: Any) -> Meaning:
@@ -124,22 +126,25 @@ def meaning_of(text: str, schema: Schema, given: Any) -> Meaning:
         if not WRITES.search(text) and not calls and word in ("select", "values", "with", "table"):
             return _unread(f"not understood by the parser ({str(why).splitlines()[0][:80]})")
         return _unknown_write([Reach(EVERYTHING)], schema, "not understood by the parser")
-    made_of = replace(_meaning(made, schema, replaces), strangers=_strangers(made.tree, schema))
+    named, strangers = _named(made.tree, schema)
+    made_of = replace(_meaning(made, schema, replaces), strangers=strangers, tables=named)
     if calls or moves:
         called = f"a function of the database ({min(calls)})" if calls else "names that move"
         return _unknown_write([Reach(EVERYTHING)], schema, called, moves=moves)
     return made_of
 
 
-def _strangers(tree: Any, schema: Schema) -> frozenset[str]:
+def _named(tree: Any, schema: Schema) -> tuple[tuple[Table, ...], frozenset[str]]:
+    """The tables that a statement names: those that are known, and the others."""
     from sqlglot import exp
 
     nodes = [node for node in tree.find_all(exp.Table) if isinstance(node.this, exp.Identifier)]
-    return frozenset(
-        node.name
-        for node in nodes
-        if not SYSTEM.match(node.db or node.name) and table_of(node, schema) is None
-    )
+    known = {node: table_of(node, schema) for node in nodes}
+    strangers = {
+        node.name for node, table in known.items() if table is None and not SYSTEM.match(node.db or node.name)
+    }
+    tables = {table.name: table for table in known.values() if table is not None}
+    return tuple(tables.values()), frozenset(strangers)
 
 
 def _meaning(made: Parsed, schema: Schema, replaces: bool) -> Meaning:
@@ -289,6 +294,12 @@ def unclear(text: str) -> Meaning:
             lambda given, answer: Told(taints=[EVERYTHING], why=why), writes=(EVERYTHING,), is_write=True
         )
     return _unread(why)
+
+
+def untold(meaning: Meaning, why: str) -> Meaning:
+    """The same of a statement whose answer nobody can use."""
+    taints = list(meaning.writes)
+    return replace(meaning, tell=lambda given, answer: Told(taints=taints, why=why), wants_rows=False)
 
 
 def _unread(why: str) -> Meaning:

@@ -7,11 +7,12 @@ of its transaction: if no end follows, that is tainted.
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 from boomslang.record.found_rows import NOBODY_KNOWS
 from boomslang.record.outcomes import Effect
+from boomslang.record.sql.meaning import untold
+from boomslang.record.sql.notes import Sent
 from boomslang.record.sql.told import Answer, Told
 
 if TYPE_CHECKING:
@@ -26,10 +27,10 @@ class ToldStep(Step):
     """What both kinds share: from an answer to what it told."""
 
     def __init__(self, talk: Conversation, text: str, meaning: Meaning, parameters: Any) -> None:
-        self._talk, self._text, self._meaning, self._parameters = talk, text, meaning, parameters
+        self._talk, self._meaning, self._sent = talk, meaning, Sent(text, meaning, parameters)
         self.wants_rows = meaning.wants_rows
         self.counts = meaning.is_write
-        self._invoked = time.monotonic_ns()
+        self._invoked = talk.session.now()
 
     def _tell(self, rows: Any, count: int) -> Told:
         from boomslang.record.sql.understanding import plain
@@ -45,9 +46,16 @@ class ToldStep(Step):
             count = NOBODY_KNOWS if found is None else found
         answer = Answer([row for row in values if row is not None], count, self.last)
         try:
-            return meaning.tell(self._parameters, answer)
+            return meaning.tell(self._sent.parameters, answer)
         except Exception as error:  # a statement that we misread must do the application no harm
             return Told(taints=list(meaning.writes), why=f"misread ({told_of(error)})")
+
+    def _left_out(self, why: str) -> None:
+        meaning, self._meaning = self._meaning, untold(self._meaning, why)
+        try:
+            self._done((), -1)
+        finally:
+            self._meaning = meaning
 
     def _finish(self) -> None:
         if self._meaning.changes_schema and self._talk.understanding is not None:
@@ -63,10 +71,10 @@ class ToldInside(ToldStep):
 
     def _done(self, rows: Any, count: int) -> None:
         talk = self._talk
-        returned = time.monotonic_ns()
+        returned = talk.session.now()
         try:
             told = self._tell(rows, count)
-            talk.notes.tell(self._text, told, self._meaning.is_write, self._invoked, returned)
+            talk.notes.tell(self._sent, told, self._invoked, returned)
         except BaseException as error:
             talk.cannot_be_told(told_of(error))
             raise
@@ -76,12 +84,14 @@ class ToldInside(ToldStep):
 
     def _failed(self, error: BaseException) -> None:
         talk = self._talk
-        talk.notes.failed(self._text, self._meaning.is_write, told_of(error))
+        talk.notes.failed(self._sent, told_of(error))
         talk.after_failure(error, wrote=self.sent and self._meaning.is_write)
 
 
 class ToldAlone(ToldStep):
     """A statement that is a transaction of its own."""
+
+    on_file = True
 
     def __init__(self, talk: Conversation, text: str, meaning: Meaning, parameters: Any) -> None:
         super().__init__(talk, text, meaning, parameters)
@@ -90,13 +100,13 @@ class ToldAlone(ToldStep):
 
     def _done(self, rows: Any, count: int) -> None:
         talk = self._talk
-        talk.notes.tell(self._text, self._tell(rows, count), self._meaning.is_write, None, None)
-        talk.session.log("commit", returned=time.monotonic_ns())
+        talk.notes.tell(self._sent, self._tell(rows, count), None, None)
+        talk.session.log("commit", returned=talk.session.now())
         self._finish()
 
     def _failed(self, error: BaseException) -> None:
         talk = self._talk
-        talk.notes.failed(self._text, self._meaning.is_write, told_of(error))
+        talk.notes.failed(self._sent, told_of(error))
         effect = talk.driver.effect(talk.connection, error)
         doubtful = effect in (Effect.LOST, Effect.DOUBTFUL) or self.sent
         if doubtful and self._meaning.is_write:
@@ -112,7 +122,7 @@ class CommitsFirst(Step):
     def __init__(self, talk: Conversation, text: str, meaning: Meaning) -> None:
         self._talk, self._meaning = talk, meaning
         if meaning.writes:
-            talk.notes.taint(text, meaning.writes, "the schema is changed")
+            talk.notes.taint(Sent(text, meaning), "the schema is changed")
         talk.session.log_input("commit")
 
     def _done(self, rows: Any, count: int) -> None:
@@ -124,6 +134,8 @@ class CommitsFirst(Step):
     def _failed(self, error: BaseException) -> None:
         talk = self._talk
         talk.session.log_error(told_of(error))
+        if talk.driver.still_open(talk.connection):
+            return
         if talk.driver.in_transaction(talk.connection):
             talk.doubt = told_of(error)
             return

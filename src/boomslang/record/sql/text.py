@@ -22,6 +22,10 @@ PARAMETER = (
     r"%%|%s|%\((?P<percent>[^)]*)\)s|\$(?P<dollar>\d+)|\?(?P<question>\d*)|(?<![:\w]):(?P<colon>[A-Za-z_]\w*)"
 )
 PIECES = re.compile(f"{SKIPPED}|(?P<parameter>{PARAMETER})", re.DOTALL)
+MYSQL_SKIPPED = (
+    r"""'(?:[^'\\]|''|\\.)*'|"(?:[^"\\]|""|\\.)*"|`(?:[^`]|``)*`|--(?=\s|$)[^\n]*|\#[^\n]*|/\*.*?\*/"""
+)
+QUESTIONS = re.compile(rf"{MYSQL_SKIPPED}|(?P<parameter>\?)", re.DOTALL)
 
 PERCENT = re.compile(r"%s|%\(\w+\)s")
 STYLES = {
@@ -60,6 +64,10 @@ def plain_integer(value: Any) -> Any:
     return int(value) if own else value
 
 
+class Numbered(tuple[Any, ...]):
+    """Parameters that PostgreSQL's protocol carries beside the text, which has a `$1` for the first; a % is a %."""
+
+
 class NotParsed(Exception):
     """It is no statement that the parser knows."""
 
@@ -87,9 +95,14 @@ def parsed(text: str, dialect: str, given: Any) -> Parsed:
 
 def spelled(text: str, dialect: str, given: Any) -> tuple[str, tuple[int | str, ...]]:
     """The text with `:pN` for its N-th parameter."""
-    if given is None or (isinstance(given, Sequence | Mapping) and not given and "%s" not in text):
+    numbered = isinstance(given, Numbered)
+    if given is None or (
+        not numbered and isinstance(given, Sequence | Mapping) and not given and "%s" not in text
+    ):
         return text, ()
-    styles = STYLES.get(dialect, "percent").split()
+    if numbered and dialect == "mysql":
+        return _questions(text)
+    styles = ["dollar"] if numbered else STYLES.get(dialect, "percent").split()
     if dialect == "sqlite" and PERCENT.search(text) and "?" not in text:
         styles = ["percent"]  # Django writes all databases' parameters so, and its cursor turns them round
     places: list[int | str] = []
@@ -121,6 +134,20 @@ def spelled(text: str, dialect: str, given: Any) -> tuple[str, tuple[int | str, 
         return f" :p{len(places) - 1} "
 
     return PIECES.sub(piece, text), tuple(places)
+
+
+def _questions(text: str) -> tuple[str, tuple[int | str, ...]]:
+    count = 0
+
+    def piece(match: re.Match[str]) -> str:
+        nonlocal count
+        if match["parameter"] is None:
+            return match[0]
+        count += 1
+        return f" :p{count - 1} "
+
+    made = QUESTIONS.sub(piece, text)
+    return made, tuple(range(count))
 
 
 def needs_parser() -> None:

@@ -49,12 +49,20 @@ A_MOMENT = 0.01
 Questions = Generator[str, Sequence[Sequence[Any]], None]
 
 
+class NotAnswered(UsageError):
+    """The database refused to answer a question; thrown into the generator that asked it."""
+
+
 class Understanding:
     """Of one trace, in this process."""
 
-    def __init__(self, folder: Path, dialect: str) -> None:
+    def __init__(self, folder: Path, dialect: str, *, tells_parameters: bool = True) -> None:
         needs_parser()
         self.folder = folder
+        self.tells_parameters = tells_parameters
+        """Parameters of statements are noted down, so that they can be replayed."""
+        self.described: set[str] = set()
+        """Tables that somebody has described in the trace."""
         self.dialect = dialect
         self.schema: Schema | None = None
         self.stale = True
@@ -82,6 +90,7 @@ class Understanding:
                 if table.name not in listed and table.silent is None:
                     schema.tables[place] = replace(table, silent=LATER)
         self.schema, self.stale = schema, False
+        self.described.clear()
         self._meanings.clear()
 
     def identify(self) -> Questions:
@@ -164,7 +173,10 @@ class Understanding:
             columns = [*table.key, *(column.name for column in table.told)]
             named = ", ".join(_quoted(column, schema) for column in columns)
             source = f"{_quoted(space, schema)}.{_quoted(name, schema)}"
-            rows = yield f"SELECT {named} FROM {source} LIMIT {MOST_ROWS + 1}"
+            try:
+                rows = yield f"SELECT {named} FROM {source} LIMIT {MOST_ROWS + 1}"
+            except NotAnswered:  # a table that this user may not read
+                continue
             if len(rows) > MOST_ROWS or not _put_rows(table, rows, lines, taints):
                 continue
             listed.append(table.name)
@@ -236,7 +248,9 @@ def understanding(tracer: Tracer, dialect: str) -> Understanding:
     with _sharing:
         found = _shared.get(tracer)
         if found is None:
-            found = _shared[tracer] = Understanding(tracer.folder, dialect)
+            found = _shared[tracer] = Understanding(
+                tracer.folder, dialect, tells_parameters=tracer.parameters
+            )
         if found.dialect != dialect:
             raise UsageError(
                 f"found connections to databases of two kinds, {found.dialect} and {dialect}, in one trace; expected "

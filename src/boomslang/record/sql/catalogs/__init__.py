@@ -25,5 +25,16 @@ def identity(dialect: str) -> Generator[str, Sequence[Sequence[Any]], str]:
     return cast(str, _module(dialect).database(rows))
 
 
+def isolation(dialect: str) -> Generator[str, Sequence[Sequence[Any]], str | None]:
+    """Asks for the connection's isolation level, in lower case; None: there is but one."""
+    query = getattr(_module(dialect), "ISOLATION", None)
+    if query is None:
+        return None
+    rows = yield query
+    found = rows[0][-1] if rows and rows[0] else ""
+    text = found.decode(errors="replace") if isinstance(found, bytes) else str(found)
+    return text.lower().replace("-", " ")
+
+
 def _module(dialect: str) -> Any:
     return importlib.import_module(f"boomslang.record.sql.catalogs.{dialect}")

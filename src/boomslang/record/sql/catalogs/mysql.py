@@ -14,6 +14,8 @@ from boomslang.record.sql.literals import default_of
 from boomslang.record.sql.schema import Column, Reach, Schema, Unknown
 
 DATABASE = "SELECT DATABASE(), VERSION(), @@port, @@hostname"
+ISOLATION = "SHOW VARIABLES WHERE Variable_name IN ('tx_isolation', 'transaction_isolation')"
+"""MariaDB's name and MySQL's."""
 COLUMNS = """
 SELECT c.TABLE_NAME, t.TABLE_TYPE, c.COLUMN_NAME, c.DATA_TYPE, c.COLUMN_TYPE, c.CHARACTER_MAXIMUM_LENGTH,
   c.NUMERIC_SCALE, c.DATETIME_PRECISION, c.COLLATION_NAME, c.IS_NULLABLE, c.COLUMN_DEFAULT, c.EXTRA, t.ENGINE,

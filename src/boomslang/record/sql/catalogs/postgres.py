@@ -17,6 +17,7 @@ DATABASE = """
 SELECT current_database()::text, (SELECT oid::bigint FROM pg_database WHERE datname = current_database()),
   current_setting('port'), array_to_string(current_schemas(false)::text[], '|'),
   (SELECT datcollate::text FROM pg_database WHERE datname = current_database())"""
+ISOLATION = "SELECT current_setting('transaction_isolation')"
 COLUMNS = f"""
 SELECT c.oid::bigint, n.nspname::text, c.relname::text, c.relkind::text, c.relrowsecurity, c.relhasrules,
   c.relpersistence::text, a.attnum::int, a.attname::text, t.typname::text, t.typtype::text, a.atttypmod::int,
