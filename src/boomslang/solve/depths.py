@@ -1,4 +1,4 @@
-"""An order that the reads suggest, where no clock and no log says when things happened: see native/engine/depths.hpp."""
+"""An order that the reads suggest, where no clock and no log says when things happened (native/engine/depths.hpp)."""
 
 from __future__ import annotations
 

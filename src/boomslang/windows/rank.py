@@ -34,4 +34,3 @@ def ranked_points(ir: IR, limits: Limits) -> Int32 | None:
     rank = np.stack([begins, ends], axis=1).ravel()
     points = np.stack([2 * inside, 2 * inside + 1], axis=1).ravel()
     return points[np.argsort(rank, kind="stable")].astype(np.int32)
-
