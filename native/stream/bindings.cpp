@@ -5,6 +5,7 @@
 
 #include "common/binding.hpp"
 #include "live.hpp"
+#include "written.hpp"
 
 using namespace boomslang;
 
@@ -55,5 +56,15 @@ NB_MODULE(_live, m) {
                 if (!cell.absent) found.append(nb::make_tuple(nb::bytes(key.data(), key.size()), value_of(cell)));
             });
             return found;
+        });
+    nb::class_<Written>(m, "Written")
+        .def(nb::init<int>())
+        .def("add", [](Written& written, Bytes kt, In<int64_t> ko, Bytes kd, Bytes vt, In<int64_t> vo, Bytes vd,
+                       In<int32_t> ids, In<int32_t> held) {
+            written.add(table(kt, ko, kd), table(vt, vo, vd), view(ids), view(held));
+        })
+        .def("perhaps", [](const Written& written, Bytes kt, In<int64_t> ko, Bytes kd, Bytes vt, In<int64_t> vo, Bytes vd,
+                           In<int32_t> ids, In<int32_t> held) {
+            return out(written.perhaps(table(kt, ko, kd), table(vt, vo, vd), view(ids), view(held)));
         });
 }

@@ -629,6 +629,10 @@ void History::give(const Scalar& k, const Scalar& v, std::int32_t owner) {
 
 void History::header(const Record& r) {
   if (r.has(Field::clock)) clock_ = clocks.intern(r.clock);
+  if (r.has(Field::session)) {  // a session that goes on in another file: its name is not that of the file
+    file_session_ = r.session.type == Type::null ? none : unnamed;
+    if (file_session_ == unnamed) session_name_.assign(r.session.data, r.session.size);
+  }
   if (r.has(Field::unit)) {
     const std::string said(r.unit.data, r.unit.size);
     if (!unit.empty() && unit != said)

@@ -93,6 +93,38 @@ def test_a_violation_ends_it_with_story_certificate_and_report(tmp_path: Path) -
     assert command("verify", tmp_path / "t", proof).code == 0
 
 
+def test_the_certificate_of_what_holds_grows_while_it_is_watched(tmp_path: Path) -> None:
+    proof = tmp_path / "proof.jsonl"
+    store = Store(tmp_path / "t")
+    store.run(1500)
+    with watch(tmp_path / "t", "--level", "strong-si", "--certificate", proof, "--every", "100ms") as program:
+        told(program, " hold strong snapshot isolation, ")
+        store.run(1500)
+        store.settle()
+        program.send_signal(signal.SIGINT)
+        ran = over(program)
+    assert ran.code == 0 and f"certificate of strong snapshot isolation: {proof}" in ran.out, ran
+    ran = command("verify", tmp_path / "t", proof)
+    assert ran.code == 0 and "its order explains all" in ran.out, ran
+    store.run(400)
+    store.settle()
+    ran = command("verify", tmp_path / "t", proof)  # what came later is not in it
+    assert ran.code == 1, ran
+    assert {path.name for path in tmp_path.iterdir()} == {"t", "proof.jsonl"}
+
+
+def test_a_certificate_that_finds_no_room_is_told_and_stops_nothing(tmp_path: Path) -> None:
+    store = Store(tmp_path / "t")
+    store.run(500)
+    store.settle()
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("this system has no /dev/full")
+    ran = command("watch", tmp_path / "t", "--level", "si", "--until-idle", "300ms", "--certificate", full)
+    assert ran.code == 254 and "cannot write the certificate: No space left on device" in ran.err
+    assert "snapshot isolation  valid" in ran.out
+
+
 def test_json_lines_and_the_end_of_a_recorder(tmp_path: Path) -> None:
     store = Store(tmp_path / "t")
     store.run(1000)
@@ -175,6 +207,8 @@ def test_a_truncated_file_ends_it(tmp_path: Path) -> None:
         (("{}/t", "--level", "strongest"), "expected one level"),
         (("{}/t", "--level", "rc"), "expected one that an order of begins and commits decides"),
         (("{}/t", "--level", "si", "--idle", "soon"), "found 'soon'; expected a time such as"),
+        (("{}/t", "--level", "si", "--keep", "1m", "--certificate", "p"), "found --certificate with --keep"),
+        ((__file__, "--level", "si", "--keep", "1m"), "found --keep with the one log"),
     ],
 )
 def test_wrong_use(tmp_path: Path, words: tuple[str, ...], error: str) -> None:
@@ -217,6 +251,26 @@ def test_json_of_a_watched_run(tmp_path: Path) -> None:
     assert document["watch"]["committed"] == 500
 
 
+def test_a_watched_run_writes_the_certificate_of_what_holds(tmp_path: Path) -> None:
+    proof = tmp_path / "proof.jsonl"
+    ran = run("--txns", 800, "--out", tmp_path / "t", "--watch", "--certificate", proof)
+    assert ran.code == 0 and f"certificate of serializable: {proof}" in ran.out, ran
+    assert command("verify", tmp_path / "t", proof).code == 0
+
+
+def test_a_run_of_which_only_the_end_is_kept(tmp_path: Path) -> None:
+    words = ("--db", "memory:slow=1", "--txns", 1_000_000, "--for", "6s", "--keep", "800ms")
+    ran = command("run", "--workload", "blindw-t", *words, "--out", tmp_path / "t", "--watch", "--json")
+    document = json.loads(ran.out)
+    SCHEMA.validate(document)
+    assert ran.code == 0 and document["levels"][0]["status"] == "valid", ran
+    about = json.loads((tmp_path / "t" / "run.json").read_text())
+    assert document["watch"]["committed"] == about["committed"]
+    assert document["watch"]["deleted"] > 0
+    ran = command("check", tmp_path / "t", "--level", "ser")
+    assert ran.code == 254 and "a part of this trace was deleted when it was checked" in ran.err
+
+
 def test_what_cannot_be_watched_is_checked_at_the_end(tmp_path: Path) -> None:
     ran = command(
         "run",
@@ -251,6 +305,7 @@ def test_a_watched_run_with_clients_that_die(tmp_path: Path) -> None:
         (("--check", "ser,si"), "with --watch; expected one level"),
         (("--module", "session-order"), "found the module session-order with --watch"),
         (("--check", "rc"), "expected one that an order of begins and commits decides"),
+        (("--keep", "1m", "--report", "page.html"), "found --report with --keep"),
     ],
 )
 def test_wrong_use_of_a_watched_run(tmp_path: Path, words: tuple[str, ...], error: str) -> None:
@@ -265,7 +320,7 @@ def test_a_hunt_that_watches(tmp_path: Path) -> None:
     words = ("--txns", 400, "--for", "3s", "--watch")
     ran = command("hunt", "--db", "memory", "--workload", "blindw-t", *words, "--out", tmp_path / "a")
     assert ran.code == 0 and "no violation of serializable found" in ran.out
-    assert list((tmp_path / "a").iterdir()) == []
+    assert [path.name for path in (tmp_path / "a").iterdir()] == ["hunt.html"]
     broken = ("--db", "memory:slow=1", "--db-level", "broken", "--txns", 1_000_000, "--for", "60s", "--watch")
     ran = command("hunt", "--workload", "bank", *broken, "--out", tmp_path / "b")
     assert ran.code == 1 and "serializable is broken" in ran.out and "Why it is not serializable:" in ran.out
@@ -273,6 +328,15 @@ def test_a_hunt_that_watches(tmp_path: Path) -> None:
         "run-0001",
         "run-0001.certificate.json",
     ]
+
+
+def test_a_hunt_of_which_only_the_end_is_kept(tmp_path: Path) -> None:
+    words = ("--db", "memory:slow=1", "--txns", 1_000_000, "--for", "4s", "--out", tmp_path / "a", "--json")
+    ran = command("hunt", "--workload", "blindw-t", *words, "--watch", "--keep", "500ms")
+    answer = json.loads(ran.out)
+    assert ran.code == 0 and answer["valid"] == answer["runs"] == 1 and not answer["problems"], ran
+    ran = command("hunt", "--workload", "blindw-t", *words, "--keep", "500ms")
+    assert ran.code == 254 and "--keep is for --watch" in ran.err
 
 
 def test_a_hunt_on_a_cluster_does_not_watch(tmp_path: Path) -> None:

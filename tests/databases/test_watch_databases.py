@@ -4,6 +4,7 @@ test-full`."""
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -17,8 +18,7 @@ from boomslang.stream.beside import Beside, Told
 from boomslang.stream.tally import Status
 from boomslang.workloads import find_workload
 
-MINUTES = 10
-
+MINUTES = float(os.environ.get("SOAK_MINUTES", "10"))
 
 EMBEDDED = [("sqlite", "deferred"), ("rocksdb", "snapshot"), ("slatedb", "snapshot")]
 

@@ -67,18 +67,28 @@ class Store:
     """The clients of one trace, in `folder`."""
 
     def __init__(
-        self, folder: Path, *, clients: int = 4, keys: int = 20, seed: int = 0, careless: bool = False
+        self,
+        folder: Path,
+        *,
+        clients: int = 4,
+        keys: int = 20,
+        seed: int = 0,
+        careless: bool = False,
+        values: int = 0,
+        rotate: float | None = None,
     ) -> None:
+        """`values`: so many different ones are written, again and again; 0: each is new."""
         self.random, self.keys, self.careless = random.Random(seed), keys, careless
         self.state: dict[str, int] = {}
         self.written: dict[str, int] = {}
-        self.commits = self.values = 0
-        self.tracer = Tracer(folder)
+        self.commits = self.written_values = 0
+        self.values = values
+        self.tracer = Tracer(folder, rotate=rotate)
         self.clients = [Client(self, self.tracer.session(f"c{n + 1}")) for n in range(clients)]
 
     def fresh(self) -> int:
-        self.values += 1
-        return self.values
+        self.written_values += 1
+        return self.random.randrange(self.values) if self.values else self.written_values
 
     def run(self, steps: int, clients: list[Client] | None = None) -> None:
         for _ in range(steps):

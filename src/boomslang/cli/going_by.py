@@ -16,8 +16,7 @@ from boomslang.levels import Level
 from boomslang.solve.names import NATIVE
 from boomslang.storage import located
 from boomslang.stream.check import WentBy, check_as_it_goes_by, why_not
-from boomslang.stream.forward import Forward, Taken
-from boomslang.stream.window import MANY_FILES
+from boomslang.stream.forward import Forward
 from boomslang.trace.blocks import files_of
 from boomslang.trace.errors import LimitReached, TraceError
 from boomslang.trace.reader import resident_mb
@@ -125,12 +124,7 @@ def _went_by(
         return ask()
     names = [file.name for file in files_of(path)]
     with Writer(target, level.name, level.points, names.__getitem__) as writer:
-
-        def take(taken: Taken) -> None:
-            file, line = taken.place % MANY_FILES, taken.place // MANY_FILES
-            writer.take(file, line, taken.commit, taken.initial)
-
-        found = ask(take=take)
+        found = ask(take=lambda taken: taken.write_to(writer))
         if found.status == VALID:
             writer.finish(found.counted.operations)
         return found

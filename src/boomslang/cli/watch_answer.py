@@ -45,6 +45,9 @@ def show_watched(report: Report, level: Level, watched: Watched, screen: Screen)
     told = watched.reason or "all that was recorded so far"
     screen.line(f"{level.title}  ", (f"{word:7}", style), f"  {told}", indent=2)
     screen.line()
+    if (written := report.answers[0].certificate) is not None:
+        screen.line(f"certificate of {level.title}: {written}")
+        screen.line()
     screen.line((how(last), "dim"))
 
 

@@ -21,8 +21,10 @@ from boomslang.cli.load_plan import Check
 from boomslang.cli.screen import Screen
 from boomslang.errors import UsageError
 from boomslang.levels import Level, find_level
+from boomslang.record.rules import ROTATED
 from boomslang.run import Plan, Ran, Speed
 from boomslang.run import run as run_plan
+from boomslang.storage import located
 from boomslang.stream.beside import Beside, Told
 from boomslang.stream.tally import Status
 from boomslang.stream.watcher import CannotWatch, Watched, refuse_level
@@ -44,7 +46,15 @@ def run_and_watch(
         stop.set()
 
     speeds: list[Speed] = []
-    with Beside(Path(arguments.out), asked, idle=arguments.idle, memory=arguments.memory) as beside:
+    certificate = None if arguments.certificate is None else located(arguments.certificate)
+    with Beside(
+        Path(arguments.out),
+        asked,
+        idle=arguments.idle,
+        memory=arguments.memory,
+        certificate=certificate,
+        keep=arguments.keep,
+    ) as beside:
 
         def work() -> tuple[Ran, Told]:
             ran = run_plan(
@@ -53,6 +63,7 @@ def run_and_watch(
                 seconds=arguments.seconds,
                 until=lambda: stop.is_set() or beside.found(),
                 progress=lambda speed: speeds.__setitem__(slice(None), [speed]),
+                rotate=None if arguments.keep is None else arguments.keep * ROTATED,
             )
             beside.end()
             return ran, answer_of(beside)
@@ -105,6 +116,8 @@ def answer_of(beside: Beside) -> Told:
 
 def answer(arguments: argparse.Namespace, told: Told, level: str, check: Check, screen: Screen) -> int:
     """Shows the answer, and returns the exit code."""
+    if told.last.deleted and told.status != VALID:
+        return _of_what_is_left(arguments, told, find_level(level), screen)
     if told.status == UNKNOWN:
         screen.warning(f"{told.reason}; {CHECKED_AT_THE_END}")
         return check(screen)
@@ -118,13 +131,33 @@ def answer(arguments: argparse.Namespace, told: Told, level: str, check: Check, 
         for note in told.notes:
             screen.line((note, "dim"), indent=2)
         return exit_codes.INVALID
-    if arguments.certificate is not None or arguments.report is not None:
-        return check(screen)  # which they are made of
-    asked = find_level(level)
-    watched = Watched(VALID, "", told.last)
-    report = watch_answer.report_of(arguments.out, asked, watched)
-    if arguments.json:
-        screen.document(watch_answer.json_of(report, watched))
-    else:
-        watch_answer.show_watched(report, asked, watched, screen)
+    if arguments.report is not None:
+        return check(screen)  # which it is made of
+    _show(arguments, told, find_level(level), screen)
+    if told.uncertified:
+        raise UsageError(told.uncertified)
     return exit_codes.VALID
+
+
+def _show(arguments: argparse.Namespace, told: Told, level: Level, screen: Screen) -> None:
+    """The answer of the watch itself."""
+    watched = Watched(told.status, told.reason, told.last)
+    report = watch_answer.report_of(arguments.out, level, watched)
+    if told.status == VALID and arguments.certificate is not None and not told.uncertified:
+        report.answers[0].certificate = located(arguments.certificate)
+    if arguments.json:
+        story = {"story": list(told.story)} if told.story else {}
+        screen.document({**watch_answer.json_of(report, watched), **story})
+    else:
+        watch_answer.show_watched(report, level, watched, screen)
+
+
+def _of_what_is_left(arguments: argparse.Namespace, told: Told, level: Level, screen: Screen) -> int:
+    """A part of the trace was deleted (--keep), so nobody but the watch can say anything about it."""
+    _show(arguments, told, level, screen)
+    if told.story and not arguments.json:
+        screen.line()
+        show_story(told.story, screen)
+        for note in told.notes:
+            screen.line((note, "dim"), indent=2)
+    return watch_answer.CODES[told.status]

@@ -117,6 +117,10 @@ def check_once(pairs: Iterable[tuple[Any, Any]]) -> None:
 
 STATE = "initial.jsonl"
 """The file that tells the initial state for all others."""
+ROTATED = 0.25
+"""Of the time that is kept: after so much of it a session goes on in another file, so that the one before can go."""
+NEXT_FILE = "~"
+"""Between a session's name and the number of its next file: no name has it, and it counts after whatever ends one."""
 
 
 def check_list(folder: Path, key: Any) -> None:

@@ -27,6 +27,7 @@ from boomslang.errors import UsageError
 from boomslang.record.json_text import encoded, hints_of, pairs_of, quoted, text_of
 from boomslang.record.rules import (
     LONGEST,
+    NEXT_FILE,
     ROOM,
     Cursor,
     Range,
@@ -101,7 +102,8 @@ class Session:
     Not for two threads or tasks at a time; that is noticed, and refused.
     """
 
-    def __init__(self, name: str, path: Path, header: str) -> None:
+    def __init__(self, name: str, path: Path, header: str, *, rotate: float | None = None) -> None:
+        """`header`: of each of its files, but for its end. `rotate`: seconds after which it goes on in another one."""
         self.name = name
         self.path = path
         self.failed: str | None = None
@@ -131,7 +133,9 @@ class Session:
         self._held: list[list[bytes]] = []
         self._moved: list[set[int]] = []
         """Since each of the savepoints: the iterators that were opened or returned something."""
-        head = encoded(header)
+        self._rotate, self._header = rotate, header
+        self._first, self._files, self._opened = path, 1, time.monotonic()
+        head = encoded(header + "}\n")
         self._fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | _CLOEXEC, 0o666)
         try:
             self._write(head)
@@ -160,6 +164,8 @@ class Session:
         try:
             if self._held and op in ("begin", "commit", "abort"):
                 self._settle(op == "commit")
+            if op == "begin" and self._rotate is not None and not self.in_transaction:
+                self._go_on_elsewhere(self._rotate)
             head = self._input_text(op, args)
             if ctx is not None:
                 head = f'{head},"ctx":{self._hints_of(op, ctx)}'
@@ -495,6 +501,32 @@ class Session:
         return self._iterators
 
     # --- the file
+
+    def _go_on_elsewhere(self, after: float) -> None:
+        """In another file, once this one is old: between two transactions, of which each stands in one file.
+
+        Its name comes after those of the session's files before it, in the order in which files count, and it gets
+        that name once its header is in it. Nothing is added to this one from then on: whoever watches counts on that.
+        Where no file can be had, this one is gone on with.
+        """
+        now = time.monotonic()
+        if now - self._opened < after:
+            return
+        self._opened = now
+        path = self._first.with_name(f"{self._first.stem}{NEXT_FILE}{self._files + 1}{self._first.suffix}")
+        head = encoded(f'{self._header},"session":{quoted(self.name)}}}\n')
+        new = path.with_name(f"{path.name}.new")
+        try:
+            new.write_bytes(head)
+            fd = os.open(new, os.O_WRONLY | os.O_APPEND | _CLOEXEC)
+        except OSError:
+            with suppress(OSError):
+                new.unlink(missing_ok=True)
+            return
+        new.rename(path)
+        os.close(self._fd)
+        self.path, self._fd, self._size = path, fd, len(head)
+        self._files += 1
 
     def _write(self, data: bytes) -> None:
         if self._held:

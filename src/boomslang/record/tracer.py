@@ -41,7 +41,8 @@ class Tracer:
     that times are read from, if host and boot would not do: times of differently named clocks are never compared.
     Times are nanoseconds, unless they are all given to `Session.log`: then `unit` says what they are ("ns", "us", "ms",
     "s", or "" if nobody knows). `parameters`: where SQL is understood, the parameters of statements are noted down too,
-    so that a violation can be replayed; False leaves them out.
+    so that a violation can be replayed; False leaves them out. `rotate`: after so many seconds a session goes on in
+    another file, so that `boomslang watch --keep` can delete what is old.
     """
 
     def __init__(
@@ -52,11 +53,13 @@ class Tracer:
         clock: str | None = None,
         unit: str = NANOSECONDS,
         parameters: bool = True,
+        rotate: float | None = None,
     ) -> None:
         self.folder = Path(folder).absolute()
         self.parameters = parameters
         self.clock = clock
         self.unit = _checked(unit)
+        self.rotate = _positive(rotate)
         self._numbers = itertools.count(1)
         self._current = Current(self.session)
         if isinstance(initial, str):
@@ -91,6 +94,7 @@ class Tracer:
         clock: str | None = None,
         unit: str = NANOSECONDS,
         parameters: bool = True,
+        rotate: float | None = None,
     ) -> Tracer:
         """Another process's way to a trace that was begun: its sessions come into the same folder."""
         path = Path(folder).absolute()
@@ -100,14 +104,20 @@ class Tracer:
             )
         joined = cls.__new__(cls)
         joined.__setstate__(
-            {"folder": path, "clock": clock, "unit": _checked(unit), "parameters": parameters}
+            {
+                "folder": path,
+                "clock": clock,
+                "unit": _checked(unit),
+                "parameters": parameters,
+                "rotate": _positive(rotate),
+            }
         )
         return joined
 
     def session(self, name: str | None = None) -> Session:
         """A new session; its name must be new in the trace. Without one it is named after the process."""
         unit = f',"unit":{quoted(self.unit)}' if self.unit else ""
-        header = f'{{"boomslang":1,"clock":{quoted(self.clock or clock_name())}{unit}}}\n'
+        header = f'{{"boomslang":1,"clock":{quoted(self.clock or clock_name())}{unit}'
         if name is not None:
             if not NAME.fullmatch(name):
                 raise UsageError(
@@ -156,7 +166,7 @@ class Tracer:
 
     def _open(self, name: str, header: str) -> Session:
         try:
-            return Session(name, self.folder / f"{name}.jsonl", header)
+            return Session(name, self.folder / f"{name}.jsonl", header, rotate=self.rotate)
         except FileExistsError:
             raise
         except OSError as error:
@@ -165,7 +175,7 @@ class Tracer:
             ) from error
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = ("folder", "clock", "unit", "parameters")
+        kept = ("folder", "clock", "unit", "parameters", "rotate")
         return {name: getattr(self, name) for name in kept}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -173,6 +183,7 @@ class Tracer:
         self.clock = state["clock"]
         self.unit = state["unit"]
         self.parameters = state["parameters"]
+        self.rotate = state["rotate"]
         self._numbers = itertools.count(1)
         self._current = Current(self.session)
 
@@ -181,6 +192,14 @@ def _checked(unit: str) -> str:
     if unit and unit not in UNITS:
         raise UsageError(f"found unit={unit!r}; expected one of {', '.join(UNITS)}, or '' if it is not known")
     return unit
+
+
+def _positive(seconds: float | None) -> float | None:
+    if seconds is not None and not seconds > 0:
+        raise UsageError(
+            f"found rotate={seconds!r}; expected seconds, after which a session gets a new file, or None"
+        )
+    return seconds
 
 
 @lru_cache(maxsize=1)

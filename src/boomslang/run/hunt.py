@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from boomslang.checker import check
 from boomslang.errors import UsageError
 from boomslang.levels import Level, find_level
+from boomslang.record.rules import ROTATED
 from boomslang.run.near_misses import NearMisses, near_misses
 from boomslang.run.runner import Plan, Ran, Speed, require_empty, run
 from boomslang.trace import read_trace
@@ -28,7 +29,7 @@ from boomslang.verdict import INVALID, UNKNOWN, VALID
 from boomslang.workers.forked import processes
 
 if TYPE_CHECKING:
-    from boomslang.stream.beside import Beside
+    from boomslang.stream.beside import Beside, Told
 
 Status = Callable[["Hunted", Speed | None], object]
 Learn = Callable[["Tried"], object]
@@ -132,16 +133,18 @@ def hunt(
     status: Status | None = None,
     first: int = 1,
     watch: float | None = None,
+    enough: Callable[[Hunted], bool] | None = None,
+    keep: float | None = None,
     learn: Learn | None = None,
 ) -> Hunted:
     """Runs plan after plan for so many seconds, and checks each trace, within `timeout` seconds and `memory` megabytes.
 
     With `watch` each is checked while it runs, and a run ends when it is found out; a session that says nothing is
-    waited for so many seconds.
+    waited for so many seconds. With `keep`, too, what is checked and older than so many seconds is deleted.
 
-    Stops at the first that is invalid, or goes on to collect more. `folder` must be new or empty; what is found
-    stays there, and the first run has the number `first`. `learn` is told of each run once it is checked, which is
-    while the next one goes.
+    Stops at the first that is invalid, or goes on to collect more, until `enough` says that it is. `folder` must be new
+    or empty; what is found stays there, and the first run has the number `first`. `learn` is told of each run once it
+    is checked, which is while the next one goes.
     """
     place = made_folder(folder)
     hunted = Hunted()
@@ -162,29 +165,39 @@ def hunt(
         for plan in plans:
             trace = place / f"run-{hunted.runs + first:04d}"
             began = time.monotonic() - start
-            with _beside(trace, level, watch, memory) as watching:
+            with _beside(trace, level, watch, memory, keep) as watching:
                 ran = run(
                     plan,
                     trace,
                     seconds=max(0.1, left()),
                     until=_any(watching.found, lambda: not collect and checker.found()),
                     progress=lambda speed: tell(hunted, speed),
+                    rotate=None if keep is None else keep * ROTATED,
                 )
-                holds = watching.holds()
+                told = watching.answer()
             hunted.runs += 1
             for problem in ran.problems:
                 hunted.problems.append(f"{trace.name}: {problem}")
             if ran.problems and not ran.committed:
                 raise UsageError("\n".join(ran.problems))
             done = checker.collect(hunted)  # the run before this one
-            if done == INVALID and not collect:
+            if (done == INVALID and not collect) or (enough is not None and enough(hunted)):
                 shutil.rmtree(trace)
                 break
-            if holds:
+            if told is not None and told.status == VALID:
                 hunted.valid += 1
                 hunted.committed += ran.committed
                 note(Tried(hunted.runs - 1 + first, began, VALID, "", None, ran.to_json()))
                 shutil.rmtree(ran.folder)
+            elif told is not None and told.last.deleted:
+                hunted.committed += ran.committed
+                about = ran.to_json()
+                note(Tried(hunted.runs - 1 + first, began, told.status, told.reason, None, about))
+                hunted.found.append(
+                    Quarry(ran.folder, None, told.status, told.reason, about, told.story[:STORY])
+                )
+                if told.status == INVALID and not collect:
+                    break
             else:
                 checker.ask(ran, hunted.runs - 1 + first, began)
             tell(hunted, None)
@@ -232,35 +245,36 @@ class _NoWatch:
     def found(self) -> bool:
         return False
 
-    def holds(self) -> bool:
-        return False
+    def answer(self) -> None:
+        return None
 
 
 class _Watch:
-    """A watch beside a run. What it says of a violation, or cannot say, the checker says of the finished trace."""
+    """A watch beside a run. What it says of a violation, or cannot say, the checker says of the finished trace, if
+    that is still whole."""
 
     def __init__(self, beside: Beside) -> None:
         self.found, self._beside = beside.found, beside
 
-    def holds(self) -> bool:
-        """Was the level kept? Asked once the run is over."""
+    def answer(self) -> Told | None:
+        """What it says, once the run is over; None: it cannot say anything."""
         self._beside.end()
         try:
-            return self._beside.answer().status == VALID
+            return self._beside.answer()
         except (UsageError, RuntimeError):
-            return False
+            return None
 
 
 @contextmanager
 def _beside(
-    trace: Path, level: str | Level, idle: float | None, memory: float | None
+    trace: Path, level: str | Level, idle: float | None, memory: float | None, keep: float | None
 ) -> Iterator[_Watch | _NoWatch]:
     if idle is None:
         yield _NoWatch()
         return
     from boomslang.stream.beside import Beside
 
-    with Beside(trace, find_level(level), idle=idle, memory=memory) as beside:
+    with Beside(trace, find_level(level), idle=idle, memory=memory, keep=keep) as beside:
         yield _Watch(beside)
 
 

@@ -145,12 +145,14 @@ def run(
     seconds: float | None = None,
     until: Callable[[], bool] | None = None,
     progress: Progress | None = None,
+    rotate: float | None = None,
 ) -> Ran:
     """Runs it and records it into `folder`, which must be new or empty.
 
-    Ends early after so many seconds, or as soon as `until` says so.
+    Ends early after so many seconds, or as soon as `until` says so. `rotate`: seconds after which each client goes on
+    recording in another file.
     """
-    return _Run(plan, Path(folder), seconds, until, progress).run()
+    return _Run(plan, Path(folder), seconds, until, progress, rotate).run()
 
 
 def require_empty(folder: Path) -> None:
@@ -178,8 +180,10 @@ class _Run:
         seconds: float | None,
         until: Callable[[], bool] | None,
         progress: Progress | None,
+        rotate: float | None,
     ) -> None:
         self.plan = plan
+        self.rotate = rotate
         self.folder = folder
         self.seconds = seconds
         self.until = until or (lambda: False)
@@ -208,7 +212,7 @@ class _Run:
             version = plan.database.version()
         except DatabaseError as error:
             raise UsageError(f"{plan.database.title} cannot be made ready: {error}") from None
-        self.tracer = Tracer(self.folder, initial=initial or "empty")
+        self.tracer = Tracer(self.folder, initial=initial or "empty", rotate=self.rotate)
         share, more = divmod(plan.txns, plan.sessions)
         try:
             for n in range(plan.sessions):

@@ -39,3 +39,15 @@ class Live:
     def set(self, key: bytes, value: bytes | None, writer: int, at: int) -> None: ...
     def present(self) -> list[tuple[bytes, bytes]]:
         """All keys that are there, with their values."""
+
+class Written:
+    """Pairs of a key and a value that were written, perhaps; see native/stream/written.hpp."""
+    def __init__(self, log_bits: int, /) -> None: ...
+    def add(
+        self, kt: Bytes, ko: Longs, kd: Bytes, vt: Bytes, vo: Longs, vd: Bytes, ids: Ints, held: Ints, /
+    ) -> None:
+        """These were (a value of -1: deleted)."""
+    def perhaps(
+        self, kt: Bytes, ko: Longs, kd: Bytes, vt: Bytes, vo: Longs, vd: Bytes, ids: Ints, held: Ints, /
+    ) -> Bytes:
+        """Of each: may it have been? (A value below -1: may anything have been?)"""

@@ -38,21 +38,31 @@ class Told:
     story: tuple[str, ...] = ()
     """Of a violation."""
     notes: tuple[str, ...] = ()
+    uncertified: str = ""
+    """Why the certificate that was asked for could not be written."""
 
 
 class Beside:
     """The process. Use it with `with`: it is gone afterwards."""
 
     def __init__(
-        self, folder: Path, level: Level, *, idle: float = IDLE, memory: float | None = None
+        self,
+        folder: Path,
+        level: Level,
+        *,
+        idle: float = IDLE,
+        memory: float | None = None,
+        certificate: Path | None = None,
+        keep: float | None = None,
     ) -> None:
         self.status = Status(level.title, "waiting for the recorder", 0.0)
         self.told: Told | None = None
         self._problem: Exception | None = None
         context = processes(preload="boomslang.run.client")
         self._wire, theirs = context.Pipe()
+        options = {"idle": idle, "memory": memory, "certificate": certificate, "keep": keep}
         self._process = context.Process(
-            target=_body, args=(theirs, folder, level.name, idle, memory), daemon=True, name="watch"
+            target=_body, args=(theirs, folder, level.name, options), daemon=True, name="watch"
         )
         self._process.start()
         theirs.close()
@@ -109,7 +119,7 @@ class Beside:
         return self.told
 
 
-def told(watched: Watched) -> Told:
+def told(watched: Watched, uncertified: str) -> Told:
     verdict = watched.verdict
     found = None if verdict is None else verdict.counterexample
     return Told(
@@ -118,24 +128,25 @@ def told(watched: Watched) -> Told:
         watched.last,
         () if found is None else tuple(found.lines()),
         () if verdict is None else verdict.notes,
+        uncertified,
     )
 
 
-def _body(wire: Any, folder: Path, level: str, idle: float, memory: float | None) -> None:
+def _body(wire: Any, folder: Path, level: str, options: dict[str, Any]) -> None:
     """The body of the process. It ends with its answer, or when the other end of the wire is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     answer: list[object] = []
 
     def work(watcher: Watcher) -> None:
         try:
-            answer.append(told(watcher.run()))
+            answer.append(told(watcher.run(), watcher.certificate.problem))
         except (UsageError, TraceError) as problem:
             answer.append(UsageError(str(problem)))
         except BaseException as problem:
             answer.append(RuntimeError(f"{type(problem).__name__}: {problem}"))
 
     try:
-        watcher = Watcher(folder, find_level(level), memory=memory, idle=idle)
+        watcher = Watcher(folder, find_level(level), **options)
         thread = threading.Thread(target=work, args=(watcher,), daemon=True)
         thread.start()
         while thread.is_alive():

@@ -10,11 +10,13 @@ Nobody can see from a file whether more will come. Whoever knows that the record
 that, a file that has not grown for a stated time is *idle*: it is no longer waited for, and it may come back.
 
 A file that appears later tells of later things only: it was not there when the folder was last looked at, which was
-after all that is known by then was read.
+after all that is known by then was read. A session may go on in another file (its header names the session, if the
+file does not): then nothing is added to those before, and they may be deleted when they are checked (keep.py).
 """
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable
@@ -35,6 +37,8 @@ IDLE = 5.0
 """Seconds without a line after which a session is not waited for."""
 NAP = 0.05
 """Seconds between two looks at files that do not grow."""
+LONGEST_HEADER = 1 << 16
+"""Bytes of one that names a session."""
 FIX = "fix: check what was recorded so far with `boomslang check`, and let only recorders write to the files"
 
 
@@ -48,6 +52,9 @@ class GrowingFile:
         """In bytes, when it was last looked at."""
         self.ended = False
         """Nobody writes to it any more."""
+        self.left = False
+        """Its session has gone on in another file."""
+        self.deleted = False
         self.only_header = session is not None and path.name == STATE
         """It is done after its first line."""
         self._at = 0  # what is before was read
@@ -106,6 +113,12 @@ class GrowingFile:
             self.done = True
         return got
 
+    def delete(self) -> int:
+        """From the disk: it is done, and nobody will ask for it. How many bytes that gave back."""
+        self.path.unlink()
+        self.deleted = True
+        return self.size
+
     def _beginning(self, got: bytes) -> bytes:
         refuse_strange(got[:START], self.name)
         if packing_of(got[:START]) is not None:
@@ -139,6 +152,17 @@ class GrowingFile:
         )
 
 
+def told_session(path: Path) -> str:
+    """The session that the header of a file names; nothing if it names none, or there is none yet."""
+    try:
+        with opened(path) as file:
+            told = json.loads(file.readline(LONGEST_HEADER))
+    except (OSError, ValueError, TraceError):
+        return ""
+    session = told.get("session") if isinstance(told, dict) and "boomslang" in told else None
+    return session if isinstance(session, str) else ""
+
+
 class GrowingFiles(Blocks):
     """The files of a trace that is being written: one log, or a folder in which sessions may appear."""
 
@@ -162,6 +186,8 @@ class GrowingFiles(Blocks):
         """The last moment of which anything was read."""
         self._before: list[int] = []
         self._known: set[str] = set()
+        self._writes: dict[str, GrowingFile] = {}  # the file that a session writes to
+        self._going: list[GrowingFile] = []  # that are not done
         self._stack = ExitStack()
         self.look()
 
@@ -171,7 +197,10 @@ class GrowingFiles(Blocks):
 
     @property
     def growing(self) -> list[GrowingFile]:
-        return [source for source in self.sources if isinstance(source, GrowingFile)]
+        """All but what is packed; not those that are done."""
+        if any(source.done for source in self._going):
+            self._going = [source for source in self._going if not source.done]
+        return self._going
 
     @property
     def started(self) -> bool:
@@ -194,11 +223,13 @@ class GrowingFiles(Blocks):
     @property
     def idle(self) -> list[str]:
         """Sessions, or files, that nobody waits for."""
-        return [source.session or source.name for source in self.growing if source.idle and not source.done]
+        return [source.session or source.name for source in self.growing if source.idle]
 
     def quiet(self, now: float) -> float:
         """Seconds since anything grew."""
-        return now - max((source.grew for source in self.growing), default=now)
+        return now - max(
+            (source.grew for source in self.sources if isinstance(source, GrowingFile)), default=now
+        )
 
     def end(self) -> None:
         """Nobody writes any more: what is there now is all."""
@@ -213,7 +244,7 @@ class GrowingFiles(Blocks):
         for source in self.sources:
             if isinstance(source, GrowingFile):
                 again = GrowingFile(source.path, source.session, 0.0)
-                again.ended = True
+                again.ended, again.done = True, source.deleted
                 found.append(cast(Source, again))
             else:
                 path = self.path / Path(source.name).name if self.path.is_dir() else self.path
@@ -224,7 +255,7 @@ class GrowingFiles(Blocks):
     @property
     def recorded(self) -> int:
         """Bytes in all."""
-        return sum(source.size for source in self.growing)
+        return sum(s.size for s in self.sources if isinstance(s, GrowingFile) and not s.deleted)
 
     def close(self) -> None:
         self._stack.close()
@@ -242,9 +273,20 @@ class GrowingFiles(Blocks):
                 file = self._stack.enter_context(opened(path))
                 self.add(cast(Source, FileSource(path, file, session)))
             else:
-                self.add(cast(Source, GrowingFile(path, session, now)))
+                self._follow(
+                    GrowingFile(path, session if session is None else told_session(path) or session, now)
+                )
         for source in self.growing:
             source.look(now, self.patience)
+
+    def _follow(self, source: GrowingFile) -> None:
+        self.add(cast(Source, source))
+        self._going.append(source)
+        if source.session is None:
+            return
+        if (before := self._writes.get(source.session)) is not None:
+            before.left = before.ended = True
+        self._writes[source.session] = source
 
     def _new(self) -> list[Path]:
         if self.path.is_dir():

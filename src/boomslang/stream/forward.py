@@ -23,7 +23,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,9 @@ from boomslang.trace.errors import LimitReached
 from boomslang.trace.model import ABSENT, NO_TIME, Initial, Kind, Outcome
 from boomslang.trace.scalars import Code, Scalars
 from boomslang.windows.worth import fits_windows
+
+if TYPE_CHECKING:
+    from boomslang.certify.lines.writer import Writer
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
@@ -74,6 +77,11 @@ class Taken:
     """With two points a transaction: is it the commit?"""
     initial: list[tuple[Code, Code | None]]
     """Where the initial state is unknown: what reads of this part fixed."""
+
+    def write_to(self, writer: Writer) -> None:
+        """Into a certificate."""
+        file, line = place_of(self.place)
+        writer.take(file, line, self.commit, self.initial)
 
 
 @dataclass(eq=False)
@@ -228,6 +236,12 @@ class Forward:
     def can_go_back(self) -> bool:
         """Are there windows behind that can be joined with the one that is asked?"""
         return bool(self._behind)
+
+    def needed_files(self) -> set[int]:
+        """Those of which some lines are not decided for good, or are in a window that may be asked again."""
+        asked = [self._held, *(files for behind in self._behind for files in (behind.held, behind.new))]
+        pinned = {place_of(place)[0] for place in self._pins}
+        return pinned | {f for files in asked for f, lines in enumerate(files) if lines.text}
 
     def finish(self) -> None:
         """Nothing will be joined any more: gives out what was taken."""
@@ -650,9 +664,19 @@ def _without_operations(asg: ASG) -> ASG:
 
 def _demand(asked: Question, found: Solution) -> str:
     """What the forgotten past cannot decide any more."""
-    trace = asked.block.with_places(asked.asg.trace)
+    asg, trace = asked.asg, asked.block.with_places(asked.asg.trace)
     core = found.core_transactions
     where = f" from {trace.where(int(core[0]))} on" if core is not None and len(core) else ""
+    if len(asg.orphans):
+        r = int(asg.orphans[0])
+        saw = asg.read_value[r]
+        value = (
+            "nothing" if saw == ABSENT else "something" if saw == PRESENT else repr(trace.values[int(saw)])
+        )
+        where = (
+            f": {trace.where(int(asg.read_txn[r]))} found {value} in {trace.keys[int(asg.read_key[r])]!r}, which "
+            "nobody left there as far as is known"
+        )
     return (
         f"no order was found{where}, and what came before is forgotten, so nobody can say whether there is one; give "
         "it more --memory"

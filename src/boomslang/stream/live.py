@@ -60,7 +60,7 @@ class LiveKeys:
     def given_to(self, trace: Trace) -> Trace:
         """The trace, as one that starts with what is held now. A value that it never speaks of is one that it does not
         name."""
-        ids, values = self._live.given(*_arrays(trace.keys), *_arrays(trace.values))
+        ids, values = self._live.given(*tables(trace))
         mode = Initial.UNKNOWN if self.mode == Initial.UNKNOWN else Initial.GIVEN
         return replace(trace, initial_mode=mode, initial_key=ids, initial_value=values)
 
@@ -80,11 +80,15 @@ class LiveKeys:
         """Takes these, in the numbers of the trace (ABSENT: there is none). `fresh`: only keys that are not
         known yet."""
         ids, held = keys.astype(np.int32), values.astype(np.int32)
-        tables = (*_arrays(trace.keys), *_arrays(trace.values))
-        return self._live.update(*tables, ids, held, writer, at, fresh)
+        return self._live.update(*tables(trace), ids, held, writer, at, fresh)
 
     def undo(self, change: Undo) -> None:
         self._live.undo(change)
+
+
+def tables(trace: Trace) -> tuple[UInt8, Int64, UInt8, UInt8, Int64, UInt8]:
+    """Its keys and values, as native code takes them."""
+    return (*_arrays(trace.keys), *_arrays(trace.values))
 
 
 def _arrays(table: Scalars) -> tuple[UInt8, Int64, UInt8]:

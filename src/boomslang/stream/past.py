@@ -6,6 +6,8 @@ reads saw, whenever that was. These are found by going through the files once mo
 the core nor such a writer may be left out of any order, so a core that is refuted with these refutes the trace
 (solve/parts.py); it is explained as ever.
 
+Of what was deleted (keep.py) nobody can be asked, so a read of what one of those may have written counts for nothing.
+
 A read of something old may contradict only what the window started with. So whoever wrote what stands in a key of the
 core when the window starts is asked, too.
 """
@@ -35,6 +37,7 @@ from boomslang.verdict import INVALID, Verdict
 
 if TYPE_CHECKING:
     from boomslang.stream.forward import Forward
+    from boomslang.stream.keep import Forgotten
 
 Int64 = NDArray[np.int64]
 
@@ -69,8 +72,13 @@ class Core:
 class Past:
     """All that was recorded, to be gone through when a window fails. Called by `Forward`."""
 
-    def __init__(self, sources: Callable[[ExitStack], list[Source]], limits: Limits | None = None) -> None:
-        self.sources, self.limits = sources, limits or Limits()
+    def __init__(
+        self,
+        sources: Callable[[ExitStack], list[Source]],
+        limits: Limits | None = None,
+        forgotten: Forgotten | None = None,
+    ) -> None:
+        self.sources, self.limits, self.forgotten = sources, limits or Limits(), forgotten
         self.bytes, self.smallest = BYTES, SMALLEST_READ
         self.in_vain = 0
 
@@ -211,7 +219,10 @@ class Past:
             here = np.isin(place, core.around)
             txns = np.flatnonzero(here | np.isin(place, list(core.transactions)))
             # What the others read is of no interest, and their writers are not here.
-            asg = asg.restrict(txns, np.flatnonzero(here[asg.read_txn]))
+            reads = here[asg.read_txn]
+            if self.forgotten:
+                reads &= ~self.forgotten.perhaps_wrote(asg)
+            asg = asg.restrict(txns, np.flatnonzero(reads))
             found = refuted_part(lower(asg, level), *self._numbered(asg, place, core), limits)
             if found is None:
                 return None

@@ -62,6 +62,8 @@ class Status:
     """How often the files were read again from their beginning."""
     latency: tuple[float, float, float] | None = None
     """Seconds from begin to end: the median, of 95 and of 99 in a hundred."""
+    recorded: int = 0
+    """Bytes on the disk."""
     deleted: int = 0
     """Bytes that were checked and given back to the disk."""
 

@@ -25,7 +25,9 @@ from boomslang.levels.level import Dependency, Level
 from boomslang.levels.needs import lacks
 from boomslang.solve.solution import Limits, Solution
 from boomslang.stream.follow import IDLE, NAP, GrowingFiles
-from boomslang.stream.forward import BYTES, Forward, NotForward, Stuck
+from boomslang.stream.forward import BYTES, KEPT, TAIL, Forward, NotForward, Stuck
+from boomslang.stream.growing_certificate import GrowingCertificate
+from boomslang.stream.keep import Forgotten, Keeper
 from boomslang.stream.past import Past
 from boomslang.stream.so_far import recorded_so_far
 from boomslang.stream.tally import Status, Tally
@@ -48,6 +50,7 @@ SO_FAR = (
     "before."
 )
 NOTHING = "no transaction is known to have committed, so what was recorded says nothing about any level"
+GONE = "what could tell was deleted (--keep)"
 STUCK = "a window has no order, and what came before it, as far as it is kept, does not say why"
 _NEEDED = ("times", "sessions")
 
@@ -92,15 +95,24 @@ class Watcher:
         until_idle: float | None = None,
         size: int = BYTES,
         pace: float = PACE,
+        tail: int = TAIL,
+        kept: int = KEPT,
+        certificate: Path | None = None,
+        keep: float | None = None,
     ) -> None:
+        """`certificate`: where that of *valid* goes; of what is invalid the verdict has one. `keep`: seconds after
+        which what is checked is deleted."""
         self.path, self.level, self.memory = path, level, memory
         self.idle, self.until_idle, self.size, self.pace = idle, until_idle, size, pace
+        self.tail, self.kept = tail, kept
         self.tally = Tally()
         self.start = time.monotonic()
         self.restarts = 0
         self.status = Status(level.title, "waiting for the recorder", 0.0)
         self.lacking: set[str] = set(_NEEDED)
         """What the level needs and nothing recorded so far has."""
+        self.certificate = GrowingCertificate(certificate, level)
+        self.keeper = None if keep is None else Keeper(path, keep)
         self._ended = threading.Event()
         self._forward: Forward | None = None
         self._past: Past | None = None
@@ -112,6 +124,16 @@ class Watcher:
 
     def run(self) -> Watched:
         """Until the end, or the first violation."""
+        try:
+            watched = self._run()
+            if watched.status == VALID:
+                assert self._forward is not None
+                self.certificate.finish(self._forward.counted.operations)
+            return watched
+        finally:
+            self.certificate.abandon()
+
+    def _run(self) -> Watched:
         size, patience, said = self.size, self.idle, ""
         while True:
             try:
@@ -121,6 +143,8 @@ class Watcher:
                 return self._unknown(limit.reason)
             except (Stuck, NotForward) as why:
                 reason = str(why).removesuffix("; give it more --memory") or STUCK
+                if self.forgotten:
+                    return self._unknown(f"{reason}; {GONE}")
                 if isinstance(why, Stuck) and (verdict := self._in_one_piece(self._files())) is not None:
                     return self._invalid(verdict)
                 if isinstance(why, NotForward) and not (self._forward and self._forward.counted.windows):
@@ -133,6 +157,11 @@ class Watcher:
                 said, size, patience = reason, 4 * size, 4 * patience
                 self.tally = Tally()
 
+    @property
+    def forgotten(self) -> Forgotten | None:
+        """What is known of what was deleted; None: nothing was."""
+        return self.keeper.forgotten if self.keeper is not None and self.keeper.forgotten else None
+
     def _files(self) -> GrowingFiles:
         assert self._forward is not None and isinstance(self._forward.blocks, GrowingFiles)
         return self._forward.blocks
@@ -143,8 +172,18 @@ class Watcher:
             self.path, idle=patience, check=self._check, seen=self._seen, stop=self._ended.is_set
         )
         limits = Limits(megabytes=self.memory, jobs=1)
-        self._past = Past(files.once_more, limits)
-        forward = self._forward = Forward(files, self.level, limits, refuted=self._refuted, size=size)
+        self._past = Past(files.once_more, limits, None if self.keeper is None else self.keeper.forgotten)
+        self.certificate.begin(lambda f: files.sources[f].name)
+        forward = self._forward = Forward(
+            files,
+            self.level,
+            limits,
+            take=self.certificate.take,
+            refuted=self._refuted,
+            size=size,
+            tail=self.tail,
+            kept=self.kept,
+        )
         stepped, known = 0.0, (0, 0)
         try:
             while True:
@@ -169,12 +208,14 @@ class Watcher:
                 if forward.done:
                     forward.finish()
                     return None
+                if self.keeper is not None and not files.ended:
+                    self.keeper.tidy(files, forward)
         finally:
             self._tell(files, forward)
             files.close()
 
     def _quiet(self, files: GrowingFiles, now: float) -> bool:
-        return self.until_idle is not None and bool(files.growing) and files.quiet(now) >= self.until_idle
+        return self.until_idle is not None and bool(files.sources) and files.quiet(now) >= self.until_idle
 
     # --- what is seen on the way
 
@@ -198,7 +239,7 @@ class Watcher:
     def _in_one_piece(self, files: GrowingFiles) -> Verdict | None:
         """The verdict on all that was recorded so far as one trace, which its certificate is about; None: it is too
         long for that, or not refuted."""
-        if files.recorded > WHOLE:
+        if self.forgotten or files.recorded > WHOLE:
             return None
         self.status = replace(self.status, phase=LOOKING)
         try:
@@ -236,6 +277,8 @@ class Watcher:
             idle=tuple(files.idle),
             restarts=self.restarts,
             latency=tally.latency(),
+            recorded=files.recorded,
+            deleted=self.forgotten.bytes if self.forgotten else 0,
         )
 
     # --- answers

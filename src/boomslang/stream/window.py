@@ -15,6 +15,7 @@ them on is taken for good.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +39,11 @@ def places(block: Block) -> Int64:
     return block.first_lines() * MANY_FILES + block.trace.txn_file
 
 
-def place_of(place: int) -> tuple[int, int]:
+@overload
+def place_of(place: int) -> tuple[int, int]: ...
+@overload
+def place_of(place: Int64) -> tuple[Int64, Int64]: ...
+def place_of(place: int | Int64) -> tuple[int | Int64, int | Int64]:
     """The number of the file, and the line."""
     return place % MANY_FILES, place // MANY_FILES
 

@@ -29,6 +29,7 @@ from boomslang.trace.files import (
     pieces,
     read_start,
     refuse_strange,
+    refuse_what_is_left,
     shown,
     without_mark,
 )
@@ -111,6 +112,7 @@ def files_of(path: Path) -> list[Path]:
     """The file, or those of a folder in the order in which they count."""
     if not path.is_dir():
         return [path]
+    refuse_what_is_left(path)
     return sorted((f for f in path.iterdir() if is_called_so(f)), key=natural_order)
 
 
@@ -140,6 +142,7 @@ def _apart(text: bytes) -> list[bytes]:
     return [*lines[:-1], lines[-1][:-1]]
 
 
+NOTHING = Lines()
 Files = list[Lines]
 """Of each source, lines."""
 
@@ -181,6 +184,9 @@ class Block:
         )
         found: Files = []
         for f, lines in enumerate(self.files):
+            if not lines.text:
+                found.append(NOTHING)
+                continue
             at = np.unique(line[file == f]) - (1 + bool(self.headers[f]))
             found.append(_picked(lines, at[at >= 0]))
         return found
@@ -226,7 +232,7 @@ def _is_header(line: bytes) -> bool:
 def _picked(lines: Lines, at: Int64) -> Lines:
     """The lines at these places."""
     if not len(at):
-        return Lines()
+        return NOTHING
     ends = np.flatnonzero(np.frombuffer(lines.text, np.uint8) == _NEWLINE) + 1
     starts = np.concatenate([np.zeros(1, np.int64), ends[:-1]])
     if len(at) == len(ends):
@@ -265,6 +271,7 @@ class Blocks:
         self.full: set[int] = set()
         """Files of which enough lines are held, so that none was read."""
         self._awaited: set[int] = set()  # that the others are held up by: they are always read on
+        self._forgotten: set[int] = set()  # that no block speaks of any more
 
     def add(self, source: Source) -> None:
         """One more file: a session that came later."""
@@ -281,7 +288,7 @@ class Blocks:
     def more(self, size: int, held: Files | None = None) -> Files:
         """The next lines of each file, about `size` bytes in all, those that are `held` included."""
         self.full.clear()
-        share = max(self.smallest, size // max(1, len(self.sources)))
+        share = max(self.smallest, size // max(1, sum(not source.done for source in self.sources)))
         missing = [
             share - (len(held[f].text) if held and f < len(held) else 0) for f in range(len(self.sources))
         ]
@@ -299,9 +306,11 @@ class Blocks:
 
     def _more(self, f: int, size: int) -> Lines:
         source = self.sources[f]
+        if source.done and not self._rest[f]:
+            return NOTHING
         if size <= 0 and not source.done and f not in self._awaited:
             self.full.add(f)
-            return Lines()
+            return NOTHING
         self.check()
         got = b"" if source.done else source.read(max(size, self.smallest))
         self.bytes += len(got)
@@ -312,7 +321,7 @@ class Blocks:
         end = len(text) if source.done else text.rfind(b"\n") + 1
         text, self._rest[f] = text[:end], text[end:]
         if not text:
-            return Lines()
+            return NOTHING
         if not self._begun[f]:
             text = self._without_header(f, text)
         count = text.count(b"\n") + (not text.endswith(b"\n") if text else 0)
@@ -337,6 +346,12 @@ class Blocks:
             )
         return text[end:] if end else b""
 
+    def forget(self, f: int) -> None:
+        """No line of this file, which is done, is asked for again: it costs nothing from now on. Others keep their
+        numbers."""
+        self._forgotten.add(f)
+        self.headers[f] = b""
+
     def lines_read(self, f: int) -> int:
         """Of a file, the header included."""
         return self._next[f] - 1
@@ -354,12 +369,13 @@ class Blocks:
         """These lines as a trace. `initial`: what it starts with, as the JSON text of a header's field."""
         reader = Reader(self.jobs)
         headers = list(self.headers)
+        fed = [f for f in range(len(files)) if f not in self._forgotten]
         if initial:
-            told = headers[0].strip()[:-1] if headers[0] else b'{"boomslang": 1'
-            headers[0] = told + b', "initial": ' + initial + b"}\n"
+            told = headers[fed[0]].strip()[:-1] or b'{"boomslang": 1'
+            headers[fed[0]] = told + b', "initial": ' + initial + b"}\n"
         try:
-            for f, lines in enumerate(files):
-                source = self.sources[f]
+            for f in fed:
+                lines, source = files[f], self.sources[f]
                 reader.begin_file(source.name, source.session)
                 reader.feed(headers[f])
                 reader.feed(lines.text)
@@ -371,6 +387,9 @@ class Blocks:
             trace = trace_of(reader.columns())
         except TraceError as error:
             raise self._where_the_user_sees_it(error, files, headers) from None
+        if self._forgotten:
+            numbered = np.array(fed, np.int32)[trace.txn_file]
+            trace = replace(trace, files=[source.name for source in self.sources], txn_file=numbered)
         return Block(trace, files, headers, *self._open(trace))
 
     def _where_the_user_sees_it(self, error: TraceError, files: Files, headers: list[bytes]) -> TraceError:

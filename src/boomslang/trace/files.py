@@ -20,6 +20,20 @@ from boomslang.trace.packed import START, SUFFIXES, packing_of, unpacked
 READ_AHEAD = 1 << 24
 
 
+DELETED = "deleted.json"
+"""In the folder of a trace of which a watch has deleted a part."""
+
+
+def refuse_what_is_left(folder: Path) -> None:
+    """Raises if a part of the trace was deleted: reads of what is gone would look like violations."""
+    if (folder / DELETED).exists():
+        raise TraceError(
+            f"found {DELETED}: a part of this trace was deleted when it was checked (boomslang watch --keep), and what "
+            "is left cannot be judged; expected a whole trace; fix: record one without --keep",
+            shown(folder),
+        )
+
+
 def natural_order(path: Path) -> tuple[list[tuple[int, int, str]], str]:
     """c2 before c10: runs of digits compare as numbers."""
     parts = re.findall(r"([0-9]+)|([^0-9]+)", path.name)

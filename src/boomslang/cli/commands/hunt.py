@@ -10,8 +10,9 @@ from pathlib import Path
 
 import boomslang
 from boomslang.cli import exit_codes, load_plan
+from boomslang.cli.coloured_story import show_story
 from boomslang.cli.options import load as load_options
-from boomslang.cli.options.following import add_following, duration
+from boomslang.cli.options.following import add_following, add_keep, duration, refuse_with_keep
 from boomslang.cli.options.question import add_within
 from boomslang.cli.options.report import prepare_report
 from boomslang.cli.options.workers import add_on
@@ -23,6 +24,7 @@ from boomslang.levels import Level, bounded, find_level
 from boomslang.modules import find_modules
 from boomslang.run import Hunted, Plan, Quarry, Speed, Tried, Variations, variations
 from boomslang.run import hunt as hunt_plans
+from boomslang.trace.files import DELETED
 from boomslang.verdict import INVALID, UNKNOWN
 from boomslang.workloads import Workload, find_workload
 
@@ -53,7 +55,14 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="check each run while it goes, and end it when the level is broken (see docs/watch.md)",
     )
     add_following(parser)
+    add_keep(parser)
     add_argument("--collect", action="store_true", help="do not stop at the first")
+    add_argument(
+        "--bisect",
+        metavar="DB:V..W",
+        help="between which versions the violation appears or goes, and how sure that is: postgres:12.0..12.6; "
+        "takes the place of --db, and --for is for each version",
+    )
     add_argument(
         "--out",
         default="hunt",
@@ -76,6 +85,8 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     if arguments.level is not None:
         _level(arguments.level, arguments.within)
     find_modules(arguments.module)
+    if arguments.bisect is not None:
+        return _bisected(arguments, screen)
     prepare_report(arguments.report, arguments.out)
     with find_database(arguments.db) as database:
         plan = load_plan.planned(arguments, database, first)
@@ -83,6 +94,10 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         level = _level(asked, arguments.within)
         if arguments.watch:
             _look_at_watch(arguments, level, modules)
+        elif arguments.keep is not None:
+            raise UsageError(
+                "--keep is for --watch: only what is checked while it runs can be deleted meanwhile"
+            )
         about = {name: plan.to_json()[name] for name in ("database", "level", "promises", "workload")}
         about["version"] = load_plan.version_of(database)  # before: at the end it may be gone
         hunted = (
@@ -122,6 +137,9 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     if broken and (not arguments.quiet or arguments.report is not None):
         first_broken = broken[0]
         screen.line()
+        if (first_broken.trace / DELETED).exists():  # what is left of it cannot be asked again
+            show_story(first_broken.story, screen)
+            return code
         certificate = None if first_broken.certificate is None else str(first_broken.certificate)
         load = f"{plan.workload.name}, {_how(first_broken, plan)}"
         told = load_plan.what(plan, about["version"], load)
@@ -129,10 +147,22 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     return code
 
 
+def _bisected(arguments: argparse.Namespace, screen: Screen) -> int:
+    from boomslang.cli.bisected_hunt import run_bisect
+
+    for name in ("on", "report"):
+        if getattr(arguments, name) is not None:
+            raise UsageError(f"found --{name} with --bisect; expected one of them")
+    if arguments.watch:
+        raise UsageError("found --watch with --bisect; expected one of them")
+    return run_bisect(arguments, lambda asked: _level(asked, arguments.within), screen)
+
+
 def _look_at_watch(arguments: argparse.Namespace, level: Level, modules: tuple[str, ...]) -> None:
     """Raises if this cannot be watched."""
     from boomslang.cli.watched_run import watched_level
 
+    refuse_with_keep(arguments, "report")
     if arguments.on is not None:
         raise UsageError(
             "found --watch with --on; expected one of them: on a cluster each run is checked after it"
@@ -162,6 +192,7 @@ def _hunted(
             memory=arguments.memory,
             status=_status(watch, arguments.seconds),
             watch=arguments.idle if arguments.watch else None,
+            keep=arguments.keep,
             learn=lambda tried: _learn(row, tried),
         ),
         quiet=arguments.quiet,
@@ -170,7 +201,8 @@ def _hunted(
 
 def _learn(row: Variations, tried: Tried) -> None:
     if tried.near is not None:
-        row.learn(tried.number - 1, tried.near.dangerous, tried.about["seconds"])
+        close = tried.near.overwritten + tried.about["aborted"]
+        row.learn(tried.number - 1, tried.near.dangerous, tried.about["seconds"], close=close)
 
 
 def _hunted_on_cluster(

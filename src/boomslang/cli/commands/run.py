@@ -7,7 +7,7 @@ from pathlib import Path
 
 from boomslang.cli import exit_codes, load_plan
 from boomslang.cli.options import load as load_options
-from boomslang.cli.options.following import add_following, add_page, duration
+from boomslang.cli.options.following import add_following, add_keep, add_page, duration, refuse_with_keep
 from boomslang.cli.options.question import add_within
 from boomslang.cli.progress import Watch, watched
 from boomslang.cli.screen import Screen
@@ -47,6 +47,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--check or what the database promises",
     )
     add_following(parser)
+    add_keep(parser)
     add_page(parser)
     add_argument(
         "--for", dest="seconds", type=duration, metavar="TIME", help="end after so long: 90s, 10m, 2h"
@@ -61,6 +62,9 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     asked = arguments.check or None  # --check without a level: what is promised
     if asked is not None:
         load_plan.within(asked, arguments.within)  # a wrong name should not wait for the run
+    if arguments.keep is not None and not arguments.watch:
+        raise UsageError("--keep is for --watch: only what is checked while it runs can be deleted meanwhile")
+    refuse_with_keep(arguments, "certificate", "report")
     if arguments.check is None and arguments.within is not None:
         raise UsageError("--within is for --check: there is nothing to ask without it")
     if arguments.check is None and arguments.certificate is not None:

@@ -13,7 +13,7 @@ from boomslang.cli.certificate_files import Certificates
 from boomslang.cli.commands.check import verdicts_of
 from boomslang.cli.interruptible import in_thread
 from boomslang.cli.live_status import EVERY, LiveStatus, page_of
-from boomslang.cli.options.following import add_following, add_page, duration
+from boomslang.cli.options.following import add_following, add_keep, add_page, duration, refuse_with_keep
 from boomslang.cli.options.limits import positive
 from boomslang.cli.options.question import asked_levels
 from boomslang.cli.options.report import prepare_report, report_option, write_report
@@ -42,6 +42,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--level", required=True, metavar="LEVEL", help="an isolation level (see `boomslang levels`)"
     )
     add_following(parser)
+    add_keep(parser)
     add_page(parser)
     add_argument(
         "--until-idle",
@@ -52,7 +53,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_argument(
         "--certificate",
         metavar="FILE",
-        help="write what proves that the level is broken, for `boomslang verify`",
+        help="write what proves the answer, for `boomslang verify`: it is about what was recorded up to then",
     )
     report_option(parser)
     add_argument("--memory", type=positive, metavar="MB", help="give up beyond MB megabytes of memory")
@@ -78,15 +79,28 @@ def one_level(word: str) -> Level:
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
     from boomslang.cli import watch_answer
     from boomslang.stream.watcher import Watcher
+    from boomslang.verdict import VALID
 
     level = one_level(arguments.level)
     path = followed(arguments.trace)
+    refuse_with_keep(arguments, "certificate")
+    if arguments.keep is not None and path.is_file():
+        raise UsageError(
+            f"found --keep with the one log {arguments.trace}; expected a folder: whole files are deleted, once their "
+            "recorder goes on in others"
+        )
     certificates = Certificates(arguments.certificate, arguments.trace, several=False)
     certificates.prepare(level)
     certificates.keep_apart(level, arguments.report)
     prepare_report(arguments.report, arguments.trace)
     watcher = Watcher(
-        path, level, memory=arguments.memory, idle=arguments.idle, until_idle=arguments.until_idle
+        path,
+        level,
+        memory=arguments.memory,
+        idle=arguments.idle,
+        until_idle=arguments.until_idle,
+        certificate=certificates.path(level),
+        keep=arguments.keep,
     )
 
     def enough() -> None:
@@ -105,13 +119,12 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     report = watch_answer.report_of(arguments.trace, level, watched)
     for warning in report.trace.warnings if report.trace is not None else ():
         screen.warning(warning)
-    if report.trace is not None:
+    if watched.status != VALID:
         certificates.write(report.answers[0])
-    elif arguments.certificate is not None:
-        screen.warning(
-            f"no certificate was written: of a watch there is one if the level is broken; fix: boomslang check "
-            f"{arguments.trace} --level {level.short} --certificate {arguments.certificate}"
-        )
+    elif watcher.certificate.problem:
+        certificates.problems.append(watcher.certificate.problem)
+    else:  # it was written as it grew
+        report.answers[0].certificate = certificates.path(level)
     if arguments.json:
         watch_answer.print_json(report, watched, screen)
     else:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import re
 
+from boomslang.errors import UsageError
+
 UNITS = {"": 1, "ms": 1e-3, "s": 1, "m": 60, "h": 3600}
 IDLE = 5.0
 
@@ -17,6 +19,26 @@ def add_following(parser: argparse.ArgumentParser) -> None:
         metavar="TIME",
         help=f"how long a session that says nothing is waited for; else {IDLE:.0f}s",
     )
+
+
+def add_keep(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--keep",
+        type=duration,
+        metavar="TIME",
+        help="delete what is checked and older than this (10m), so that it can go on for days on a disk that does not "
+        "fill; what is left cannot be checked again",
+    )
+
+
+def refuse_with_keep(arguments: argparse.Namespace, *options: str) -> None:
+    """Raises if something is asked for that needs all that was recorded."""
+    for option in options:
+        if arguments.keep is not None and getattr(arguments, option) is not None:
+            raise UsageError(
+                f"found --{option} with --keep; expected one of them: it is about all that was recorded, and --keep "
+                "deletes most of that"
+            )
 
 
 def add_page(parser: argparse.ArgumentParser) -> None:

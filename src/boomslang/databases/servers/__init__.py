@@ -9,9 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from boomslang.databases.servers.mysql import MariaDBServer, MySQLServer, find_mariadb, find_mysql
+from boomslang.databases.servers.mysql import (
+    MariaDBServer,
+    MySQLServer,
+    find_mariadb,
+    find_mysql,
+    mariadb_versions,
+)
 from boomslang.databases.servers.packages import ServerMissing
-from boomslang.databases.servers.postgresql import PostgreSQLServer, find_postgresql
+from boomslang.databases.servers.postgresql import PostgreSQLServer, find_postgresql, postgresql_versions
 from boomslang.databases.servers.server import Program, Server, ServerFailed
 from boomslang.errors import UsageError, did_you_mean
 
@@ -23,6 +29,12 @@ SERVERS: Mapping[str, tuple[Find, type[Server]]] = {
     "mariadb": (find_mariadb, MariaDBServer),
     "mysql": (find_mysql, MySQLServer),
 }
+
+VERSIONS: Mapping[str, Callable[[], list[str]]] = {
+    "postgres": postgresql_versions,
+    "mariadb": mariadb_versions,
+}
+"""All versions of a server that can be had, from old to new; those of whom there are many."""
 
 
 def find_server(
@@ -51,6 +63,7 @@ def start_server(
 
 __all__ = [
     "SERVERS",
+    "VERSIONS",
     "Program",
     "Server",
     "ServerFailed",

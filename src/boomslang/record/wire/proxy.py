@@ -203,7 +203,14 @@ def watching(kind: str, tracer: Tracer, *, tls: bool = False) -> Callable[[Wire]
         from boomslang.record.wire.postgres.watcher import PostgresWatcher
 
         return lambda wire: PostgresWatcher(wire, tracer, tls=tls)
-    raise UsageError(f"found an address of {kind}, whose protocol is not known here; expected postgres")
+    if tls:
+        raise UsageError(
+            "found sslmode in the address of a MySQL server; expected none: with TLS, its ways to log in want the "
+            "password itself, which no client tells a proxy; fix: leave it out, and run the proxy beside the server"
+        )
+    from boomslang.record.wire.mysql.watcher import MySQLWatcher
+
+    return lambda wire: MySQLWatcher(wire, tracer)
 
 
 def _many_files() -> None:

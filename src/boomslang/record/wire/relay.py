@@ -106,6 +106,10 @@ class Wire:
         if self.server.transport is not None:
             self.server.transport.write(data)
 
+    def trouble(self, why: str) -> None:
+        """Tell whoever runs the proxy."""
+        self._relay.trouble(why)
+
     def hold_client(self) -> None:
         """Read nothing from the client until `go_on_with_client`."""
         if self.client.transport is not None:

@@ -22,6 +22,7 @@ from boomslang.trace.files import (
     pieces,
     read_start,
     refuse_strange,
+    refuse_what_is_left,
     shown,
     without_mark,
 )
@@ -53,6 +54,7 @@ def read(
     reading = _Reading(check, progress, jobs)
     if not path.is_dir():
         return _read([(path, None)], path, reading)
+    refuse_what_is_left(path)
     files = sorted((f for f in path.iterdir() if is_called_so(f)), key=natural_order)
     if not files:
         raise TraceError(
