@@ -1,4 +1,4 @@
-"""Recorders in Java, Go and TypeScript (examples/recorders): each writes what the test vectors say, and so does ours."""
+"""Recorders in Java, Go and TypeScript (examples/recorders), and ours: each writes what the test vectors say."""
 
 from __future__ import annotations
 
