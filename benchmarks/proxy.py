@@ -2,8 +2,8 @@
 
 The same transfers between accounts are made by several clients (psycopg, a process each) on one PostgreSQL: directly,
 and through `boomslang proxy`. Both take turns in the same run, a second each, so that whatever else the machine does
-slows both. A transfer is a begin, two reads, two writes and a commit, each a round trip. Told are transfers a second, their
-ratio, and the CPU time that the proxy took for each statement.
+slows both. A transfer is a begin, two reads, two writes and a commit, each a round trip. Told are transfers a second,
+their ratio, and the CPU time that the proxy took for each statement.
 
     python benchmarks/proxy.py             print
     python benchmarks/proxy.py --write     ... and write docs/benchmarks-proxy.md
