@@ -2,8 +2,8 @@
 
 A node that is cut off must neither hear nor be heard. What comes to its own door is for it; what comes *from* it, at
 the others' doors, is known by who holds the other end of the connection: the system tells which process has which
-socket (/proc), and the nodes' processes are known. Where that cannot be found out (another system) a shut node still hears
-nothing, and its own calls get through.
+socket (/proc), and the nodes' processes are known. Where that cannot be found out (another system) a shut node
+still hears nothing, and its own calls get through.
 
 While a node is cut off nothing is passed on and nobody is told: connections stay open and silent, as with a cable that
 is pulled out. When it joins again what was held back is lost, and the connections with it.
@@ -52,15 +52,22 @@ class Forwarder:
 
     def _run(self, up: threading.Event) -> None:
         asyncio.set_event_loop(self._loop)
+        doors = []
         for node in range(len(self.behind)):
             server = self._loop.run_until_complete(asyncio.start_server(self._door(node), HOST, 0))
+            doors.append(server)
             self.ports.append(server.sockets[0].getsockname()[1])
         up.set()
         self._loop.run_forever()
+        for door in doors:
+            door.close()
         tasks = asyncio.all_tasks(self._loop)
         for task in tasks:
             task.cancel()
         self._loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+        for writer in list(self._held):
+            writer.transport.abort()
+        self._loop.run_until_complete(asyncio.sleep(0.02))  # what was told to end does so in its next turn
         self._loop.close()
 
     def _door(
@@ -68,13 +75,14 @@ class Forwarder:
     ) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[None, None, None]]:
         async def opened(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             source = owner(writer.get_extra_info("peername")[1], self._pids())
+            self._held[writer] = (source, node)
             try:
                 behind_reader, behind = await asyncio.open_connection(HOST, self.behind[node])
             except OSError:
+                self._held.pop(writer)
                 writer.close()
                 return
-            for each in (writer, behind):
-                self._held[each] = (source, node)
+            self._held[behind] = (source, node)
             await asyncio.gather(
                 self._pass(reader, behind, source, node), self._pass(behind_reader, writer, source, node)
             )
@@ -90,8 +98,8 @@ class Forwarder:
                     continue  # lost on the way
                 writer.write(chunk)
                 await writer.drain()
-        self._held.pop(writer, None)
         writer.close()
+        self._held.pop(writer, None)
 
     def _hang_up(self, node: int) -> None:
         """Ends the connections of a node: bytes of theirs are lost, so they must not go on."""
