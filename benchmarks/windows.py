@@ -38,10 +38,11 @@ SHAPES: dict[str, tuple[History, tuple[str, ...]]] = {
     "100 values": (replace(BLINDW, values=100, times=True), ("ser",)),
     "one log, no times": (BLINDW, ("ser", "si")),
     "a file a session, no times": (replace(BLINDW, folder=True), ("ser",)),
+    "50 files of sessions, no times": (replace(BLINDW, sessions=50, folder=True), ("ser", "si", "causal")),
 }
 
 
-LARGE = ("24 sessions", "100 sessions, from an SI database")
+LARGE = ("24 sessions", "100 sessions, from an SI database", "50 files of sessions, no times")
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,7 @@ def main(arguments: list[str]) -> int:
         about = [
             f"Simulated histories, 8 operations a transaction, as JSON Lines; *all jobs* are {jobs} threads. "
             "*CPU*, *wall* and *MB* are those of the whole command, reading included; *solve* is the wall time of the "
-            "solver. Where only a guess says in which order things happened, no windows are used.",
+            "solver. Where no times and no log say in which order things happened, who read from whom does.",
         ]
         lines = table(NAMES, rows, words=1)
         page("benchmarks-windows", "Windows", about, lines, arguments, script="windows")

@@ -201,7 +201,8 @@ def _hunted(
 
 def _learn(row: Variations, tried: Tried) -> None:
     if tried.near is not None:
-        row.learn(tried.number - 1, tried.near.dangerous, tried.about["seconds"])
+        close = tried.near.overwritten + tried.about["aborted"]
+        row.learn(tried.number - 1, tried.near.dangerous, tried.about["seconds"], close=close)
 
 
 def _hunted_on_cluster(

@@ -133,6 +133,7 @@ class Wire:
                 end.transport, end, relay.tls, server_hostname=relay.host, ssl_handshake_timeout=30
             )
         except (OSError, ssl.SSLError) as error:
+            self._relay.trouble(f"no TLS with the server: {error}")
             self.end("proxy", f"no TLS with the server: {error}")
             return
         if made is None:

@@ -29,11 +29,9 @@ USES = re.compile(r"(?is)use\s+(?:`(?P<quoted>(?:[^`]|``)*)`|(?P<plain>[\w$]+))\
 SETS = re.compile(r"(?is)set\b")
 AUTOCOMMIT = re.compile(r"(?i)\bautocommit\b['\"`]?\s*:?=\s*['\"]?(\w+)")
 NAMED = re.compile(r"(?i)\b(?:names|character\s+set|charset)\s+['\"]?(\w+)")
-CHARSETS = re.compile(
-    r"(?i)\bcharacter_set_(client|connection|results)\b|\bnames\b|\bcharacter\s+set\b|\bcharset\b"
-)
+CHARSETS = re.compile(r"(?i)\bcharacter_set_(client|connection)\b|\bnames\b|\bcharacter\s+set\b|\bcharset\b")
 QUOTING = re.compile(r"(?i)\bsql_mode\b")
-ODD_MODES = re.compile(r"(?i)ansi|no_backslash|oracle|mssql|db2|postgresql|maxdb|@|concat")
+ODD_MODES = re.compile(r"(?i)ansi|no_backslash|oracle|mssql|db2|postgresql|maxdb")
 SECRETS = re.compile(r"(?i)\b(identified|password|master_password|source_password)\b")
 CONDITIONAL = re.compile(r"/\*M?!")
 """A comment that some servers execute."""
@@ -99,11 +97,9 @@ def charset_set(text: str) -> Charset | None:
     return Charset(NAMES.get(found[1].lower()) if found else None)
 
 
-def quotes_oddly(text: str) -> bool | None:
-    """After this SET, may "..." be a name, or a backslash be one? None: it does not say."""
-    if not SETS.match(text) or not QUOTING.search(text):
-        return None
-    return bool(ODD_MODES.search(text))
+def sets_mode(text: str) -> bool:
+    """May "..." be a name after this SET, or a backslash be one?"""
+    return SETS.match(text) is not None and QUOTING.search(text) is not None
 
 
 def without_secrets(text: str) -> str:

@@ -104,6 +104,8 @@ class MySQLWatcher(Watcher):
         self._foreign = False
         """It is not the one of the trace."""
         self._odd_quotes = False
+        self._mode_changed = True
+        """It must be asked how strings are quoted."""
         self._prepared: dict[int, Prepared] = {}
         self._last_prepared = 0
         self._preparing: str | None = None
@@ -307,14 +309,10 @@ class MySQLWatcher(Watcher):
         statement: int | None = None,
     ) -> None:
         """Tell the recorder, after it has asked what it must know, and forward it."""
-        self._name_tables()
-        talk = self._dialogue.talk
-        if not talk.names_moved:
-            for text, values in parts:
-                questions = self._dialogue.questions(text, values)
-                if questions is not None:
-                    self._ask(questions, lambda: self._say(message, shape, parts, statement))
-                    return
+        questions = self._questions(parts)
+        if questions is not None:
+            self._ask(questions, lambda: self._say(message, shape, parts, statement))
+            return
         for text, values in parts:
             self._sayings.append(self._saying(text, values))
         if len(self._dialogue.under_way) > 1:
@@ -351,13 +349,12 @@ class MySQLWatcher(Watcher):
 
     def _set(self, text: str) -> Callable[[], None]:
         """What a SET changes of the connection, if it succeeds."""
-        encoding, odd = texts.charset_set(text), texts.quotes_oddly(text)
+        encoding, mode = texts.charset_set(text), texts.sets_mode(text)
 
         def then() -> None:
             if encoding is not None:
                 self._encoding = encoding.encoding
-            if odd is not None:
-                self._odd_quotes = odd
+            self._mode_changed = self._mode_changed or mode
 
         return then
 
@@ -427,7 +424,7 @@ class MySQLWatcher(Watcher):
             assert self._login is not None
             self._encoding = charset(self._login.collation)
             self._prepared.clear()
-            self._odd_quotes = False
+            self._mode_changed = True
 
         self._roll_back(then)
         self._forward(message, Shape.PLAIN)
@@ -444,7 +441,7 @@ class MySQLWatcher(Watcher):
 
         def then() -> None:
             self._prepared.clear()
-            self._odd_quotes = False
+            self._mode_changed = True
             if collation is not None:
                 self._encoding = charset(collation)
             self._moved(database or None)
@@ -465,24 +462,39 @@ class MySQLWatcher(Watcher):
     def _moved(self, database: str | None) -> None:
         self._database = database
 
+    def _questions(self, parts: list[tuple[str, Numbered | None]]) -> Questions | None:
+        """What must be asked before these can be understood."""
+        if self._mode_changed:
+            return self._ask_for_mode()
+        self._name_tables()
+        if self._dialogue.talk.names_moved:
+            return None
+        asked = (self._dialogue.questions(text, values) for text, values in parts)
+        found = next((questions for questions in asked if questions is not None), None)
+        return None if found is None else self._careful(found)
+
+    def _ask_for_mode(self) -> Questions:
+        """How strings are quoted."""
+        self._mode_changed = False
+        try:
+            ((mode,),) = yield MODE
+            self._odd_quotes = bool(texts.ODD_MODES.search(_as_text(mode)))
+        except (UsageError, ValueError):
+            self._odd_quotes = True
+
     def _name_tables(self) -> None:
         """Does the recorder know what names and quotes mean now?"""
         known = self._database is not None and (self._home is None or self._home == self._database)
         self._dialogue.talk.names_moved = self._foreign or self._odd_quotes or self._no_escapes or not known
 
     def _ask(self, questions: Questions, then: Callable[[], None]) -> None:
-        self._asking = Asking(
-            self._careful(questions), self._send_question, lambda: self._asked(then), self._broke
-        )
+        self._asking = Asking(questions, self._send_question, lambda: self._asked(then), self._broke)
         self._asking.start()
 
     def _careful(self, questions: Questions) -> Questions:
         """The questions; and a connection to another database, or to one that tells nothing, is not understood."""
-        first, self._home = self._home is None, self._database
+        self._home = self._database
         try:
-            if first:
-                ((mode,),) = yield MODE
-                self._odd_quotes = bool(texts.ODD_MODES.search(_as_text(mode)))
             yield from questions
         except RecordingFailed:
             raise
