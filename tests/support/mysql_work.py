@@ -133,10 +133,12 @@ NOTED = ("sql", "text", "left", "partly", "given")
 """Texts have values in them or not, and these are of other types then."""
 
 
-def comparable(folder: Path) -> list[list[Any]]:
-    """The sessions of a trace that did something, without what may differ."""
+def comparable(folder: Path, *, start: bool = True) -> list[list[Any]]:
+    """The sessions of a trace that did something, without what may differ. `start`: and the rows at the start."""
     sessions = []
     for file in sorted(folder.glob("*.jsonl")):
+        if not start and file.name == "rows.jsonl":
+            continue
         lines = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
         made = [_plain(line) for line in lines if "boomslang" not in line]
         if made:

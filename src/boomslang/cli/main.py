@@ -24,6 +24,7 @@ COMMANDS = {
     "check": "check a trace against isolation levels",
     "watch": "check a trace while it is being written",
     "explain": "say why a trace breaks a level",
+    "advise": "say which anomalies an application met, and what would have forbidden them",
     "verify": "check a certificate",
     "run": "put load on a database, record it, and check it",
     "hunt": "run and check again and again, until a level is broken",

@@ -82,13 +82,16 @@ class Address:
     def tls(self) -> ssl.SSLContext | None:
         if self.sslmode == "disable":
             return None
+        if self.sslmode == "require":
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+            return context
         try:
             context = ssl.create_default_context(cafile=self.certificates)
         except (OSError, ssl.SSLError) as error:
             raise UsageError(f"found no certificates in {self.certificates}: {error}") from None
         context.check_hostname = self.sslmode == "verify-full"
-        if self.sslmode == "require":
-            context.verify_mode = ssl.CERT_NONE
         return context
 
 
