@@ -6,7 +6,7 @@ a person waits for; *solve* is the solver's own part.
 
     python benchmarks/windows.py                             100K transactions, a few minutes
     python benchmarks/windows.py --large 1000000 --write     a few of them larger, too; into docs/benchmarks-windows.md
-    python benchmarks/windows.py --keep rows.json            keeps what it measured, for a later run with --keep and --write
+    python benchmarks/windows.py --keep rows.json            in pieces: later runs go on where it stopped
 """
 
 from __future__ import annotations
@@ -101,7 +101,9 @@ def main(arguments: list[str]) -> int:
     made = parser(__doc__, "benchmarks-windows")
     made.add_argument("--size", type=int, default=100_000)
     made.add_argument("--large", type=int, help=f"also so many transactions of: {'; '.join(LARGE)}")
-    made.add_argument("--keep", type=Path, help="a file of rows: those of earlier runs, and then those of this one")
+    made.add_argument(
+        "--keep", type=Path, help="a file of rows: those of earlier runs, and then those of this one"
+    )
     given = made.parse_args(arguments)
     rows: list[list[str]] = json.loads(given.keep.read_text()) if given.keep and given.keep.exists() else []
     wrong = 0
