@@ -148,7 +148,8 @@ PAGE = """\
 
 Written by `python benchmarks/proxy.py --write`. The same transfers between accounts (a begin, two reads, two writes
 and a commit, each a round trip; psycopg, a process for each client) go to one PostgreSQL, directly and through
-`boomslang proxy`, in turns of {seconds:g} s, {rounds} each. Clients, server and proxy share the machine.
+`boomslang proxy`, in turns of {seconds:g} s, {rounds} each. Clients, server and proxy share the machine,
+whose load average before was {load:.0f}: the higher, the less the figures say of a quiet one.
 
 {table}
 
@@ -164,14 +165,14 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1.0)
     args = parser.parse_args()
-    about = machine()
+    about, load = machine(), os.getloadavg()[0]
     rows = []
     for clients, durable in ((8, True), (8, False), (1, True), (1, False)):
         rows.append(row(measure(clients, durable, args.rounds, args.seconds)))
         print(rows[-1], flush=True)
     if args.write:
         table = "\n".join([HEAD, *rows])
-        page = PAGE.format(seconds=args.seconds, rounds=args.rounds, table=table, about=about)
+        page = PAGE.format(seconds=args.seconds, rounds=args.rounds, table=table, about=about, load=load)
         REPORT.write_text(page)
         print(f"wrote {REPORT}")
 
