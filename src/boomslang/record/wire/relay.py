@@ -274,7 +274,7 @@ class Relay:
             wire.end("proxy", "the proxy is being stopped")
         for task in list(self._tasks):
             task.cancel()
-        await asyncio.sleep(0)
+        await asyncio.sleep(0.1)  # what was closed says goodbye
 
     def _accept(self) -> End:
         wire = Wire(self)
