@@ -10,7 +10,7 @@ value, or another. Reads then ask for less and more states can be reached, so wh
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -55,7 +55,7 @@ def unreachable_state(
             proof = another
         if found["stopped"]:
             break
-    return proof, seen
+    return proof if proof is None else _told_best(asg, level, proof), seen
 
 
 def _followed(
@@ -98,6 +98,26 @@ def _followed(
     states = tuple(sorted(tuple(row) for row in rows))
     named = tuple(asg.trace_key(key) for key in keys)
     return UnreachableState(named, states, int(asg.txn_of[found["txn"]]), apart), found
+
+
+def _told_best(asg: ASG, level: Level, proof: UnreachableState) -> UnreachableState:
+    """The same, with that of all who saw what cannot be who saw the value in most of the keys."""
+    keys, (_, match) = _numbers(asg, proof.keys), _uses(asg, level)
+    reads = np.flatnonzero(match & np.isin(asg.read_key, keys) & (asg.read_value != PRESENT))
+    txn = asg.read_txn[reads]
+    once = (np.bincount(txn, minlength=asg.transactions) == len(keys)) & (asg.outcome == Outcome.COMMITTED)
+    saw = np.full((asg.transactions, len(keys)), PRESENT, np.int32)
+    saw[txn, np.searchsorted(np.sort(keys), asg.read_key[reads])] = told_apart(
+        asg.read_value[reads], proof.apart
+    )
+    saw = saw[:, np.argsort(np.argsort(keys))]
+    all_of_them = np.flatnonzero(once & (saw != PRESENT).all(axis=1))
+    inside = set(_rows(np.array(proof.states, np.int32)))
+    cannot = all_of_them[[row not in inside for row in _rows(saw[all_of_them])]]
+    if not len(cannot):
+        return proof
+    best = cannot[np.argmax(np.isin(saw[cannot], proof.apart).sum(axis=1))]
+    return replace(proof, transaction=int(asg.txn_of[best]))
 
 
 def told_apart(values: Int32, apart: tuple[int, ...]) -> Int32:

@@ -154,7 +154,7 @@ def _solve(ir: IR, clock: _Clock, looked_at: dict[str, int]) -> Solution:
         if found.status == "valid":
             return _by(found, "an order close to real time")
         if found.status == "unknown":
-            refuted = False
+            refuted = slack > NEARBY[0] * usual_length(asg.trace)
             break
     alike = ranked(ir) if ambiguous else None
     if alike is not None:
@@ -163,7 +163,7 @@ def _solve(ir: IR, clock: _Clock, looked_at: dict[str, int]) -> Solution:
             return _by(with_all_reads(asg, alike[1], found), "interchangeable transactions")
     if ir.level.once is not None and refuted and beyond and ambiguous and timed:
         # Nothing near real time: it may well be broken, and then a stronger level says nothing.
-        patience = BLIND_CONFLICTS + asg.transactions // 10
+        patience = BLIND_CONFLICTS + asg.transactions // 5
         if ir.level.slack > 0 and asg.transactions <= SHORT:
             patience = FIRST_CONFLICTS
         found = solve_native(ir, clock.left(patience))

@@ -128,11 +128,13 @@ class Wire:
         relay, end = self._relay, self.server
         assert end.transport is not None and relay.tls is not None
         loop = asyncio.get_running_loop()
+        plain = end.transport
         try:
             made = await loop.start_tls(
-                end.transport, end, relay.tls, server_hostname=relay.host, ssl_handshake_timeout=30
+                plain, end, relay.tls, server_hostname=relay.host, ssl_handshake_timeout=30
             )
         except (OSError, ssl.SSLError) as error:
+            plain.abort()
             self._relay.trouble(f"no TLS with the server: {error}")
             self.end("proxy", f"no TLS with the server: {error}")
             return
