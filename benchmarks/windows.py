@@ -6,6 +6,7 @@ a person waits for; *solve* is the solver's own part.
 
     python benchmarks/windows.py                             100K transactions, a few minutes
     python benchmarks/windows.py --large 1000000 --write     a few of them larger, too; into docs/benchmarks-windows.md
+    python benchmarks/windows.py --keep rows.json            in pieces: later runs go on where it stopped
 """
 
 from __future__ import annotations
@@ -38,10 +39,11 @@ SHAPES: dict[str, tuple[History, tuple[str, ...]]] = {
     "100 values": (replace(BLINDW, values=100, times=True), ("ser",)),
     "one log, no times": (BLINDW, ("ser", "si")),
     "a file a session, no times": (replace(BLINDW, folder=True), ("ser",)),
+    "50 files of sessions, no times": (replace(BLINDW, sessions=50, folder=True), ("ser", "si", "causal")),
 }
 
 
-LARGE = ("24 sessions", "100 sessions, from an SI database")
+LARGE = ("24 sessions", "100 sessions, from an SI database", "50 files of sessions, no times")
 
 
 @dataclass(frozen=True)
@@ -99,16 +101,23 @@ def main(arguments: list[str]) -> int:
     made = parser(__doc__, "benchmarks-windows")
     made.add_argument("--size", type=int, default=100_000)
     made.add_argument("--large", type=int, help=f"also so many transactions of: {'; '.join(LARGE)}")
+    made.add_argument(
+        "--keep", type=Path, help="a file of rows: those of earlier runs, and then those of this one"
+    )
     given = made.parse_args(arguments)
-    rows, wrong = [], 0
+    rows: list[list[str]] = json.loads(given.keep.read_text()) if given.keep and given.keep.exists() else []
+    wrong = 0
     jobs = os.cpu_count() or 1
     widths = (38, 12, 5, 8, *(11 for _ in NAMES[4:]))
     print(shown(NAMES, widths))
+    measured_already = {tuple(row[:3]) for row in rows}
     for size, names in ((given.size, tuple(SHAPES)), (given.large, LARGE)):
         for name in names if size else ():
             shape, levels = SHAPES[name]
             path = stored(replace(shape, transactions=size))
             for level in levels:
+                if (name, f"{size:,}", level) in measured_already:
+                    continue
                 whole = ask(path, level, "--window", "0", "--jobs", "1")
                 one = ask(path, level, "--jobs", "1")
                 all_ = ask(path, level, "--jobs", str(jobs))
@@ -120,11 +129,14 @@ def main(arguments: list[str]) -> int:
                     f"{one.wall:.1f}", f"{all_.wall:.1f}",
                 ])  # fmt: skip
                 print(shown(rows[-1], widths), flush=True)
+                if given.keep:
+                    given.keep.write_text(json.dumps(rows))
     if given.write:
         about = [
             f"Simulated histories, 8 operations a transaction, as JSON Lines; *all jobs* are {jobs} threads. "
             "*CPU*, *wall* and *MB* are those of the whole command, reading included; *solve* is the wall time of the "
-            "solver. Where only a guess says in which order things happened, no windows are used.",
+            "solver. Where no times and no log say in which order things happened, who read from whom does. "
+            "On a machine with other work (see the load average) CPU and MB say something, and wall times do not.",
         ]
         lines = table(NAMES, rows, words=1)
         page("benchmarks-windows", "Windows", about, lines, arguments, script="windows")

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "common/binding.hpp"
+#include "depths.hpp"
 #include "engine.hpp"
 #include "forced.hpp"
 #include "overwriting.hpp"
@@ -115,20 +116,16 @@ nb::dict forced(int32_t txns, int32_t keys, In<uint8_t> state, In<int64_t> read_
     return d;
 }
 
-nb::dict guess(int32_t txns, int32_t points, int32_t helpers, int32_t keys, In<uint8_t> state, In<int64_t> read_start,
-               In<int32_t> read_key, In<int32_t> read_value, In<int32_t> read_writer, In<uint8_t> read_strong,
-               In<int64_t> key_start, In<int32_t> write_txn, In<int32_t> write_value, In<int32_t> init, In<int32_t> edge_from,
-               In<int32_t> edge_to, In<int32_t> hint_next, In<int64_t> priority, double seconds, double megabytes) {
+nb::dict by_depth(int32_t txns, int32_t points, int32_t helpers, In<uint8_t> state, In<int64_t> read_start,
+                  In<int32_t> read_writer, In<int32_t> edge_from, In<int32_t> edge_to, In<int32_t> hint_next, double seconds,
+                  double megabytes) {
     Problem p;
-    p.txns = txns, p.points = points, p.helpers = helpers, p.keys = keys;
-    p.state = view(state), p.read_start = view(read_start), p.read_key = view(read_key), p.read_value = view(read_value);
-    p.read_writer = view(read_writer), p.read_strong = view(read_strong), p.key_start = view(key_start);
-    p.write_txn = view(write_txn), p.write_value = view(write_value), p.init = view(init), p.edge_from = view(edge_from);
-    p.edge_to = view(edge_to), p.hint_next = view(hint_next), p.priority = view(priority);
+    p.txns = txns, p.points = points, p.helpers = helpers, p.state = view(state), p.read_start = view(read_start);
+    p.read_writer = view(read_writer), p.edge_from = view(edge_from), p.edge_to = view(edge_to), p.hint_next = view(hint_next);
     Limits limits(seconds, megabytes);
     std::vector<int32_t> order;
     nb::dict d;
-    d["stopped"] = guarded(limits, [&] { order = Engine(p, limits, Options{}).first_order(); }, [] {});
+    d["stopped"] = guarded(limits, [&] { order = order_by_depth(p, limits); }, [] {});
     d["order"] = out(std::move(order));
     return d;
 }
@@ -153,6 +150,7 @@ nb::dict unreachable(int32_t txns, int32_t keys, In<uint8_t> outcome, In<int64_t
     d["states"] = out(std::move(found.states));
     d["txn"] = found.txn;
     d["groups"] = found.groups, d["steps"] = found.steps, d["largest"] = found.largest;
+    d["too_large"] = found.too_large;
     return d;
 }
 
@@ -201,10 +199,9 @@ NB_MODULE(_engine, m) {
           nb::arg("read_writer"), nb::arg("read_step"), nb::arg("key_start"), nb::arg("write_txn"), nb::arg("edge_from"),
           nb::arg("edge_to"), nb::arg("edge_path"), nb::arg("hint_next"), nb::arg("path").none(), nb::arg("way"),
           nb::arg("seconds"), nb::arg("megabytes"));
-    m.def("guess", &guess, nb::arg("txns"), nb::arg("points"), nb::arg("helpers"), nb::arg("keys"), nb::arg("state"),
-          nb::arg("read_start"), nb::arg("read_key"), nb::arg("read_value"), nb::arg("read_writer"), nb::arg("read_strong"),
-          nb::arg("key_start"), nb::arg("write_txn"), nb::arg("write_value"), nb::arg("init"), nb::arg("edge_from"),
-          nb::arg("edge_to"), nb::arg("hint_next"), nb::arg("priority"), nb::arg("seconds"), nb::arg("megabytes"));
+    m.def("order_by_depth", &by_depth, nb::arg("txns"), nb::arg("points"), nb::arg("helpers"), nb::arg("state"),
+          nb::arg("read_start"), nb::arg("read_writer"), nb::arg("edge_from"), nb::arg("edge_to"), nb::arg("hint_next"),
+          nb::arg("seconds"), nb::arg("megabytes"));
     m.def("unreachable", &unreachable, nb::arg("txns"), nb::arg("keys"), nb::arg("outcome"), nb::arg("read_start"),
           nb::arg("read_key"), nb::arg("read_value"), nb::arg("read_use"), nb::arg("key_start"), nb::arg("write_txn"),
           nb::arg("write_value"), nb::arg("init"), nb::arg("left_out"), nb::arg("own_guards"), nb::arg("single"),

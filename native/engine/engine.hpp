@@ -52,8 +52,6 @@ public:
     // `saturation`, if given, is where the problem's known edges come from.
     Engine(const Problem& problem, Limits& limits, Options options, const Saturation* saturation = nullptr);
     Answer solve();
-    // The order to start from: all nodes, or none if the known edges have a cycle.
-    std::vector<int32_t> first_order();
     Stats stats;
     int64_t pending() const { return int64_t(queue_.size()); }  // constraints still to look at
 

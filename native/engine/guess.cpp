@@ -183,11 +183,6 @@ bool Engine::guess_at_last(std::vector<int32_t>& stuck) {
     return true;
 }
 
-std::vector<int32_t> Engine::first_order() {
-    std::vector<int32_t> stuck;
-    return guess_at_last(stuck) ? order_.at : std::vector<int32_t>();
-}
-
 // The known edges have a cycle: every stuck node has a stuck predecessor, so walking back must come around.
 void Engine::known_cycle(const std::vector<int32_t>& stuck, Answer& answer) {
     std::vector<int32_t> at(size_t(order_.nodes()), -1), path;

@@ -183,6 +183,7 @@ private:
         auto add = [&](std::vector<int32_t> keys) {
             std::sort(keys.begin(), keys.end());
             keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+            if (keys.size() > size_t(p.most_keys)) ++found.too_large;
             if (keys.size() < 2 || keys.size() > size_t(p.most_keys)) return;
             if (int64_t(groups.size()) < 8 * p.most_groups || groups.count(keys)) ++groups[keys];
         };
@@ -210,7 +211,9 @@ private:
         for (size_t i = 0; i < order.size() && found.keys.empty(); ++i) {
             if (found.groups >= p.most_groups + int64_t(p.keys) || found.steps > p.most_steps) return;
             std::vector<int32_t> keys = order[i].first;
-            if (try_group(keys) || keys.size() == 2) continue;
+            if (try_group(keys)) continue;
+            ++found.too_large;
+            if (keys.size() == 2) continue;
             // Too many states: then two at a time.
             for (size_t a = 0; a < keys.size() && found.keys.empty(); ++a)
                 for (size_t b = a + 1; b < keys.size() && found.keys.empty(); ++b)
@@ -218,7 +221,8 @@ private:
         }
     }
 
-    bool small(int32_t key) const { return !domain[size_t(key)].empty() && domain[size_t(key)].size() <= SMALL_DOMAIN; }
+    // Of a key that never changes, all is said once it has been looked at alone.
+    bool small(int32_t key) const { return domain[size_t(key)].size() > 1 && domain[size_t(key)].size() <= SMALL_DOMAIN; }
 
     // False: it has too many states. If it refutes the trace, `found` has it.
     bool try_group(const std::vector<int32_t>& keys) {

@@ -40,6 +40,7 @@ struct StatesFound {
     std::vector<int32_t> states;  // its values, state by state; `unnamed` is a value that the trace does not name
     int32_t txn = -1;             // committed, and its reads match none of them
     int64_t groups = 0, steps = 0, largest = 0;
+    int64_t too_large = 0;  // groups of too many keys or states
     static constexpr int32_t unnamed = -5;
 };
 

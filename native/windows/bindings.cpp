@@ -56,19 +56,21 @@ struct Held {
         return o;
     }
 
-    nb::dict cut(int32_t size, int32_t margin, bool stop, int jobs, int64_t conflicts, double seconds, double megabytes) {
+    nb::dict cut(int32_t size, int32_t margin, int stop, int jobs, int64_t conflicts, double seconds, double megabytes) {
         Limits limits(seconds, megabytes);
-        std::optional<Solved> refuted;
+        std::vector<Solved> refuted;
         std::string stopped =
             guarded(limits, [&] { refuted = windows->cut(size, margin, stop, jobs, options(conflicts), limits); }, [] {});
         nb::dict d;
         d["stopped"] = stopped;
         d["hard"] = windows->hard();
-        d["refuted"] = refuted ? nb::object(told(std::move(*refuted))) : nb::none();
+        nb::list why;
+        for (Solved& solved : refuted) why.append(told(std::move(solved)));
+        d["refuted"] = why;
         return d;
     }
 
-    nb::dict solve(bool stop, int jobs, int64_t conflicts, double seconds, double megabytes) {
+    nb::dict solve(int stop, int jobs, int64_t conflicts, double seconds, double megabytes) {
         Limits limits(seconds, megabytes);
         Windows::Step step;
         std::string stopped =
@@ -76,6 +78,7 @@ struct Held {
         nb::dict d;
         d["stopped"] = stopped;
         d["valid"] = step.status == Answer::VALID;
+        d["broken"] = step.broken;
         d["misfit"] = step.misfit;
         d["hard"] = windows->hard();
         d["order"] = out(std::move(step.order));

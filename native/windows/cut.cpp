@@ -108,7 +108,7 @@ void Windows::last_readers(const std::vector<std::pair<int64_t, int64_t>>& hoods
     });
 }
 
-std::optional<Solved> Windows::cut(int32_t size, int32_t margin, bool stop, int jobs, Options options, Limits& limits) {
+std::vector<Solved> Windows::cut(int32_t size, int32_t margin, int stop, int jobs, Options options, Limits& limits) {
     const int64_t points = int64_t(sequence_.size()), width = int64_t(size) * whole_.points;
     const int64_t side = std::min(int64_t(margin) * whole_.points, width / 2);
     std::vector<int64_t> cuts;
@@ -123,9 +123,9 @@ std::optional<Solved> Windows::cut(int32_t size, int32_t margin, bool stop, int 
         std::optional<Solved> refuted;
     };
     std::vector<Found> found(cuts.size());
-    std::atomic<bool> refuted = false;
+    Refuted counts;
     parallel(jobs, side > 0 ? cuts.size() : 0, limits, [&](size_t c, Scratch& scratch, Limits& own) {
-        if (refuted || hard_) return;
+        if (counts.enough(stop) || hard_) return;
         auto [low, high] = hoods[c];
         std::span<const int32_t> here(sequence_.data() + low, size_t(high - low));
         Part part(whole_, here, {}, place_, scratch);
@@ -160,12 +160,17 @@ std::optional<Solved> Windows::cut(int32_t size, int32_t margin, bool stop, int 
             if (d.key >= 0) final.push_back(d);
         Solved solved = part.solve(whole_, start, final, place_, true, options, own, scratch);
         if (hopeless(solved.status == Answer::UNKNOWN)) return;
+        ++counts.answers;
         if (solved.status == Answer::VALID) found[c].order = std::move(solved.order);
-        if (stop && solved.status == Answer::INVALID && !refuted.exchange(true)) found[c].refuted = std::move(solved);
+        if (stop > 0 && solved.status == Answer::INVALID) ++counts.refuted, found[c].refuted = std::move(solved);
     });
-    if (hard_) return std::nullopt;
-    for (Found& f : found)
-        if (f.refuted) return std::move(f.refuted);
+    if (hard_) return {};
+    if (counts.enough(stop)) {
+        std::vector<Solved> all;
+        for (Found& f : found)
+            if (f.refuted) all.push_back(std::move(*f.refuted));
+        return all;
+    }
 
     // Each neighbourhood in the order found, those left out of it behind; the cut in the middle.
     std::vector<int32_t> bounds{0};
@@ -208,7 +213,7 @@ std::optional<Solved> Windows::cut(int32_t size, int32_t margin, bool stop, int 
     windows_.resize(bounds_.size() - 1);
     last_read_ = std::vector<std::atomic<int32_t>>();
     follow_edges();
-    return std::nullopt;
+    return {};
 }
 
 }  // namespace boomslang

@@ -5,13 +5,15 @@
 
 namespace boomslang {
 
-uint64_t Windows::Window::hash() const {
-    uint64_t h = 14695981039346656037u;
-    auto add = [&](int64_t number) { h = (h ^ uint64_t(number)) * 1099511628211u; };
-    for (int32_t value : start) add(value);
-    for (int64_t read : final_reads) add(read);
-    for (const Demand& d : final_others) add(d.key), add(d.pattern);
-    return h;
+// What is demanded counts, not by which read or in which order.
+uint64_t Windows::Window::hash(const Whole& whole) const {
+    uint64_t h = 14695981039346656037u, all = 0;
+    for (int32_t value : start) h = (h ^ uint64_t(uint32_t(value))) * 1099511628211u;
+    for (const Demand& d : final(whole)) {
+        uint64_t one = (uint64_t(uint32_t(d.key)) << 32 | uint32_t(d.pattern)) * 0x9E3779B97F4A7C15u;
+        all += (one ^ one >> 29) * 0xBF58476D1CE4E5B9u;
+    }
+    return h ^ all;
 }
 
 void Windows::Window::leave(const Whole& whole, const Demand& demand) {
@@ -27,12 +29,12 @@ std::vector<Demand> Windows::Window::final(const Whole& whole) const {
     return all;
 }
 
-Windows::Step Windows::solve(bool stop, int jobs, Options options, Limits& limits) {
+Windows::Step Windows::solve(int stop, int jobs, Options options, Limits& limits) {
     Step step;
     while (!fit(jobs, limits)) {
     }
     for (Window& window : windows_)  // those that would be given something else now are asked again
-        if (window.solved && window.given != window.hash()) window.solved = false;
+        if (window.solved && window.given != window.hash(whole_)) window.solved = false;
     stats.windows = windows();
     stats.largest = 0;
     for (const Window& window : windows_) stats.largest = std::max(stats.largest, int64_t(window.size));
@@ -42,9 +44,9 @@ Windows::Step Windows::solve(bool stop, int jobs, Options options, Limits& limit
         if (!windows_[w].solved) todo.push_back(w);
     std::vector<std::optional<Solved>> failed(todo.size());
     std::vector<Stats> counted(todo.size());
-    std::atomic<bool> enough = false;
+    Refuted counts;
     parallel(jobs, todo.size(), limits, [&](size_t i, Scratch& scratch, Limits& own) {
-        if (enough || hard_) return;
+        if (counts.enough(stop) || hard_) return;
         Window& window = windows_[todo[i]];
         const bool kept = window.made;
         if (!kept) window.part = part_of(int32_t(todo[i]), scratch);
@@ -52,17 +54,19 @@ Windows::Step Windows::solve(bool stop, int jobs, Options options, Limits& limit
         if (!kept) window.part = Part();
         counted[i] = solved.stats;
         if (hopeless(solved.status == Answer::UNKNOWN)) return;
+        ++counts.answers;
         if (solved.status == Answer::VALID) {
             window.order = std::move(solved.order), window.initial = std::move(solved.initial);
-            window.given = window.hash();
+            window.given = window.hash(whole_);
             window.solved = true;
         } else {
-            if (stop && solved.status == Answer::INVALID) enough = true;
+            counts.refuted += solved.status == Answer::INVALID;
             failed[i] = std::move(solved);
         }
     });
     for (const Stats& s : counted) stats.conflicts += s.conflicts, stats.decisions += s.decisions;
-    stats.solved += int64_t(todo.size());
+    stats.solved += counts.answers;
+    step.broken = counts.enough(stop);
     for (size_t i = 0; i < todo.size(); ++i)
         if (failed[i]) step.failed.push_back(int32_t(todo[i])), step.why.push_back(std::move(*failed[i]));
     if (!step.failed.empty() || hard_) return step;

@@ -42,9 +42,10 @@ public:
     Windows(Whole whole, std::vector<int32_t> sequence, std::span<const uint8_t> uncertain);
 
     // Cuts the sequence after every `size` transactions, each cut moved to where an order of its neighbourhood (`margin`
-    // transactions either side) has its middle. `stop`: at the first neighbourhood that is refuted, and return it.
+    // transactions either side) has its middle. `stop`: once so many neighbourhoods are refuted (0: never),
+    // and they are no rare exception; and return them.
     // `hard()`, afterwards: so many came to no end that windows will not help.
-    std::optional<Solved> cut(int32_t size, int32_t margin, bool stop, int jobs, Options options, Limits& limits);
+    std::vector<Solved> cut(int32_t size, int32_t margin, int stop, int jobs, Options options, Limits& limits);
 
     struct Step {
         Answer::Status status = Answer::UNKNOWN;  // valid: all of it; otherwise windows that failed, and why
@@ -52,10 +53,11 @@ public:
         std::vector<std::pair<int32_t, int32_t>> initial;
         std::vector<int32_t> failed;
         std::vector<Solved> why;
+        bool broken = false;  // were enough refuted to stop?
         bool misfit = false;  // every window holds and the replay of all of them does not: a bug
     };
-    // Solves what is not solved yet. `stop`: at the first window that is refuted.
-    Step solve(bool stop, int jobs, Options options, Limits& limits);
+    // Solves what is not solved yet. `stop`: once so many windows are refuted (0: never), and they are no rare exception.
+    Step solve(int stop, int jobs, Options options, Limits& limits);
     // Joins each of these windows with as much again on either side. False: there is nothing left to join.
     bool join(const std::vector<int32_t>& failed);
 
@@ -75,7 +77,7 @@ private:
         std::vector<int64_t> final_reads;
         std::vector<Demand> final_others;
         uint64_t given = 0;  // a hash of all of these, as they were when it was solved
-        uint64_t hash() const;
+        uint64_t hash(const Whole& whole) const;
         void leave(const Whole& whole, const Demand& demand);
         std::vector<Demand> final(const Whole& whole) const;
         std::vector<int32_t> order;
@@ -116,6 +118,11 @@ private:
     // Counts answers, and says whether too many of the first ones were none.
     bool hopeless(bool unknown);
     std::atomic<int32_t> answers_ = 0, unknown_ = 0;
+    // Are so many refuted that it is not for where they were cut?
+    struct Refuted {
+        std::atomic<int32_t> answers = 0, refuted = 0;
+        bool enough(int stop) const { return stop > 0 && refuted >= stop && refuted * 20 > answers; }
+    };
     std::atomic<bool> hard_ = false;
     std::vector<std::vector<int32_t>> spanning_;  // of each window: who begins before it and commits behind it
     std::vector<std::unique_ptr<Scratch>> scratch_;  // one a thread

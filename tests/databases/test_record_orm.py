@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -24,6 +25,7 @@ from support.commands import environment  # noqa: E402
 from support.paths import ROOT  # noqa: E402
 from support.random_sql import SCHEMAS, TABLES, play  # noqa: E402
 from support.recorded_sql import address, started  # noqa: E402
+from support.replays import replayed, written  # noqa: E402
 from support.sqlalchemy_shop import (  # noqa: E402
     Doctor,
     Item,
@@ -35,6 +37,7 @@ from support.sqlalchemy_shop import (  # noqa: E402
 )
 
 from boomslang import Tracer, check, read_trace  # noqa: E402
+from boomslang.cli.main import main  # noqa: E402
 from boomslang.record import trace_connection, trace_engine  # noqa: E402
 
 RC, RR, SER = "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"
@@ -157,8 +160,15 @@ ANOMALIES = [
 
 
 @pytest.mark.parametrize(("kind", "level", "script", "broken", "name"), some(ANOMALIES, 1, 2))
-def test_anomalies_that_sqlalchemy_meets_are_found_and_named(
-    urls: dict[str, str], folder: Path, kind: str, level: str, script: Any, broken: str, name: str | None
+def test_anomalies_that_sqlalchemy_meets_are_found_named_and_replayed(
+    urls: dict[str, str],
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    kind: str,
+    level: str,
+    script: Any,
+    broken: str,
+    name: str | None,
 ) -> None:
     engine = opened(urls[kind], level, folder)
     assert script(engine) == 2
@@ -169,6 +179,28 @@ def test_anomalies_that_sqlalchemy_meets_are_found_and_named(
     if name is not None:
         assert verdict.counterexample.anomaly.name == name
     assert check(trace, level=PROMISES[kind, level]).valid
+    assert main(["advise", str(folder), "--level", broken]) == 1
+    advice = capsys.readouterr().out
+    assert (
+        f"at {level.lower()}" in advice
+        and "UPDATE" in advice
+        and (name is None or f"1 x {name}: A with A" in advice)
+    )
+    it_happens_again(urls[kind], folder, capsys, broken, level)
+
+
+def it_happens_again(
+    url: str, folder: Path, capsys: pytest.CaptureFixture[str], broken: str, level: str
+) -> None:
+    """At the level at which it was recorded, and not at serializable."""
+    program = written(folder, folder.parent / "replay.py", capsys, "--level", broken)
+    code, said = replayed(program, url)
+    assert code == 254 and "exist" in said, "tables that are there are nobody's to replace"
+    clear(for_sqlalchemy(url))
+    code, said = replayed(program, url)
+    assert code == 1 and f"at {level.lower()}" in said and "HAPPENED AGAIN" in said, said
+    code, said = replayed(program, url, "--level", "serializable")
+    assert code == 0 and "was refused" in said, said
 
 
 @pytest.mark.parametrize(
@@ -183,13 +215,33 @@ def test_anomalies_that_sqlalchemy_meets_are_found_and_named(
         0,
     ),
 )
-def test_anomalies_that_django_meets_are_found(
-    urls: dict[str, str], folder: Path, kind: str, level: str, script: str, broken: str
+def test_anomalies_that_django_meets_are_found_and_replayed(
+    urls: dict[str, str],
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    kind: str,
+    level: str,
+    script: str,
+    broken: str,
 ) -> None:
     django(urls[kind], level, folder, "2", "1", script)
     trace = read_trace(folder)
     assert check(trace, level=broken).invalid
     assert check(trace, level=PROMISES[kind, level]).valid
+    if kind == "postgres":  # Django's tables begin with its name, and are left there
+        program = written(folder, folder.parent / "replay.py", capsys, "--level", broken)
+        code, said = replayed(program, other_database(urls[kind]))
+        assert code == 1, said
+
+
+def other_database(url: str) -> str:
+    """An empty one, on the same server."""
+    import psycopg
+
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("DROP DATABASE IF EXISTS scratch")
+        connection.execute("CREATE DATABASE scratch")
+    return urlsplit(url)._replace(path="/scratch").geturl()
 
 
 @pytest.mark.parametrize("script", [sell_together, go_home_together])

@@ -266,6 +266,38 @@ def test_sentences(initial: dict[str, int], deeds: list[list[Any]], said: str) -
 # --- the time that explaining may take
 
 
+def test_how_many_held_a_value() -> None:
+    """Too many states for all values: four ran, and whoever started one had seen two that did."""
+    names = [f"job{n}" for n in range(10)]
+    b = TraceBuilder(initial=dict.fromkeys(names, "waiting"))
+    for first in range(10):
+        for second in range(first + 1, 10):
+            for third in range(10):
+                before = {first: "running", second: "running"}
+                with b.transaction() as t:
+                    for n, name in enumerate(names):
+                        t.get(name, before.get(n, "waiting" if n == third else "done"))
+                    t.put(names[third], "running")
+    for name in names:
+        for seen, then in (("waiting", "done"), ("done", "waiting"), ("running", "done")):
+            with b.transaction() as t:
+                t.get(name, seen)
+                t.put(name, then)
+        with b.transaction() as t:
+            for other in names:
+                t.get(other, "waiting")
+            t.put(name, "running")
+    with b.transaction() as t:
+        for n, name in enumerate(names):
+            t.get(name, "running" if n < 4 else "done")
+    asg, level = build_asg(b.build()), find_level("ser")
+    proof, _ = unreachable_state(asg, level, Limits())
+    assert proof is not None and [asg.trace.values[v] for v in proof.apart] == ["running"]
+    told = state_in_words(asg, level, proof)
+    assert "saw 'running' in four of ten keys ('job0', 'job1', 'job2' and others)" in told.text
+    assert "that made one of them 'running' had seen at most two of them 'running'" in told.text
+
+
 def test_explaining_is_bounded_by_what_solving_took() -> None:
     assert explaining_seconds({}) == 2.0
     assert explaining_seconds({"solve": 0.3}) == 2.0

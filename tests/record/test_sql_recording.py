@@ -408,3 +408,29 @@ def test_parameters_can_be_kept_out_of_the_trace(file: Path, tmp_path: Path) -> 
     connection = connect(file, tracer)
     connection.execute("SELECT id FROM items WHERE name = ?", ("secret",)).fetchall()
     assert [hint["given"] for hint in hints(connection)] == [False]
+
+
+@pytest.mark.parametrize(
+    ("conflict", "understood"),
+    [
+        ("(id) DO UPDATE SET n = excluded.n", True),
+        ("(name) DO UPDATE SET n = excluded.n", False),
+        ("DO UPDATE SET n = excluded.n", False),
+    ],
+)
+def test_a_conflict_of_the_primary_key_is_of_no_other_row(
+    tmp_path: Path, tracer: Tracer, conflict: str, understood: bool
+) -> None:
+    """Though another column is unique, too: its conflict would be an error, where the key is named."""
+    connection = connect(tmp_path / "unique.db", tracer)
+    connection.execute("CREATE TABLE things (id INTEGER PRIMARY KEY, name TEXT UNIQUE, n INTEGER)")
+    connection.execute("INSERT INTO things VALUES (1, 'a', 1), (2, 'b', 2)")
+    connection.execute(f"INSERT INTO things VALUES (1, 'a', 7) ON CONFLICT {conflict}")
+    with pytest.raises(sqlite3.IntegrityError):
+        connection.execute(
+            "INSERT INTO things VALUES (1, 'b', 8) ON CONFLICT (id) DO UPDATE SET name = excluded.name"
+        )
+    connection.execute("SELECT * FROM things").fetchall()
+    trace = read_trace(tracer.folder)
+    assert trace.coverage is not None and (trace.coverage.writes[1] == 0) == understood
+    assert check(trace, level="rc").valid

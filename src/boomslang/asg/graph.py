@@ -337,13 +337,15 @@ class ASG:
         )
 
     def _who_may_have_written(self, reads: Int64) -> Int32:
-        """All who wrote what one of these reads saw; some of them several times."""
+        """All who wrote what one of these reads saw; some perhaps several times."""
         key, pattern = self.read_key[reads].astype(np.int64), self.read_value[reads].astype(np.int64)
         if len(reads) < FEW_READS:
             slices = [self.writes_of(k, v) for k, v in zip(key.tolist(), pattern.tolist(), strict=True)]
             return np.concatenate([self.write_txn[:0], *(self.write_txn[s] for s in slices)])
-        # Writes are sorted by key and value: as one number, all reads are looked up at once.
+        # Writes are sorted by key and value: as one number, all reads are looked up at once, and what several saw once.
         values = np.int64(len(self.trace.values) + 8)
+        _, which = np.unique(key * values + pattern + 4, return_index=True)
+        key, pattern = key[which], pattern[which]
         code = self.write_key * values + (self.write_value + 4)
         present = pattern == PRESENT
         low = np.searchsorted(code, key * values + np.where(present, ABSENT + 1, pattern) + 4, side="left")

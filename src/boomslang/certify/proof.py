@@ -11,6 +11,8 @@ from typing import Any
 
 UNNAMED = -5
 """In a state: a value that the trace does not name (of a key whose initial value is unknown)."""
+OTHER = -6
+"""In a state: any value that the proof does not tell apart from the rest."""
 
 
 @dataclass(frozen=True)
@@ -36,10 +38,13 @@ class UnreachableState:
     states: tuple[tuple[int, ...], ...]
     """What they can have held: closed under all that happened, and it holds every possible initial state."""
     transaction: int
+    apart: tuple[int, ...] = ()
+    """The values that are told apart, where not all are; whatever else was read or written is OTHER."""
 
     def to_json(self) -> dict[str, Any]:
         states = [list(state) for state in self.states]
-        return {"kind": "states", "keys": list(self.keys), "states": states, "transaction": self.transaction}
+        told = {"kind": "states", "keys": list(self.keys), "states": states, "transaction": self.transaction}
+        return {**told, "apart": list(self.apart)} if self.apart else told
 
 
 @dataclass(frozen=True)
@@ -101,6 +106,7 @@ def proof_of(data: Any) -> Proof:
             _numbers(data["keys"]),
             tuple(_numbers(state) for state in data["states"]),
             _number(data["transaction"]),
+            _numbers(data.get("apart", [])),
         )
     if kind == "departures":
         return TooFewArrivals(

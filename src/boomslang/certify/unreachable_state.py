@@ -5,14 +5,16 @@ It is right if the set holds all that they may have held at first; if each trans
 states of the set, where its reads fit, to states of the set; and if what the named one saw fits none. That is an
 induction over the order of transactions, whatever that order was (Floyd, "Assigning meanings to programs", 1967). At
 snapshot isolation a transaction may change the state although what it read is no longer so, but for the keys that
-it writes; below that, each key is a state of its own. Nothing here is shared with the pass that found the set.
+it writes; below that, each key is a state of its own. A proof may tell only some values apart and call all others the
+same: reads then ask for less, so whatever was possible still is. Nothing here is shared with the pass that found the
+set.
 """
 
 from __future__ import annotations
 
 from itertools import product
 
-from boomslang.certify.proof import UNNAMED, UnreachableState
+from boomslang.certify.proof import OTHER, UNNAMED, UnreachableState
 from boomslang.certify.saw_and_left import LEVELS, ONE_KEY, Leaves, Wants, did, rows_with
 from boomslang.certify.seen import SOME_VALUE, fits, holds_list
 from boomslang.certify.slack import slack_of
@@ -43,7 +45,7 @@ def fault_of_states(trace: Trace, level: str, proof: UnreachableState) -> str:
     for t in {*rows, named}:
         if trace.txn_outcome[t] == Outcome.ABORTED:
             continue
-        wants, guards, leaves = did(trace, base, keys, t, rows.get(t, []))
+        wants, guards, leaves = _told_apart(proof.apart, *did(trace, base, keys, t, rows.get(t, [])))
         # Where each key is a state of its own, so is each read.
         saw = [(frozenset({v}),) for v in wants[0]] if LEVELS[base] == ONE_KEY else [wants]
         if t == named and all(any(_fit(one, state) for state in states) for one in saw):
@@ -53,7 +55,7 @@ def fault_of_states(trace: Trace, level: str, proof: UnreachableState) -> str:
             deeds.setdefault((guards, leaves), t)
         for values, saw_here, guard in zip(read, wants, guards, strict=True):
             values.update(saw_here if t == named else (), guard if writes else ())
-    for state in _at_first(trace, keys, read):
+    for state in _at_first(trace, keys, read, proof.apart):
         if state not in states:
             return f"the keys may have held {list(state)} at first, which is not among the states"
     for (guards, leaves), t in deeds.items():
@@ -64,16 +66,34 @@ def fault_of_states(trace: Trace, level: str, proof: UnreachableState) -> str:
     return ""
 
 
+def _class(apart: tuple[int, ...], value: int) -> int:
+    """What a value is called in the states."""
+    return value if not apart or value in apart or value == SOME_VALUE else OTHER
+
+
+def _told_apart(
+    apart: tuple[int, ...], wants: Wants, guards: Wants, leaves: Leaves
+) -> tuple[Wants, Wants, Leaves]:
+    def classes(values: Wants) -> Wants:
+        return tuple(frozenset(_class(apart, value) for value in some) for some in values)
+
+    left = tuple(None if value is None else _class(apart, value) for value in leaves)
+    return classes(wants), classes(guards), left
+
+
 def _fit(wants: Wants, state: tuple[int, ...]) -> bool:
     return all(fits(seen, value) for values, value in zip(wants, state, strict=True) for seen in values)
 
 
-def _at_first(trace: Trace, keys: tuple[int, ...], read: list[set[int]]) -> product[tuple[int, ...]]:
+def _at_first(
+    trace: Trace, keys: tuple[int, ...], read: list[set[int]], apart: tuple[int, ...]
+) -> product[tuple[int, ...]]:
     """All that the keys may have held. Of an unknown one, a value on which nothing here depends is as good as an
     unnamed one: `read` has those that the named transaction saw, and those that a writer must have seen."""
     given = dict(zip(trace.initial_key.tolist(), trace.initial_value.tolist(), strict=True))
     possible = []
     for key, values in zip(keys, read, strict=True):
         known = key in given or trace.initial_mode != Initial.UNKNOWN
-        possible.append({given.get(key, ABSENT)} if known else {ABSENT, UNNAMED, *values} - {SOME_VALUE})
+        held = {given.get(key, ABSENT)} if known else {ABSENT, UNNAMED, *apart, *values} - {SOME_VALUE}
+        possible.append({_class(apart, value) for value in held})
     return product(*possible)

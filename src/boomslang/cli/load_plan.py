@@ -14,6 +14,7 @@ from boomslang.databases import Database, DatabaseError, Offered
 from boomslang.errors import UsageError
 from boomslang.levels import find_level
 from boomslang.run import Plan, parse_faults
+from boomslang.run.fault_schedule import parse_schedule
 from boomslang.workloads import Workload
 
 SETTINGS = ("sessions", "keys", "ops", "values", "distribution", "reads", "appends", "width")
@@ -30,7 +31,8 @@ def given(arguments: argparse.Namespace) -> dict[str, Any]:
 def planned(arguments: argparse.Namespace, database: Database, workload: Workload) -> Plan:
     faults = parse_faults(arguments.fault)
     level = database.level(arguments.db_level)
-    return Plan(database, workload, level, arguments.txns, arguments.retries, faults)
+    schedule = parse_schedule(arguments.faults)
+    return Plan(database, workload, level, arguments.txns, arguments.retries, faults, schedule)
 
 
 def question(asked: str | None, offered: Offered, modules: Sequence[str]) -> tuple[str, tuple[str, ...]]:
@@ -79,7 +81,8 @@ def settings(made: Plan) -> str:
 
 def what(made: Plan, version: str, load: str) -> dict[str, str]:
     """What a report says of the run beside the trace."""
-    return {"Database": f"{version} at {made.level.name!r}", "Workload": load}
+    said = {"Database": f"{version} at {made.level.name!r}", "Workload": load}
+    return said | ({"Faults": "; ".join(map(str, made.schedule))} if made.schedule else {})
 
 
 def check_command(

@@ -24,6 +24,7 @@ COMMANDS = {
     "check": "check a trace against isolation levels",
     "watch": "check a trace while it is being written",
     "explain": "say why a trace breaks a level",
+    "advise": "say which anomalies an application met, and what would have forbidden them",
     "verify": "check a certificate",
     "run": "put load on a database, record it, and check it",
     "hunt": "run and check again and again, until a level is broken",
@@ -37,6 +38,8 @@ COMMANDS = {
     "export": "write the question for another solver",
     "levels": "list the isolation levels",
     "modules": "list the modules",
+    "doctor": "say what is installed, what is missing, and what helps",
+    "completion": "complete commands, options and names in the shell",
 }
 """Each is a file in cli/commands. Only the one that is asked for is loaded: most of the start-up would be theirs."""
 

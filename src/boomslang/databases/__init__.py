@@ -24,10 +24,13 @@ from boomslang.errors import UsageError, did_you_mean
 ADAPTERS: Mapping[str, str] = {
     "cockroachdb": "boomslang.databases.cockroachdb:CockroachDB",
     "duckdb": "boomslang.databases.duckdb:DuckDB",
+    "etcd": "boomslang.databases.etcd:Etcd",
     "foundationdb": "boomslang.databases.foundationdb:FoundationDB",
+    "galera": "boomslang.databases.galera:Galera",
     "mariadb": "boomslang.databases.mariadb:MariaDB",
     "mysql": "boomslang.databases.mysql:MySQL",
     "postgres": "boomslang.databases.postgres:PostgreSQL",
+    "postgres-replica": "boomslang.databases.postgres_replica:PostgreSQLWithReplica",
     "rocksdb": "boomslang.databases.rocksdb:RocksDB",
     "slatedb": "boomslang.databases.slatedb:SlateDB",
     "sqlite": "boomslang.databases.sqlite:SQLite",
@@ -46,6 +49,9 @@ SCHEMES: Mapping[str, str] = {
     "yugabytedb": "yugabytedb",
     "mysql": "mysql",
     "mariadb": "mariadb",
+    "etcd": "etcd",
+    "galera": "galera",
+    "postgres-replica": "postgres-replica",
     "tidb": "tidb",
     "tikv": "tikv",
 }

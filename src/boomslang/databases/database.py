@@ -62,6 +62,9 @@ class Offered:
 class Connection(ABC):
     """One session of a database. Not for two threads at a time."""
 
+    node: str | None = None
+    """The node of a cluster that it talks to."""
+
     @abstractmethod
     def begin(self, level: str) -> None:
         """Begin a transaction at a level, named as in `Database.levels`."""
@@ -139,6 +142,20 @@ class Database(ABC):
     @abstractmethod
     def connect(self) -> Connection:
         """Another session. Raises `Lost` if the database cannot be reached."""
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The names of a cluster's nodes that sessions are dealt out over; none if it is no cluster."""
+        return ()
+
+    @property
+    def fails_over(self) -> bool:
+        """May a session go to another node when it has lost its own?"""
+        return False
+
+    def connect_to(self, node: int) -> Connection:
+        """Another session, on one of the nodes."""
+        return self.connect()
 
     @abstractmethod
     def version(self) -> str:

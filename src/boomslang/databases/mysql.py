@@ -71,12 +71,19 @@ class MySQL(Served):
         "writes": tuple(PUTS),
     }
     conflicts: ClassVar[frozenset[int]] = CONFLICT
+    gone: ClassVar[frozenset[int]] = GONE
 
     def __init__(self, argument: str = "") -> None:
         self.driver_must_be_there()
         super().__init__(argument)
-        address = urlsplit(self.dsn)
         seconds = self.options["lock_wait_timeout"]
+        if seconds and not seconds.isdigit():
+            raise UsageError(f"found lock_wait_timeout={seconds}; expected a number of seconds")
+        self._given = {dsn: self._understood(dsn) for dsn in self.dsns}
+
+    def _understood(self, dsn: str) -> dict[str, Any]:
+        """What the driver is to be told of an address."""
+        address = urlsplit(dsn)
         try:
             port = address.port or 3306
         except ValueError as problem:
@@ -86,13 +93,11 @@ class MySQL(Served):
             raise UsageError(
                 f"found {address.query!r} in the address of {self.title}; expected some of {known}"
             )
-        if seconds and not seconds.isdigit():
-            raise UsageError(f"found lock_wait_timeout={seconds}; expected a number of seconds")
         if len(address.path) < 2:
             raise UsageError(
                 f"the address of {self.title} names no database; expected {self.name}://host/database"
             )
-        self._given: dict[str, Any] = {
+        return {
             "host": address.hostname or "127.0.0.1",
             "port": port,
             "user": unquote(address.username or ""),
@@ -107,10 +112,13 @@ class MySQL(Served):
         return import_driver("pymysql", cls.title, "mysql")
 
     def connect(self) -> MySQLConnection:
+        return self.connect_at(self.dsn)
+
+    def connect_at(self, dsn: str) -> MySQLConnection:
         pymysql = self.driver_must_be_there()
         try:
             driver = pymysql.connect(
-                **self._given,
+                **self._given[dsn],
                 charset="utf8mb4",
                 autocommit=True,
                 connect_timeout=10,
@@ -134,7 +142,7 @@ class MySQL(Served):
             yield f"innodb_lock_wait_timeout = {seconds}"
 
     def connection(self, driver: Any) -> MySQLConnection:
-        return MySQLConnection(driver, self.conflicts, self.options["writes"])
+        return MySQLConnection(driver, self.conflicts, self.options["writes"], self.gone)
 
     def prepare(self, initial: Mapping[str, str]) -> None:
         connection = self.connect()
@@ -170,10 +178,17 @@ def _text(problem: Exception) -> str:
 
 
 class MySQLConnection(Connection):
-    def __init__(self, driver: Any, conflicts: frozenset[int] = CONFLICT, writes: str = COUNTED) -> None:
+    def __init__(
+        self,
+        driver: Any,
+        conflicts: frozenset[int] = CONFLICT,
+        writes: str = COUNTED,
+        gone: frozenset[int] = GONE,
+    ) -> None:
         self.driver = driver
         """The PyMySQL connection. It commits each statement by itself; transactions are ours to begin."""
         self._conflicts = conflicts
+        self._gone = gone
         self._writes = writes
         self._level = ""
         self._errors = import_driver("pymysql", "MySQL", "mysql").err
@@ -213,7 +228,9 @@ class MySQLConnection(Connection):
     def _is_gone(self, problem: Exception) -> bool:
         code = problem.args[0] if problem.args else None
         return (
-            not self.driver.open or isinstance(problem, OSError | self._errors.InterfaceError) or code in GONE
+            not self.driver.open
+            or isinstance(problem, OSError | self._errors.InterfaceError)
+            or code in self._gone
         )
 
     def commit(self) -> None:

@@ -65,7 +65,8 @@ class PostgreSQL(Served):
     def __init__(self, argument: str = "") -> None:
         self.driver_must_be_there()
         super().__init__(argument)
-        self.dsn = "postgresql:" + self.dsn.partition(":")[2]
+        self.dsns = tuple("postgresql:" + dsn.partition(":")[2] for dsn in self.dsns)
+        self.dsn = self.dsns[0]
 
     @property
     def unique(self) -> bool:
@@ -94,9 +95,12 @@ class PostgreSQL(Served):
         return found
 
     def connect(self) -> PostgresConnection:
+        return self.connect_at(self.dsn)
+
+    def connect_at(self, dsn: str) -> PostgresConnection:
         psycopg = self.driver_must_be_there()
         try:
-            given = psycopg.conninfo.conninfo_to_dict(self.dsn)
+            given = psycopg.conninfo.conninfo_to_dict(dsn)
         except psycopg.ProgrammingError as problem:
             raise UsageError(f"cannot read the address of {self.title}: {str(problem).strip()}") from None
         given = {"connect_timeout": 10, "application_name": "boomslang", **given, "client_encoding": "UTF8"}

@@ -3,25 +3,35 @@
 What stands behind the database's name says which: `postgres` starts one, `postgres:15.3` one of that version,
 `postgres:/opt/pg/bin` one from that folder, and `postgresql://user@host/db` is somebody else's. Options follow a
 question mark, as in an address: `postgres:?index=hash`. All tables are ours alone, named `boomslang_...`.
+
+Several hosts in an address are the nodes of a cluster, `node1` and so on. Sessions are dealt out over them, or over
+those that `nodes=1,3` names; each stays with its node unless `failover=yes` lets it go to the next when that is gone.
 """
 
 from __future__ import annotations
 
 import importlib
+from abc import abstractmethod
 from collections.abc import Mapping
 from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import parse_qsl, urlencode
 
-from boomslang.databases.database import Database
+from boomslang.databases.database import Connection, Database
 from boomslang.databases.embedded_files import missing
 from boomslang.errors import UsageError
 
 if TYPE_CHECKING:
-    from boomslang.databases.servers import Server
+    from boomslang.databases.servers import Cluster, Server
 
 TABLE = "boomslang_kv"
+EVERYWHERE: Mapping[str, tuple[str, ...]] = {
+    "durable": ("no", "yes"),
+    "nodes": ("<numbers>",),
+    "failover": ("no", "yes"),
+}
+"""Options of all that are behind servers."""
 BATCH = 8
 """Pairs that an iterator asks a server for at a time: few, since it must not read ahead of its caller by much."""
 
@@ -51,6 +61,24 @@ def split_options(argument: str, known: Mapping[str, tuple[str, ...]]) -> tuple[
     return place + (f"?{urlencode(rest)}" if rest else ""), options
 
 
+def split_hosts(address: str) -> tuple[str, ...]:
+    """`x://me@a:1,b:2/db` as an address for each host."""
+    scheme, mark, rest = address.partition("://")
+    place, slash, path = rest.partition("/")
+    who, at, hosts = place.rpartition("@")
+    return tuple(f"{scheme}{mark}{who}{at}{host}{slash}{path}" for host in hosts.split(","))
+
+
+def chosen_nodes(said: str, count: int) -> tuple[int, ...]:
+    """Which nodes sessions are dealt out over: all, or those that were named by their numbers from 1."""
+    if not said:
+        return tuple(range(count))
+    words = said.split(",")
+    if not all(word.isascii() and word.isdigit() and 1 <= int(word) <= count for word in words):
+        raise UsageError(f"found nodes={said}; expected numbers from 1 to {count}, as in nodes=1,{count}")
+    return tuple(int(word) - 1 for word in words)
+
+
 class Served(Database):
     """What all databases behind servers have in common: where the server is."""
 
@@ -58,23 +86,25 @@ class Served(Database):
     """The server that can be started for it (see boomslang.databases.servers)."""
     options_known: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
-    server: Server | None
+    server: Server | Cluster | None
     """The server that was started for it; it can be killed and restarted."""
     given: frozenset[str]
     """Options that were said."""
+    dsns: tuple[str, ...]
+    """The addresses of its nodes; one if it is no cluster."""
 
     def __init__(self, argument: str = "") -> None:
-        place, self.options = split_options(argument, {**self.options_known, "durable": ("no", "yes")})
+        place, self.options = split_options(argument, {**self.options_known, **EVERYWHERE})
         self.given = frozenset(
             name for name, _ in parse_qsl(argument.partition("?")[2], keep_blank_values=True)
         )
         self.server = None
         if "://" in place:
-            self.dsn = place
+            self._reach(place)
             return
         name, _, unknown = place.partition("?")
         if unknown:
-            options = ", ".join((*self.options_known, "durable"))
+            options = ", ".join((*self.options_known, *EVERYWHERE))
             raise UsageError(f"found the option {unknown!r} of {self.title}; expected some of {options}")
         if self.server_kind is None:
             raise UsageError(
@@ -88,8 +118,40 @@ class Served(Database):
             version=None if is_folder else name or None,
             binaries=Path(name).expanduser() if is_folder else None,
             durable=self.options["durable"] == "yes",
+            more=self.server_options(),
         )
-        self.dsn = self.server.dsn
+        self._reach(self.server.dsn)
+
+    def server_options(self) -> dict[str, Any]:
+        """What else a server is to be started with."""
+        return {}
+
+    def _reach(self, address: str) -> None:
+        self.dsns = split_hosts(address)
+        self.dsn = self.dsns[0]
+        self._dealt = chosen_nodes(self.options["nodes"], len(self.dsns))
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        return tuple(f"node{n + 1}" for n in self._dealt) if len(self.dsns) > 1 else ()
+
+    @property
+    def fails_over(self) -> bool:
+        return self.options["failover"] == "yes" and len(self._dealt) > 1
+
+    def connect_to(self, node: int) -> Connection:
+        place = self._dealt[node]
+        connection = self.connect_at(self.dsns[place])
+        if len(self.dsns) > 1:
+            connection.node = f"node{place + 1}"
+        return connection
+
+    def connect(self) -> Connection:
+        return self.connect_at(self.dsn)
+
+    @abstractmethod
+    def connect_at(self, dsn: str) -> Connection:
+        """A session with the server at an address. Raises `Lost` if it cannot be reached."""
 
     def __getstate__(self) -> dict[str, Any]:
         # The server stays with the process that started it; others connect to it.

@@ -84,12 +84,14 @@ class Counterexample:
             outcome = "" if view.outcome == Outcome.COMMITTED else f" {view.outcome.name.lower()}"
             session = "" if view.session is None else f" session {short(view.session)}"
             name = "" if view.name is None else f" transaction {short(view.name)}"
+            node = (view.ctx or {}).get("node")
+            place = "" if node is None else f" at {short(node)}"
             fine = [o for o in view.operations if o.error is None]
             told = (_describe(self.trace, o, self.core, keys, o.index in spoken_of) for o in fine)
             ops = [text for text in told if text]
             if len(ops) > MOST_OPERATIONS:
                 ops = [*ops[:MOST_OPERATIONS], f"... and {len(ops) - MOST_OPERATIONS} more operations"]
-            yield t, f"T{t}:{session}{name}{outcome} ({view.where}): " + "; ".join(ops)
+            yield t, f"T{t}:{session}{name}{place}{outcome} ({view.where}): " + "; ".join(ops)
 
     @property
     def cut_short(self) -> bool:

@@ -1,8 +1,9 @@
 """A state that cannot be, in a sentence: who saw what, and why no order leads there.
 
 Most often the last step is what is missing: whoever made one of the keys so had seen another of them otherwise and left
-it so ("each of the 192 transactions that made one of them False had seen another of them True"). Else all that
-happened is looked at together, and the sentence says what it can lead to.
+it so ("each of the 192 transactions that made one of them False had seen another of them True"). Or it is a matter of
+how many: four jobs run, and whoever made one run had seen at most two that did. Else all that happened is looked at
+together, and the sentence says what it can lead to.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from boomslang.asg.graph import ASG, PRESENT
-from boomslang.certify.proof import UNNAMED, UnreachableState
+from boomslang.certify.proof import OTHER, UNNAMED, UnreachableState
 from boomslang.explain.names import Names
 from boomslang.explain.proved import Proved, in_a_state, joined, number, transactions
 from boomslang.levels.laws import State, state_law
@@ -37,15 +38,20 @@ def state_in_words(asg: ASG, level: Level, proof: UnreachableState) -> Proved:
     witnesses = [txn] if twice else _who_saw(asg, saw)
     others = len(witnesses) - 1
     also = "" if others < 1 else f" (and {number(others)} more)"
-    text = f"{names.txn(txn)}{also} saw {_together(names, saw)}, which {ORDER[state_law(level) or State.SERIAL]}: "
+    held = _so_many(names, proof, saw) if proof.apart else _together(names, saw)
+    text = f"{names.txn(txn)}{also} saw {held}, which {ORDER[state_law(level) or State.SERIAL]}: "
     needed = guarded(asg, level, proof)
-    makers = [] if twice else _all_saw_otherwise(asg, proof, saw, needed)
+    most, makers = 0, [] if twice or proof.apart else _all_saw_otherwise(asg, proof, saw, needed)
+    if proof.apart and not twice:
+        most, makers = _all_saw_fewer(asg, proof, saw)
     if twice:
         key, first = twice
         seen = f"{_value(names, first)} and then {_value(names, saw[key])}"
         text = (
             f"{names.txn(txn)} saw {names.key(key)} = {seen}, and no order lets it change under a transaction"
         )
+    elif makers and proof.apart:
+        text += _one_more(names, proof, most, len(makers))
     else:
         text += _last_step(names, saw, needed, makers) if makers else _whole(asg, proof, names)
     numbers = {
@@ -71,7 +77,19 @@ def _together(names: Names, saw: dict[int, int]) -> str:
     return in_a_state([(names.key(key), _value(names, value)) for key, value in saw.items()])
 
 
+def _so_many(names: Names, proof: UnreachableState, saw: dict[int, int]) -> str:
+    """'running' in four of ten keys."""
+    told = [key for key, value in saw.items() if value in proof.apart]
+    value = joined([names.value(v) for v in proof.apart], "or")
+    if not told:
+        return f"none of {joined([names.key(key) for key in list(saw)[:EXAMPLES]])} {value}"
+    some = joined([names.key(key) for key in told[:EXAMPLES]] + ["others"] * (len(told) > EXAMPLES))
+    return f"{value} in {number(len(told))} of {number(len(saw))} keys ({some})"
+
+
 def _value(names: Names, value: int) -> str:
+    if value == OTHER:
+        return "another value"
     return "its unknown first value" if value == UNNAMED else names.value(value)
 
 
@@ -102,6 +120,35 @@ def _all_saw_otherwise(
             (makers if _fits(int(asg.write_value[w]), value) else spoilers).add(int(asg.write_txn[w]))
     alive = {t for t in makers - spoilers if asg.outcome[t] != Outcome.ABORTED}
     return sorted(alive) if alive <= avoid else []
+
+
+def _all_saw_fewer(asg: ASG, proof: UnreachableState, saw: dict[int, int]) -> tuple[int, list[int]]:
+    """The most keys that those who gave one of them the value, and no more, had seen with it, and who they are; nobody,
+    if that does not say why it cannot be as many as were seen."""
+    keys, apart = np.array(sorted(saw)), proof.apart
+    mine = np.isin(asg.write_key, keys) & np.isin(asg.write_value, apart)
+    makers, wrote = np.unique(asg.write_txn[mine], return_counts=True)
+    alive = asg.outcome[makers] != Outcome.ABORTED
+    makers, wrote = makers[alive], wrote[alive]
+    seen: list[int] = []
+    for t in makers.tolist():
+        rows = slice(int(asg.read_start[t]), int(asg.read_start[t + 1]))
+        here = dict(zip(asg.read_key[rows].tolist(), asg.read_value[rows].tolist(), strict=True))
+        if not here.keys() >= set(keys.tolist()):
+            return 0, []
+        seen.append(sum(here[key] in apart for key in keys.tolist()))
+    most = max(seen, default=0)
+    many = sum(value in apart for value in saw.values())
+    at_first = int(np.isin(asg.initial[keys], apart).sum())
+    explains = len(wrote) > 0 and wrote.max() == 1 and max(most + 1, at_first) < many
+    return (most, makers.tolist()) if explains else (0, [])
+
+
+def _one_more(names: Names, proof: UnreachableState, most: int, makers: int) -> str:
+    value = joined([names.value(v) for v in proof.apart], "or")
+    who = "the one transaction" if makers == 1 else f"each of the {transactions(makers)}"
+    there = "none of them" if most == 0 else f"at most {number(most)} of them"
+    return f"there were fewer at first, and {who} that made one of them {value} had seen {there} {value}"
 
 
 def _avoids(one: Guarded, wanted: dict[int, int]) -> bool:

@@ -54,6 +54,9 @@ CONTROL = {
     "setting": r"(SET|SHOW) (?!.*\b(autocommit)\b)[^;(]*",
 }
 """Statements that every application has, and nobody wants in a table."""
+ISOLATION = re.compile(
+    r"\bisolation\s+level\s+(read\s+(?:un)?committed|repeatable\s+read|serializable)", re.IGNORECASE
+)
 AUTOCOMMIT = re.compile(r"\s*set\b.*\bautocommit\b", re.IGNORECASE | re.DOTALL)
 PATTERNS = [(kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in CONTROL.items()]
 
@@ -121,6 +124,12 @@ class Conversation:
         yield from questions
         self.notes.isolation = yield from isolation(dialect)
 
+    def _note_level(self, text: str) -> None:
+        """A statement may set the isolation level."""
+        found = ISOLATION.search(text)
+        if found is not None:
+            self.notes.isolation = " ".join(found[1].lower().split())
+
     def control(self, text: str) -> str | None:
         """Which of the statements that every application has, and that neither read nor write: CONTROL's names."""
         what = self._plain_meaning(text)
@@ -165,6 +174,7 @@ class Conversation:
             return self._operation(text, what, parameters)
         kind, name = what
         if kind == "begin":
+            self._note_level(text)
             return self._begin_step()
         if kind == "commit":
             return self._commit()
@@ -231,6 +241,7 @@ class Conversation:
 
     def _setting(self, text: str) -> Step:
         """It changes nothing, but in some databases it begins a transaction as any statement does."""
+        self._note_level(text)
         if not self.open and not self.driver.autocommits(self.connection, text):
             self._go_on()
             self._begin()
@@ -309,6 +320,7 @@ class Conversation:
             )
 
     def _begin(self) -> None:
+        self.notes.isolation = self.driver.isolation(self.connection) or self.notes.isolation
         self.session.log("begin", invoke=self.session.now())
         self.began()
 

@@ -62,6 +62,10 @@ class Driver:
         """After a commit that failed: is the transaction certainly as it was before?"""
         return False
 
+    def isolation(self, connection: Any) -> str | None:
+        """The level at which it begins transactions, if the driver was told one."""
+        return None
+
     def plain_cursor(self, connection: Any) -> Any:
         """A cursor whose rows are tuples, for questions of our own."""
         return connection.cursor()
@@ -82,6 +86,10 @@ class Psycopg(Driver):
         self._status = psycopg.pq.TransactionStatus
         self._tuples = psycopg.rows.tuple_row
         self._unsent = (psycopg.ProgrammingError, psycopg.DataError, psycopg.NotSupportedError, TypeError)
+
+    def isolation(self, connection: Any) -> str | None:
+        told = getattr(connection, "isolation_level", None)
+        return str(told.name).replace("_", " ").lower() if told is not None else None
 
     def in_transaction(self, connection: Any) -> bool:
         status = connection.info.transaction_status

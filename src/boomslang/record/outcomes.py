@@ -62,7 +62,10 @@ def sqlstate_of(error: BaseException) -> str | None:
 
 
 def mysql_code_of(error: BaseException) -> int | None:
-    """The number of an error of PyMySQL, mysqlclient or aiomysql: its first argument."""
+    """The number of an error of MySQL's protocol, or of PyMySQL, mysqlclient or aiomysql: their first argument."""
+    told = getattr(error, "mysql_code", None)
+    if isinstance(told, int):
+        return told
     if type(error).__module__.split(".")[0] not in ("pymysql", "MySQLdb", "aiomysql"):
         return None
     code = error.args[0] if error.args else None

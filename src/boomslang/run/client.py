@@ -49,6 +49,8 @@ class Job:
     end: int
     """The numbers of its transactions in the stream."""
     retries: int
+    node: int
+    """Which of the database's nodes it begins with."""
     listens: bool
     """It may be told to die or to lose its connection."""
 
@@ -65,6 +67,7 @@ class Client:
         self.board = board
         self.me: Row = board.row(job.slot)
         self.alive = alive
+        self.node = job.node
         self.connection: Connection | None = None
 
     def run(self) -> None:
@@ -100,7 +103,8 @@ class Client:
         recorded = Recorded(self.connection, session)
         while True:
             try:
-                recorded.begin(self.job.level)
+                node = self.connection.node
+                recorded.begin(self.job.level, ctx=None if node is None else {"node": node})
                 break
             except (Aborted, Failed):
                 self.me.add("aborted")
@@ -144,8 +148,10 @@ class Client:
         end = time.monotonic() + PATIENCE
         while True:
             try:
-                return self.job.database.connect()
+                return self.job.database.connect_to(self.node)
             except Lost as lost:
+                if self.job.database.fails_over:
+                    self.node = (self.node + 1) % len(self.job.database.nodes)
                 if time.monotonic() > end:
                     raise UsageError(f"the database cannot be reached: {lost}") from None
                 if self._over():

@@ -49,7 +49,12 @@ def parse_faults(words: Sequence[str]) -> dict[str, int]:
 
 def check_faults(faults: dict[str, int], database: Database) -> None:
     """Raises if the database cannot have them."""
-    if KILL_SERVER in faults and getattr(database, "server", None) is None:
+    server = getattr(database, "server", None)
+    if KILL_SERVER in faults and hasattr(server, "nodes"):
+        raise UsageError(
+            f"{database.title} is a cluster; expected --faults 'at 5s kill node1 for 2s' instead"
+        )
+    if KILL_SERVER in faults and server is None:
         raise UsageError(
             f"{database.title} here has no server that could be killed: only one that Boomslang has started can be"
         )

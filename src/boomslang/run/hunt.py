@@ -133,6 +133,7 @@ def hunt(
     status: Status | None = None,
     first: int = 1,
     watch: float | None = None,
+    enough: Callable[[Hunted], bool] | None = None,
     keep: float | None = None,
     learn: Learn | None = None,
 ) -> Hunted:
@@ -141,9 +142,9 @@ def hunt(
     With `watch` each is checked while it runs, and a run ends when it is found out; a session that says nothing is
     waited for so many seconds. With `keep`, too, what is checked and older than so many seconds is deleted.
 
-    Stops at the first that is invalid, or goes on to collect more. `folder` must be new or empty; what is found
-    stays there, and the first run has the number `first`. `learn` is told of each run once it is checked, which is
-    while the next one goes.
+    Stops at the first that is invalid, or goes on to collect more, until `enough` says that it is. `folder` must be new
+    or empty; what is found stays there, and the first run has the number `first`. `learn` is told of each run once it
+    is checked, which is while the next one goes.
     """
     place = made_folder(folder)
     hunted = Hunted()
@@ -180,7 +181,7 @@ def hunt(
             if ran.problems and not ran.committed:
                 raise UsageError("\n".join(ran.problems))
             done = checker.collect(hunted)  # the run before this one
-            if done == INVALID and not collect:
+            if (done == INVALID and not collect) or (enough is not None and enough(hunted)):
                 shutil.rmtree(trace)
                 break
             if told is not None and told.status == VALID:

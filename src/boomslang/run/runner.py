@@ -22,9 +22,10 @@ from typing import Any, Protocol
 import boomslang
 from boomslang.databases.database import Database, DatabaseError, Offered
 from boomslang.errors import UsageError
-from boomslang.record import RecordingFailed, Tracer
+from boomslang.record import Recorded, RecordingFailed, Tracer
 from boomslang.run.client import Client, Job, in_process
 from boomslang.run.client_board import CUT, DIE, DONE, KILLED, RUNNING, STARTING, Board
+from boomslang.run.fault_schedule import Scheduled, Trouble, check_schedule
 from boomslang.run.faults import CUT_CONNECTION, KILL_CLIENT, Fault, check_faults, schedule
 from boomslang.workers.forked import processes
 from boomslang.workloads import Workload
@@ -66,6 +67,8 @@ class Plan:
     retries: int = 0
     """How often a transaction that the database aborted is tried again."""
     faults: dict[str, int] = field(default_factory=dict)
+    schedule: tuple[Scheduled, ...] = ()
+    """Faults of a cluster's nodes."""
 
     def __post_init__(self) -> None:
         for name, least in (("txns", 1), ("retries", 0)):
@@ -92,6 +95,7 @@ class Plan:
             "txns": self.txns,
             "retries": self.retries,
             "faults": self.faults,
+            "schedule": "; ".join(map(str, self.schedule)),
             "options": {name: said for name, said in self.database.options.items() if said},
             **self.workload.settings.to_json(),
         }
@@ -205,6 +209,8 @@ class _Run:
     def run(self) -> Ran:
         plan = self.plan
         check_faults(plan.faults, plan.database)
+        check_schedule(plan.schedule, plan.database)
+        trouble = Trouble(plan.schedule, getattr(plan.database, "server", None)) if plan.schedule else None
         initial = plan.workload.initial()
         require_empty(self.folder)  # before a database is emptied for nothing
         try:
@@ -219,6 +225,8 @@ class _Run:
                 self._start(f"c{n + 1}", n, 0, share + (n < more))
             self._wait(lambda: all(row.state != STARTING for row in self._rows()), "no client could begin")
             self.board.go()
+            if trouble is not None:
+                trouble.begin()
             start = time.monotonic()
             self._watch(start)
             self.problems += [
@@ -227,7 +235,13 @@ class _Run:
             took = time.monotonic() - start
         finally:
             self.board.stop()
+            if trouble is not None:
+                trouble.heal()
             self._end()
+        if trouble is not None:
+            self.problems += trouble.problems
+            self.made += [f"{seconds:.1f} s: {what}" for seconds, what in trouble.happened]
+            self._read_everything()
         ran = Ran(
             plan, self.folder, version, took,
             self.board.total("committed"), self.board.total("aborted"), self.board.total("unknown"),
@@ -245,7 +259,7 @@ class _Run:
         plan = self.plan
         job = Job(
             plan.database, plan.workload, plan.level.name, self.tracer, len(self.jobs), name, session, first, end,
-            plan.retries, listens=bool(plan.faults),
+            plan.retries, session % max(1, len(plan.database.nodes)), listens=bool(plan.faults),
         )  # fmt: skip
         self.jobs.append(job)
         body = _Thread if plan.database.one_process else _Process
@@ -333,6 +347,23 @@ class _Run:
             self.board.stop()
 
     # --- the end
+
+    def _read_everything(self) -> None:
+        """A last look at all there is, from every node: what was confirmed and is lost shows in it."""
+        database = self.plan.database
+        faults = "; ".join(map(str, self.plan.schedule))
+        for n, node in enumerate(database.nodes):
+            try:
+                recorded = Recorded(database.connect_to(n), self.tracer.session(f"last-{node}"))
+                try:
+                    recorded.begin(self.plan.level.name, ctx={"node": node, "faults": faults})
+                    recorded.scan(None, None)
+                    recorded.commit()
+                finally:
+                    recorded.close()
+                    recorded.session.close()
+            except DatabaseError as error:
+                self.problems.append(f"the last read of {node} failed: {error}")
 
     def _end(self) -> None:
         for thread in self.repairs:

@@ -6,9 +6,10 @@ operations, which values, how much is read, how wide ranges are, how long lists 
 searches its rows.
 
 Two rules share the runs. Every other one is drawn anew, so that nothing is ever given up. The others start from one of
-the best so far and change one thing. The best are those with the most *near misses* a second (see near_misses.py):
-what is broken once in ten thousand dangerous moments is found sooner where there are more of them. That is an
-evolution strategy of the simplest kind; its draws come from the seed, its choices also from what the database did.
+the best so far and change one thing. The best are those with the most *near misses* a second (see near_misses.py),
+and, for what a database refuses was near too, a tenth for each abort: what is broken once in ten thousand dangerous
+moments is found sooner where there are more of them. That is an evolution strategy of the simplest kind; its draws
+come from the seed, its choices also from what the database did.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class Variations:
     """Options of the database that may vary, and what each may be, its usual one first."""
     made: list[Varied] = field(default_factory=list)
     worth: dict[int, float] = field(default_factory=dict)
-    """Of a run by its number: near misses a second."""
+    """Of a run by its number: near misses a second, and a tenth of its other close moments."""
 
     def __post_init__(self) -> None:
         self._random = random.Random(f"{self.seed}/hunt")
@@ -74,9 +75,10 @@ class Variations:
         while True:
             yield self._next()
 
-    def learn(self, run: int, near_misses: int, seconds: float) -> None:
-        """So many near misses had the run of that number."""
-        self.worth[run] = near_misses / max(seconds, 0.1)
+    def learn(self, run: int, near_misses: int, seconds: float, *, close: int = 0) -> None:
+        """What came of the run of that number: near misses, and moments that were close to one (aborts, readers of what
+        was being overwritten)."""
+        self.worth[run] = (near_misses + close / 10) / max(seconds, 0.1)
 
     def best(self) -> list[int]:
         """The runs worth starting from, best first."""

@@ -56,25 +56,16 @@ def forced(
     seconds: float,
     megabytes: float,
 ) -> dict[str, Any]: ...
-def guess(
+def order_by_depth(
     txns: int,
     points: int,
     helpers: int,
-    keys: int,
     state: NDArray[np.uint8],
     read_start: NDArray[np.int64],
-    read_key: NDArray[np.int32],
-    read_value: NDArray[np.int32],
     read_writer: NDArray[np.int32],
-    read_strong: NDArray[np.uint8],
-    key_start: NDArray[np.int64],
-    write_txn: NDArray[np.int32],
-    write_value: NDArray[np.int32],
-    init: NDArray[np.int32],
     edge_from: NDArray[np.int32],
     edge_to: NDArray[np.int32],
     hint_next: NDArray[np.int32],
-    priority: NDArray[np.int64],
     seconds: float,
     megabytes: float,
 ) -> dict[str, Any]: ...

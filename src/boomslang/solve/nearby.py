@@ -4,8 +4,8 @@ What no order in real time explains is often told by a few keys and some moments
 one customer's accounts, each having seen both. Within a bound of real time the same clash may still be one, but a
 search through the whole trace has thousands of other places to be busy at. So ask for the clash in real time first: of
 the engine, or of keys that were read together, alone. Then ask again within the bound, of just those keys and of just
-those who were there some bounds before and after. Leaving the rest out only weakens the problem (parts.py), so a
-refutation is one of the whole; anything else says nothing.
+those who were there some bounds before and after; first with the reads of few (grown.py). Leaving the rest out only
+weakens the problem (parts.py), so a refutation is one of the whole; anything else says nothing.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 from time import monotonic, process_time
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ from boomslang.asg.graph import ASG, OUT
 from boomslang.ir.lower import lower
 from boomslang.ir.model import IR
 from boomslang.solve.departures import groups_of_keys
+from boomslang.solve.grown import refute_grown
 from boomslang.solve.parts import refuted_part
 from boomslang.solve.solution import Limits, Solution
 from boomslang.trace.lengths import usual_length
@@ -32,10 +34,12 @@ Bools = NDArray[np.bool_]
 
 LARGE = 50_000
 """Transactions of a trace that is not asked so."""
-MOST_GROUPS, MOST_PAIRS = 16, 12
+MOST_GROUPS, MOST_PAIRS, MOST_GROWN = 16, 12, 64
 MOST_UNDER_WAY = 64
 AGAIN = 2
 """Clashes of one group of keys that are looked at."""
+MOST_MISSES = 2_000
+"""Of those who missed each other."""
 MOST_KEYS = 6
 """Of a clash; one of more is no place."""
 BOUNDS = 3
@@ -43,6 +47,8 @@ BOUNDS = 3
 SECONDS = 2.0
 """Of this process, after which no other clash is looked at."""
 STRICT_CONFLICTS, CONFLICTS = 1_000, 15_000
+GROWING = (2_000, 20_000)
+"""Conflicts that a part which grows may take."""
 
 
 def refute_nearby(ir: IR, strictly: Solution | None, limits: Limits) -> Solution | None:
@@ -50,8 +56,10 @@ def refute_nearby(ir: IR, strictly: Solution | None, limits: Limits) -> Solution
     asg, level = ir.asg, ir.level
     if asg.modules or not level.needs_times or not asg.trace.has_times or asg.transactions > LARGE:
         return None
-    strict = lower(asg, replace(level, slack=0))
     begin, used = monotonic(), process_time()
+    if level.slack > 0 and (found := _grown(ir, limits)) is not None:
+        return found
+    strict = lower(asg, replace(level, slack=0))
     for keys, clash in _clashes(strict, strictly, limits):
         if level.slack == 0:
             return clash
@@ -69,6 +77,24 @@ def refute_nearby(ir: IR, strictly: Solution | None, limits: Limits) -> Solution
     return None
 
 
+def _grown(ir: IR, limits: Limits) -> Solution | None:
+    """A refutation that grows around two who missed each other; first where few can have made up for it."""
+    asg, slack = ir.asg, ir.level.slack
+    begin, used = monotonic(), process_time()
+    clashes = list(islice(_missed_each_other(asg), MOST_MISSES))
+    times = _Times(asg)
+    clashes.sort(key=lambda clash: times.others(clash, slack))
+    for conflicts in GROWING:  # briefly each, for one of them may be easy
+        for clash in clashes[:MOST_GROWN]:
+            here = _within(asg, clash.moment, 2 * slack)
+            left = replace(limits.since(begin), conflicts=conflicts)
+            keys = np.array(clash.keys, np.int64)
+            found = refute_grown(ir, [clash.one, clash.other], keys, here, left)
+            if found is not None or process_time() - used > SECONDS:
+                return found
+    return None
+
+
 def _clashes(strict: IR, strictly: Solution | None, limits: Limits) -> Iterator[tuple[Int64, Solution]]:
     """Keys, and what refutes them in real time."""
     asg = strict.asg
@@ -78,8 +104,10 @@ def _clashes(strict: IR, strictly: Solution | None, limits: Limits) -> Iterator[
         if len(spoken_of) <= MOST_KEYS:
             yield spoken_of, strictly
     briefly = replace(limits, conflicts=STRICT_CONFLICTS)
-    for keys, moment in islice(_missed_each_other(asg), MOST_PAIRS):
-        here = _within(asg, moment, 10 * usual_length(asg.trace))
+    first = {clash.keys: clash for clash in reversed(list(islice(_missed_each_other(asg), MOST_MISSES)))}
+    for clash in sorted(first.values(), key=lambda clash: clash.moment)[:MOST_PAIRS]:
+        keys = np.array(clash.keys, np.int64)
+        here = _within(asg, clash.moment, 10 * usual_length(asg.trace))
         if (found := _asked(strict, keys, here, briefly)) is not None:
             yield keys, found
     for n, group in enumerate(groups_of_keys(asg, strict.level)):
@@ -95,8 +123,17 @@ def _clashes(strict: IR, strictly: Solution | None, limits: Limits) -> Iterator[
             out[found.core_reads] = True
 
 
-def _missed_each_other(asg: ASG) -> Iterator[tuple[Int64, int]]:
-    """Keys and a moment at which two overlapped, each of which wrote a key where the other saw something else."""
+class Missed(NamedTuple):
+    """Two who overlapped, each of which wrote a key where the other saw something else."""
+
+    one: int
+    other: int
+    keys: tuple[int, ...]
+    moment: int
+
+
+def _missed_each_other(asg: ASG) -> Iterator[Missed]:
+    """All of those, as the clock has them; of each two, a key that each missed, and the same if there is one."""
     ids = asg.txn_of
     begin, end, clock = asg.trace.txn_begin[ids], asg.trace.txn_end[ids], asg.trace.txn_clock[ids]
     writes: dict[int, dict[int, int]] = {}
@@ -106,7 +143,6 @@ def _missed_each_other(asg: ASG) -> Iterator[tuple[Int64, int]]:
         writes.setdefault(t, {})[key] = value
     timed = (asg.outcome == Outcome.COMMITTED) & (begin != NO_TIME) & (end != NO_TIME)
     by = [t for t in np.argsort(begin, kind="stable").tolist() if timed[t] and t in writes]
-    told: set[tuple[int, ...]] = set()
 
     def missed(reader: int, writer: int) -> set[int]:
         low, high = int(asg.read_start[reader]), int(asg.read_start[reader + 1])
@@ -124,10 +160,26 @@ def _missed_each_other(asg: ASG) -> Iterator[tuple[Int64, int]]:
             if one and other:
                 pairs = [(x, y) for x in sorted(one) for y in sorted(other)]
                 first = next((pair for pair in pairs if pair[0] == pair[1]), pairs[0])
-                keys = tuple(sorted(set(first)))
-                if keys not in told:
-                    told.add(keys)
-                    yield np.array(keys, np.int64), int(end[a])
+                yield Missed(a, b, tuple(sorted(set(first))), int(end[a]))
+
+
+class _Times:
+    """When each value was written to each key."""
+
+    def __init__(self, asg: ASG) -> None:
+        self.asg = asg
+        self.begin, self.end = asg.trace.txn_begin[asg.txn_of], asg.trace.txn_end[asg.txn_of]
+
+    def others(self, clash: Missed, slack: int) -> int:
+        """How many, within the bound, wrote what the two saw of the keys."""
+        asg, many = self.asg, 0
+        for t in (clash.one, clash.other):
+            for r in range(int(asg.read_start[t]), int(asg.read_start[t + 1])):
+                if asg.read_key[r] in clash.keys:
+                    who = asg.write_txn[asg.writes_of(int(asg.read_key[r]), int(asg.read_value[r]))]
+                    near = (self.end[who] >= self.begin[t] - slack) & (self.begin[who] <= self.end[t] + slack)
+                    many += int(near.sum())
+        return many
 
 
 def _asked(ir: IR, keys: Int64, here: Bools, limits: Limits, out: Bools | None = None) -> Solution | None:

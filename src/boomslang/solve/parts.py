@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from boomslang.asg.graph import ASG
 from boomslang.ir.lower import lower
 from boomslang.ir.model import IR
 from boomslang.solve.native import solve_native
@@ -30,8 +31,11 @@ def refuted_part(ir: IR, transactions: Int64, reads: Int64, limits: Limits) -> S
         found = Solution("invalid", core_transactions=reader, core_reads=orphan)
     else:
         found = solve_native(IR(part, ir.level, lower(part, ir.level).graph), limits)
-    if found.status != "invalid":
-        return None
+    return in_the_whole(asg, part, reads, found) if found.status == "invalid" else None
+
+
+def in_the_whole(asg: ASG, part: ASG, reads: Int64, found: Solution) -> Solution:
+    """The refutation of a part that has these reads, in numbers of the whole."""
     assert found.core_transactions is not None and found.core_reads is not None
     return replace(
         found,

@@ -70,8 +70,10 @@ WITHIN_CONFLICTS = 80_000
 SATURATED_NODES = 45_000
 """Reachability is a bit for each pair of nodes: 250 MB at this size."""
 SOON_CONFLICTS = 300
+SHORT = 3_000
+"""Transactions of a trace in which a path is searched for in a moment."""
 MANY_VERSIONS = 100
-NEARBY = (1, 10)
+NEARBY = (1, 10, 100)
 """Lengths of a usual transaction that an order may be away from real time, if it must."""
 NEIGHBOURS = (64, 256, 1024)
 NEIGHBOURS_CONFLICTS = 2_000
@@ -152,7 +154,7 @@ def _solve(ir: IR, clock: _Clock, looked_at: dict[str, int]) -> Solution:
         if found.status == "valid":
             return _by(found, "an order close to real time")
         if found.status == "unknown":
-            refuted = False
+            refuted = slack > NEARBY[0] * usual_length(asg.trace)
             break
     alike = ranked(ir) if ambiguous else None
     if alike is not None:
@@ -161,7 +163,10 @@ def _solve(ir: IR, clock: _Clock, looked_at: dict[str, int]) -> Solution:
             return _by(with_all_reads(asg, alike[1], found), "interchangeable transactions")
     if ir.level.once is not None and refuted and beyond and ambiguous and timed:
         # Nothing near real time: it may well be broken, and then a stronger level says nothing.
-        found = solve_native(ir, clock.left(BLIND_CONFLICTS + asg.transactions // 10))
+        patience = BLIND_CONFLICTS + asg.transactions // 5
+        if ir.level.slack > 0 and asg.transactions <= SHORT:
+            patience = FIRST_CONFLICTS
+        found = solve_native(ir, clock.left(patience))
         if found.status != "unknown":
             return _by(found, "direct")
     if ir.level.once is not None:
@@ -171,9 +176,9 @@ def _solve(ir: IR, clock: _Clock, looked_at: dict[str, int]) -> Solution:
             if found.status == "invalid":
                 break  # a serial order would have been a snapshot's, too
     if ir.level.once is not None and ambiguous and ir.level.slack > 0 and ir.graph.nodes <= SATURATED_NODES:
-        found = _more(ir, SERIALIZABLE, clock, saturate=True)
-        if found.status == "valid":
-            return _by(found, "a serial order")
+        for level, what in ((SERIALIZABLE, "a serial order"), (SNAPSHOT_ISOLATION, "snapshot isolation")):
+            if (found := _more(ir, level, clock, saturate=True)).status == "valid":
+                return _by(found, what)
     small = ir.graph.nodes <= SATURATED_NODES and ir.level.once is None
     if not small:
         patience = LONG_CONFLICTS + asg.transactions // 10
@@ -286,10 +291,12 @@ def _more(
     more = lower(ir.asg, stronger)
     if in_time and not stronger.needs_times:
         more.graph.add_time_line(ir.asg, by_log=not ir.asg.trace.has_times)
-    if saturate:
-        return solve_native(more, clock.left(WITHIN_CONFLICTS), saturate=True)
     strict = in_time or (stronger.needs_times and stronger.slack == 0)
-    found = _in_time(more, clock, FIRST_CONFLICTS, strict=strict and ir.asg.trace.has_times)
+    if saturate:
+        patience = WITHIN_CONFLICTS if stronger.points == 1 else LONG_CONFLICTS
+        found = solve_native(more, clock.left(patience), saturate=True)
+    else:
+        found = _in_time(more, clock, FIRST_CONFLICTS, strict=strict and ir.asg.trace.has_times)
     if found.order is None or stronger.points == 1:
         return found
     return replace(found, order=found.order[found.order % 2 == 1] // 2)

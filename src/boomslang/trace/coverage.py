@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from boomslang.trace.model import Flag, Kind, Outcome, Trace
 from boomslang.trace.rows import parse_row_key
 from boomslang.trace.scalars import STR, Scalars
+from boomslang.trace.statements import MARKS, sql_hints
 
-MARKS = (b'"sql"', b'"taints"', b'"writes"')
 LEFT_OUT = "left out: what it read was written by a statement that is not understood"
 FROM = re.compile(r"\bfrom\s+[`\"]?([\w.]+)", re.IGNORECASE)
 NAMED = 5
@@ -185,12 +185,7 @@ class _Notes:
 
     def _operations(self, column: NDArray[np.int32]) -> None:
         trace = self.trace
-        hints: dict[int, dict[str, Any]] = {}
-        for number in np.unique(column).tolist():
-            if number >= 0 and any(mark in trace.texts.content(number) for mark in MARKS):
-                hint = json.loads(trace.texts.content(number))
-                if isinstance(hint.get("sql"), int) or isinstance(hint.get("taints"), list):
-                    hints[number] = hint
+        hints = sql_hints(trace)
         rows = np.flatnonzero(np.isin(column, list(hints)))
         owners = np.searchsorted(trace.txn_ops, rows, side="right") - 1
         sessions = trace.txn_session[owners].tolist()

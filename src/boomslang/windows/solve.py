@@ -32,7 +32,8 @@ MARGIN = 400
 CONFLICTS = 1_000
 """In one window. What takes more than this is not made easier by its neighbours."""
 ASKED_CORES = 4
-"""Cores of windows that are asked as a part of the whole, before windows are just joined."""
+"""Cores of windows that are asked as a part of the whole, before windows are just joined. Once so many windows are
+refuted, and at least one in twenty, the others are not looked at before these were asked."""
 BEGINNINGS = (16_000, 64_000)
 """Transactions from the start that are asked as a part of the whole, when no core of a window was refuted."""
 MOST_FAILED = 0.2
@@ -83,16 +84,16 @@ class _Asked:
 
     def answer(self, size: int, margin: int) -> Solution | None:
         windows, jobs = self.windows, self.jobs
-        found = windows.cut(size, margin, True, jobs, CONFLICTS, *self.left())
+        found = windows.cut(size, margin, ASKED_CORES, jobs, CONFLICTS, *self.left())
         self.stopped(found)
         if found["hard"]:
             return None
-        if found["refuted"] is not None:
-            if (refuted := self.ask(found["refuted"])) is not None:
+        if found["refuted"]:
+            if (refuted := self.ask_all(found["refuted"], broken=True)) is not None:
                 return refuted
-            self.stopped(windows.cut(size, margin, False, jobs, CONFLICTS, *self.left()))
+            self.stopped(windows.cut(size, margin, 0, jobs, CONFLICTS, *self.left()))
         while True:
-            found = windows.solve(self.cores < ASKED_CORES, jobs, CONFLICTS, *self.left())
+            found = windows.solve(0 if self.began else ASKED_CORES, jobs, CONFLICTS, *self.left())
             self.stopped(found)
             if found["valid"]:
                 return self.valid(found)
@@ -101,10 +102,7 @@ class _Asked:
             if found["misfit"]:
                 self.counted["windows: misfits"] = 1
                 return None
-            for why in found["why"]:
-                if why["status"] == "invalid" and (refuted := self.ask(why)) is not None:
-                    return refuted
-            if (refuted := self.ask_beginning()) is not None:
+            if (refuted := self.ask_all(found["why"], broken=found["broken"])) is not None:
                 return refuted
             if self.hopeless(len(found["failed"])) or not windows.join(found["failed"]):
                 return None
@@ -120,6 +118,13 @@ class _Asked:
         initial = self.ir.asg.initial.copy()
         initial[found["initial_key"]] = found["initial_value"]
         return Solution("valid", order=found["order"].astype(np.int64), read_writer=_EMPTY, initial=initial)
+
+    def ask_all(self, failed: list[dict[str, Any]], *, broken: bool) -> Solution | None:
+        """Do these refute the whole, or, if so many of them are `broken`, does its beginning?"""
+        for why in failed:
+            if why["status"] == "invalid" and (refuted := self.ask(why)) is not None:
+                return refuted
+        return self.ask_beginning() if broken else None
 
     def ask(self, why: dict[str, Any]) -> Solution | None:
         """Is the core of a window refuted as a part of the whole?"""

@@ -7,7 +7,7 @@ from boomslang.ir.model import IR
 from boomslang.levels.level import Level
 from boomslang.solve.solution import Limits
 
-CLOCK, LOG, GUESS = "clock", "log", "guess"
+CLOCK, LOG, READS = "clock", "log", "reads"
 FEWEST = 8_000
 """Shorter traces are asked in one piece."""
 
@@ -26,14 +26,13 @@ def worth_windows(ir: IR, limits: Limits) -> bool:
         return False
     if limits.window is not None:
         return True
-    return ir.asg.transactions >= FEWEST and ranked_by(ir.asg) != GUESS
+    return ir.asg.transactions >= FEWEST
 
 
 def ranked_by(asg: ASG) -> str:
-    """What says in which order things happened: one clock, one log, or nothing but a guess. (A guess drifts away from
-    the database's order: what is in one window by it belongs far apart, so those traces are asked in one piece.)"""
+    """What says in which order things happened: one clock, one log, or who read from whom."""
     trace = asg.trace
     if not trace.has_times:
-        return LOG if trace.is_one_log else GUESS
+        return LOG if trace.is_one_log else READS
     clock = trace.txn_clock[asg.txn_of[asg.state != OUT]]
-    return CLOCK if len(clock) and bool((clock == clock[0]).all()) else GUESS
+    return CLOCK if len(clock) and bool((clock == clock[0]).all()) else READS

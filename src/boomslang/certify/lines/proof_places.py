@@ -2,7 +2,7 @@
 
 The fields are those of version 1: a transaction is [file, line of its begin], a reader [file, line, line of
 the operation that read], keys and values are themselves; absent is {"absent": true}, and a value that the
-trace does not name {"unnamed": true}.
+trace does not name {"unnamed": true}; what a proof does not tell apart is {"other": true}.
 """
 
 from __future__ import annotations
@@ -12,13 +12,21 @@ from pathlib import PurePath
 from typing import Any
 
 from boomslang.certify.lines.form import code_of, json_of
-from boomslang.certify.proof import UNNAMED, Proof, StuckSessions, TooFewArrivals, TooFewVersions, proof_of
+from boomslang.certify.proof import (
+    OTHER,
+    UNNAMED,
+    Proof,
+    StuckSessions,
+    TooFewArrivals,
+    TooFewVersions,
+    proof_of,
+)
 from boomslang.trace.model import ABSENT, Trace
 from boomslang.trace.scalars import Code
 
 Place = tuple[str, int]
 """The name of a file, and a line."""
-_ABSENT, _UNNAMED = {"absent": True}, {"unnamed": True}
+_MARKS = {ABSENT: {"absent": True}, UNNAMED: {"unnamed": True}, OTHER: {"other": True}}
 
 
 def proof_to_json(trace: Trace, proof: Proof) -> dict[str, Any] | None:
@@ -34,7 +42,7 @@ def proof_to_json(trace: Trace, proof: Proof) -> dict[str, Any] | None:
         return json_of(trace.keys[k])
 
     def value(v: int) -> Any:
-        return _ABSENT if v == ABSENT else _UNNAMED if v == UNNAMED else json_of(trace.values[v])
+        return _MARKS[v] if v in _MARKS else json_of(trace.values[v])
 
     if isinstance(proof, TooFewVersions):
         readers = [[*place(t), int(trace.op_line[row])] for t, row in proof.readers]
@@ -50,7 +58,8 @@ def proof_to_json(trace: Trace, proof: Proof) -> dict[str, Any] | None:
             "later": [place(t) for t in proof.later],
         }
     states = [[value(v) for v in state] for state in proof.states]
-    return {"kind": "states", "keys": keys, "states": states, "transaction": place(proof.transaction)}
+    told = {"kind": "states", "keys": keys, "states": states, "transaction": place(proof.transaction)}
+    return {**told, "apart": [value(v) for v in proof.apart]} if proof.apart else told
 
 
 def keys_of(data: Any) -> set[Code]:
@@ -77,7 +86,8 @@ def proof_from_json(
     Raises KeyError, TypeError or ValueError if it has another form."""
 
     def number(one: Any) -> int:
-        return ABSENT if one == _ABSENT else UNNAMED if one == _UNNAMED else value(code_of(one))
+        mark = next((v for v, form in _MARKS.items() if form == one), None)
+        return value(code_of(one)) if mark is None else mark
 
     told = {"kind": data["kind"]}
     if told["kind"] == "counting":
@@ -91,6 +101,7 @@ def proof_from_json(
     if told["kind"] == "states":
         told["states"] = [[number(one) for one in state] for state in data["states"]]
         told["transaction"] = txn(*data["transaction"])
+        told["apart"] = [number(one) for one in data.get("apart", [])]
     else:
         told["later"] = [txn(*place) for place in data["later"]]
     return proof_of(told)

@@ -20,6 +20,7 @@ from boomslang.cli.options.all_violations import add_all
 from boomslang.cli.options.limits import add_limits
 from boomslang.cli.options.output import add_output
 from boomslang.cli.options.question import add_module, add_within, asked_levels, look_at_modules
+from boomslang.cli.options.replay import add_replay, look_at_replay, replay_text
 from boomslang.cli.options.report import prepare_report, report_option, write_report
 from boomslang.cli.options.trace_input import TRACE, add_format, load
 from boomslang.cli.progress import Watch, watched
@@ -55,6 +56,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_format(parser)
     add_limits(parser, included=", reading included")
     add_output(parser)
+    add_replay(parser)
     report_option(parser)
     parser.set_defaults(run=run, solver=None, passes=None, no_pass=[], encoding=None)
 
@@ -88,6 +90,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         raise UsageError("--within is for some levels: name those you mean with --level")
     asked = asked_levels(arguments.level, arguments.within) if arguments.level else None
     look_at_modules(arguments.module)
+    look_at_replay(arguments)
     prepare_report(arguments.report, arguments.trace)
     try:
         told = watched(
@@ -99,7 +102,9 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     assert told.trace is not None
     for warning in told.trace.warnings:
         screen.warning(warning)
-    if arguments.output == "json":
+    if arguments.replay is not None:
+        screen.text(replay_text(arguments, told.verdicts))
+    elif arguments.output == "json":
         screen.document(to_json(arguments.trace, told))
     elif arguments.output in OUTPUTS:
         each = arguments.output != "dot"  # a drawing is for the few that are told

@@ -58,6 +58,12 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_keep(parser)
     add_argument("--collect", action="store_true", help="do not stop at the first")
     add_argument(
+        "--bisect",
+        metavar="DB:V..W",
+        help="between which versions the violation appears or goes, and how sure that is: postgres:12.0..12.6; "
+        "takes the place of --db, and --for is for each version",
+    )
+    add_argument(
         "--out",
         default="hunt",
         metavar="DIR",
@@ -79,6 +85,8 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     if arguments.level is not None:
         _level(arguments.level, arguments.within)
     find_modules(arguments.module)
+    if arguments.bisect is not None:
+        return _bisected(arguments, screen)
     prepare_report(arguments.report, arguments.out)
     with find_database(arguments.db) as database:
         plan = load_plan.planned(arguments, database, first)
@@ -139,6 +147,17 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     return code
 
 
+def _bisected(arguments: argparse.Namespace, screen: Screen) -> int:
+    from boomslang.cli.bisected_hunt import run_bisect
+
+    for name in ("on", "report"):
+        if getattr(arguments, name) is not None:
+            raise UsageError(f"found --{name} with --bisect; expected one of them")
+    if arguments.watch:
+        raise UsageError("found --watch with --bisect; expected one of them")
+    return run_bisect(arguments, lambda asked: _level(asked, arguments.within), screen)
+
+
 def _look_at_watch(arguments: argparse.Namespace, level: Level, modules: tuple[str, ...]) -> None:
     """Raises if this cannot be watched."""
     from boomslang.cli.watched_run import watched_level
@@ -182,7 +201,8 @@ def _hunted(
 
 def _learn(row: Variations, tried: Tried) -> None:
     if tried.near is not None:
-        row.learn(tried.number - 1, tried.near.dangerous, tried.about["seconds"])
+        close = tried.near.overwritten + tried.about["aborted"]
+        row.learn(tried.number - 1, tried.near.dangerous, tried.about["seconds"], close=close)
 
 
 def _hunted_on_cluster(

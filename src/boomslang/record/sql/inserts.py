@@ -170,6 +170,16 @@ class Insert:
 
     # --- conflicts
 
+    def _conflicts_by_key(self) -> bool:
+        """ON CONFLICT (the primary key): a conflict of anything else is an error."""
+        from sqlglot import exp
+
+        nodes = [getattr(node, "this", None) for node in self.conflict.args.get("conflict_keys") or []]
+        if self.conflict.args.get("index_predicate") or not all(isinstance(n, exp.Column) for n in nodes):
+            return False
+        found = [self.table.column(node.name) for node in nodes if node is not None]
+        return sorted(column.name for column in found if column is not None) == sorted(self.table.key)
+
     def _not_exact(self, rows: list[Row] | None, answer: Answer) -> str | None:
         """Why it is not known what became of the rows."""
         count = len(answer.rows) if self.returns else answer.count
@@ -177,7 +187,7 @@ class Insert:
             return "new rows that the statement does not give"
         if self.ignores and count != len(rows):
             return "some of the rows were not inserted, and nobody knows which"
-        if (self.updates or self.replaces) and self.table.other_unique:
+        if (self.replaces or (self.updates and not self._conflicts_by_key())) and self.table.other_unique:
             return "a conflict of another column than the primary key may have changed another row"
         if self.updates and self.conflict.args.get("where") is not None:
             return "a conflict may have changed the row, or not"

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import date, datetime, time, timezone
 from decimal import Decimal, InvalidOperation
 from math import isfinite
@@ -26,10 +27,25 @@ DIGITS = re.compile(r"[+-]?\d{1,18}")
 PRINTABLE = re.compile(r"[ -~]*")
 
 
+@dataclass(frozen=True, slots=True)
+class Octets:
+    """A string of MySQL's protocol: whether it is text or bytes, the column decides that it goes to. None: of either,
+    nobody knows what the server makes of it."""
+
+    raw: bytes | None
+    text: str | None
+
+    def of(self, column: Column) -> Any:
+        found = self.raw if column.kind == "bytes" else self.text
+        return Unknown if found is None else found
+
+
 def label(column: Column, value: Any) -> Any:
     """A value of this column, written or read, as the trace says it."""
     if column.silent is not None:
         return Unknown
+    if type(value) is Octets:
+        value = value.of(column)
     return None if value is None else RULES[column.kind](column, value)
 
 
@@ -37,6 +53,8 @@ def key_label(column: Column, value: Any) -> Any:
     """A part of a primary key. NULL is none; and what the database takes for the same row has the same label."""
     if value is None or column.silent is not None:
         return Unknown
+    if type(value) is Octets:
+        value = value.of(column)
     made = RULES[column.kind](column, value)
     if isinstance(made, float):
         return Unknown

@@ -134,6 +134,8 @@ class CommitsFirst(Step):
     def _failed(self, error: BaseException) -> None:
         talk = self._talk
         talk.session.log_error(told_of(error))
+        if talk.driver.still_open(talk.connection):
+            return
         if talk.driver.in_transaction(talk.connection):
             talk.doubt = told_of(error)
             return

@@ -22,6 +22,10 @@ PARAMETER = (
     r"%%|%s|%\((?P<percent>[^)]*)\)s|\$(?P<dollar>\d+)|\?(?P<question>\d*)|(?<![:\w]):(?P<colon>[A-Za-z_]\w*)"
 )
 PIECES = re.compile(f"{SKIPPED}|(?P<parameter>{PARAMETER})", re.DOTALL)
+MYSQL_SKIPPED = (
+    r"""'(?:[^'\\]|''|\\.)*'|"(?:[^"\\]|""|\\.)*"|`(?:[^`]|``)*`|--(?=\s|$)[^\n]*|\#[^\n]*|/\*.*?\*/"""
+)
+QUESTIONS = re.compile(rf"{MYSQL_SKIPPED}|(?P<parameter>\?)", re.DOTALL)
 
 PERCENT = re.compile(r"%s|%\(\w+\)s")
 STYLES = {
@@ -90,19 +94,41 @@ def parsed(text: str, dialect: str, given: Any) -> Parsed:
 
 
 def spelled(text: str, dialect: str, given: Any) -> tuple[str, tuple[int | str, ...]]:
-    """The text with `:pN` for its N-th parameter."""
+    """The text with `:pN` for its N-th parameter, and where each one's value is."""
+    made: list[str] = []
+    places: list[int | str] = []
+    for piece in pieces(text, dialect, given):
+        if isinstance(piece, Place):
+            made.append(f" :p{len(places)} ")
+            places.append(piece.of)
+        else:
+            made.append(piece)
+    return "".join(made), tuple(places)
+
+
+@dataclass(frozen=True)
+class Place:
+    """In a text: a parameter, by its position or name."""
+
+    of: int | str
+
+
+def pieces(text: str, dialect: str, given: Any) -> list[str | Place]:
+    """The text, cut at its parameters. Where a driver wants %% for a %, it is a % here."""
     numbered = isinstance(given, Numbered)
     if given is None or (
         not numbered and isinstance(given, Sequence | Mapping) and not given and "%s" not in text
     ):
-        return text, ()
+        return [text]
+    if numbered and dialect == "mysql":
+        return _questions(text)
     styles = ["dollar"] if numbered else STYLES.get(dialect, "percent").split()
     if dialect == "sqlite" and PERCENT.search(text) and "?" not in text:
         styles = ["percent"]  # Django writes all databases' parameters so, and its cursor turns them round
-    places: list[int | str] = []
-    count = 0
+    count, at = 0, 0
+    made: list[str | Place] = []
 
-    def piece(match: re.Match[str]) -> str:
+    def piece(match: re.Match[str]) -> str | Place:
         nonlocal count
         found = match["parameter"]
         if found is None:
@@ -124,10 +150,22 @@ def spelled(text: str, dialect: str, given: Any) -> tuple[str, tuple[int | str, 
             place = match["colon"]
         else:
             return found
-        places.append(place)
-        return f" :p{len(places) - 1} "
+        return Place(place)
 
-    return PIECES.sub(piece, text), tuple(places)
+    for match in PIECES.finditer(text):
+        made += [text[at : match.start()], piece(match)]
+        at = match.end()
+    return [*made, text[at:]]
+
+
+def _questions(text: str) -> list[str | Place]:
+    made: list[str | Place] = []
+    count, at = 0, 0
+    for match in QUESTIONS.finditer(text):
+        if match["parameter"] is not None:
+            made += [text[at : match.start()], Place(count)]
+            count, at = count + 1, match.end()
+    return [*made, text[at:]]
 
 
 def needs_parser() -> None:

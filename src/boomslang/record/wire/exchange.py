@@ -48,7 +48,7 @@ class ServerError(Exception):
 
     def __init__(self, text: str, state: str | None = None, code: int | None = None) -> None:
         super().__init__(text)
-        self.sqlstate, self.code = state, code
+        self.sqlstate, self.mysql_code = state, code
 
 
 class ConnectionGone(Exception):

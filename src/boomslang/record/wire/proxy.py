@@ -82,13 +82,16 @@ class Address:
     def tls(self) -> ssl.SSLContext | None:
         if self.sslmode == "disable":
             return None
+        if self.sslmode == "require":
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+            return context
         try:
             context = ssl.create_default_context(cafile=self.certificates)
         except (OSError, ssl.SSLError) as error:
             raise UsageError(f"found no certificates in {self.certificates}: {error}") from None
         context.check_hostname = self.sslmode == "verify-full"
-        if self.sslmode == "require":
-            context.verify_mode = ssl.CERT_NONE
         return context
 
 
@@ -200,7 +203,14 @@ def watching(kind: str, tracer: Tracer, *, tls: bool = False) -> Callable[[Wire]
         from boomslang.record.wire.postgres.watcher import PostgresWatcher
 
         return lambda wire: PostgresWatcher(wire, tracer, tls=tls)
-    raise UsageError(f"found an address of {kind}, whose protocol is not known here; expected postgres")
+    if tls:
+        raise UsageError(
+            "found sslmode in the address of a MySQL server; expected none: with TLS, its ways to log in want the "
+            "password itself, which no client tells a proxy; fix: leave it out, and run the proxy beside the server"
+        )
+    from boomslang.record.wire.mysql.watcher import MySQLWatcher
+
+    return lambda wire: MySQLWatcher(wire, tracer)
 
 
 def _many_files() -> None:

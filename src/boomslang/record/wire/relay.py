@@ -106,6 +106,10 @@ class Wire:
         if self.server.transport is not None:
             self.server.transport.write(data)
 
+    def trouble(self, why: str) -> None:
+        """Tell whoever runs the proxy."""
+        self._relay.trouble(why)
+
     def hold_client(self) -> None:
         """Read nothing from the client until `go_on_with_client`."""
         if self.client.transport is not None:
@@ -124,11 +128,14 @@ class Wire:
         relay, end = self._relay, self.server
         assert end.transport is not None and relay.tls is not None
         loop = asyncio.get_running_loop()
+        plain = end.transport
         try:
             made = await loop.start_tls(
-                end.transport, end, relay.tls, server_hostname=relay.host, ssl_handshake_timeout=30
+                plain, end, relay.tls, server_hostname=relay.host, ssl_handshake_timeout=30
             )
         except (OSError, ssl.SSLError) as error:
+            plain.abort()
+            self._relay.trouble(f"no TLS with the server: {error}")
             self.end("proxy", f"no TLS with the server: {error}")
             return
         if made is None:
@@ -267,7 +274,7 @@ class Relay:
             wire.end("proxy", "the proxy is being stopped")
         for task in list(self._tasks):
             task.cancel()
-        await asyncio.sleep(0)
+        await asyncio.sleep(0.1)  # what was closed says goodbye
 
     def _accept(self) -> End:
         wire = Wire(self)

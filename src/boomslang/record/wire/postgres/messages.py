@@ -43,14 +43,19 @@ class Frames:
         """What waits for more."""
         self.buffer = b""
         """What the messages are places in."""
-        self._skip = 0
-        """Bytes of a large message that are still to come."""
+        self._skip = self._before = 0
+        """Bytes of a large message that are still to come; now, and when the buffer began."""
+
+    def again(self) -> None:
+        """Nothing of the buffer was used: look at it again with what comes next."""
+        self.data, self._skip = self.buffer, self._before
 
     def messages(self, data: bytes) -> Iterator[Message]:
         """Those that are whole now, or too large to be held. What is left of the data waits for more."""
         if self.data:
             data = self.data + data
         at = 0
+        self._before = self._skip
         if self._skip:
             at = min(self._skip, len(data))
             self._skip -= at

@@ -171,7 +171,7 @@ class PostgresWatcher(Watcher):
         found = list(frames.messages(data))
         buffer = frames.buffer
         if self._ready and found and self._must_ask(found, buffer):
-            frames.data = buffer  # looked at again when the answers are there
+            frames.again()  # looked at again when the answers are there
             return
         for number, message in enumerate(found):
             if message.letter == 69:
@@ -245,9 +245,8 @@ class PostgresWatcher(Watcher):
             self._statements.clear()
         else:
             parts = statements_of(self._encoding.statement(found.text))
-            self._statements[name] = Prepared(
-                parts[0] if len(parts) == 1 else "" if not parts else UNREAD, found.types
-            )
+            text = parts[0] if len(parts) == 1 else "" if not parts else UNREAD
+            item.target = self._statements[name] = Prepared(text, found.types)
         self._expected.append(item)
 
     def _bind(self, found: messages.Bind | None) -> None:
@@ -624,6 +623,7 @@ class PostgresWatcher(Watcher):
             dialogue.failed(error)
             told = True
         undo: list[tuple[bytes, Prepared | None]] = []
+        unprepared = expected[0].target if expected and expected[0].kind == PARSE else None
         while expected and expected[0].kind != SYNC:
             item = expected.popleft()
             if item.undo is not None:
@@ -645,7 +645,13 @@ class PostgresWatcher(Watcher):
                 self._statements[name] = before
         if self._suspended is not None:
             self._leave_suspended()
-        if not told and dialogue.implicit:
+        if told:
+            return
+        if unprepared is not None and unprepared.text and not dialogue.under_way:
+            # A statement that could not even be prepared: to the application it is one that failed.
+            dialogue.sent(unprepared.text, Numbered())
+            dialogue.failed(error)
+        elif dialogue.implicit:
             dialogue.doom(error)
 
     def _settle(self, status: bytes) -> None:

@@ -1,0 +1,3 @@
+module example.org/recorders
+
+go 1.18

@@ -1,0 +1,123 @@
+"""Several servers that are one database: started together on loopback, and gone together.
+
+A node is a `Server`, with a watcher of its own: none of them outlives whoever started the cluster. Nodes can be met by
+faults one by one. What all of them can have is done to their processes: `pause` stops them, `slow` stops them most of
+the time, in short turns, `kill` ends them and `restart` brings them back. To `cut` a node off from the others differs
+from one kind of cluster to the next.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import ClassVar
+
+from boomslang.databases.servers.server import Program, Server
+from boomslang.databases.servers.watcher import below
+from boomslang.errors import UsageError
+
+RUNNING, STOPPED = 0.01, 0.09
+"""Seconds of a turn in which a slow node runs, and in which it does not."""
+
+
+class Cluster(ABC):
+    """Nodes, numbered from 0; up when it has been made, and to be closed."""
+
+    title: ClassVar[str]
+    cuts: ClassVar[bool] = False
+    """Can a node be cut off from the others?"""
+
+    def __init__(self, program: Program, *, port: int | None = None, durable: bool = False) -> None:
+        self.program = program
+        self.nodes: list[Server] = []
+        self._slow: dict[int, threading.Event] = {}
+
+    # --- its life
+
+    def start_together(self, makers: Sequence[Callable[[], Server]]) -> None:
+        """Nodes that wait for each other, at the same time."""
+        with ThreadPoolExecutor(len(makers)) as pool:
+            coming = [pool.submit(make) for make in makers]
+        problem = None
+        for each in coming:
+            problem = problem or each.exception()
+            if each.exception() is None:
+                self.nodes.append(each.result())
+        if problem is not None:
+            self.close()
+            raise problem
+
+    @property
+    @abstractmethod
+    def dsn(self) -> str:
+        """The addresses of all nodes in one."""
+
+    @property
+    def running(self) -> bool:
+        return all(node.running for node in self.nodes)
+
+    def close(self) -> None:
+        for slow in self._slow.values():
+            slow.set()
+        for node in self.nodes:
+            node.close()
+
+    def __enter__(self) -> Cluster:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # --- faults
+
+    def pause(self, node: int) -> None:
+        self._signal(node, signal.SIGSTOP)
+
+    def resume(self, node: int) -> None:
+        self._signal(node, signal.SIGCONT)
+
+    def slow(self, node: int) -> None:
+        """It runs for a tenth of the time, in turns of a tenth of a second."""
+        end = self._slow[node] = threading.Event()
+
+        def turns() -> None:
+            while not end.wait(RUNNING):
+                self.pause(node)
+                end.wait(STOPPED)
+                self.resume(node)
+
+        threading.Thread(target=turns, daemon=True, name=f"slow node {node}").start()
+
+    def hurry(self, node: int) -> None:
+        if node in self._slow:
+            self._slow.pop(node).set()
+        self.resume(node)
+
+    def kill(self, node: int) -> None:
+        self.nodes[node].kill()
+
+    def restart(self, node: int) -> None:
+        self.nodes[node].start()
+
+    def cut(self, node: int) -> None:
+        raise UsageError(f"a node of {self.title} cannot be cut off here")
+
+    def join(self, node: int) -> None:  # noqa: B027 - there is nothing to end where nothing can be cut
+        """The end of a cut."""
+
+    @abstractmethod
+    def healthy(self) -> bool:
+        """Does every node take part again?"""
+
+    def _signal(self, node: int, number: int) -> None:
+        pid = self.nodes[node].pid
+        if pid is None:
+            return
+        for each in (pid, *below(pid)):
+            with suppress(ProcessLookupError):
+                os.kill(each, number)

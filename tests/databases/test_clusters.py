@@ -1,0 +1,181 @@
+"""Clusters that are started on the spot: etcd, Galera, PostgreSQL with a replica; what they keep, and faults."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from boomslang import check, read_trace
+from boomslang.databases import Aborted, Database, DriverMissing, Failed, find_database
+from boomslang.databases.servers import ServerMissing
+from boomslang.run import Plan, run
+from boomslang.run.fault_schedule import parse_schedule
+from boomslang.workloads import find_workload
+
+
+def opened(spec: str) -> Iterator[Database]:
+    try:
+        database = find_database(spec)
+    except (ServerMissing, DriverMissing) as problem:
+        pytest.skip(str(problem))
+    with database:
+        yield database
+
+
+@pytest.fixture(scope="module")
+def etcd() -> Iterator[Any]:
+    yield from opened("etcd")
+
+
+@pytest.fixture(scope="module")
+def galera() -> Iterator[Any]:
+    yield from opened("galera")
+
+
+def loaded(database: Database, folder: Path, workload: str, level: str | None = None, **more: Any) -> Any:
+    schedule = parse_schedule(more.pop("faults", ""))
+    seconds, txns = more.pop("seconds", 20), more.pop("txns", 400)
+    made = find_workload(workload).with_settings(**{"sessions": 6, "keys": 30, **more})
+    return run(Plan(database, made, database.level(level), txns, schedule=schedule), folder, seconds=seconds)
+
+
+def test_etcd_keeps_what_it_promises_with_a_member_cut_off(etcd: Any, tmp_path: Path) -> None:
+    ran = loaded(
+        etcd, tmp_path / "t", "blindw", values=0, txns=100_000, seconds=4, faults="at 1s cut node1 for 1500ms"
+    )
+    assert ran.committed and [what.partition(": ")[2] for what in ran.faults] == [
+        "cut node1", "join node1", "whole again",
+    ]  # fmt: skip
+    trace = read_trace(tmp_path / "t")
+    told = {(t.session, (t.ctx or {}).get("node")) for t in trace.transactions()}
+    assert {("c1", "node1"), ("c2", "node2"), ("c3", "node3"), ("c4", "node1")} <= told
+    assert ("last-node3", "node3") in told
+    assert check(trace, "sser").valid
+
+
+def test_etcd_transactions(etcd: Any) -> None:
+    etcd.prepare({"a": "1", "b": "2", "d": "é"})
+    one, two = etcd.connect_to(0), etcd.connect_to(1)
+    one.begin("linearizable reads")
+    two.begin("linearizable reads")
+    assert one.get("a") == "1" and one.scan("b", None) == [("b", "2"), ("d", "é")] and one.get("x") is None
+    one.put("c", "3")
+    one.delete("b")
+    assert one.scan("b", None) == [("c", "3"), ("d", "é")] and one.get("b") is None
+    two.put("a", "9")
+    two.commit()
+    with pytest.raises(Aborted):  # it read what the other changed
+        one.commit()
+    for change in (
+        ("put", "cc", "new"),
+        ("delete", "d"),
+    ):  # a key that comes into a range, and one that leaves it
+        one.begin("linearizable reads")
+        two.begin("linearizable reads")
+        one.scan("b", "e")
+        one.put("seen", "yes")
+        getattr(two, change[0])(*change[1:])
+        two.commit()
+        with pytest.raises(Aborted):
+            one.commit()
+    one.close()
+    two.close()
+
+
+@pytest.mark.full
+def test_etcds_local_reads_are_serializable_and_may_be_old(etcd: Any, tmp_path: Path) -> None:
+    loaded(etcd, tmp_path / "t", "blindw-rw", "local reads", txns=4000, keys=20)
+    assert check(read_trace(tmp_path / "t"), "ser").valid
+
+
+@pytest.mark.full
+def test_five_minutes_of_faults_on_etcd(etcd: Any, tmp_path: Path) -> None:
+    kinds = ("pause", "cut", "kill", "slow")
+    faults = "; ".join(f"at {8 + 12 * n}s {kinds[n % 4]} node{1 + n % 3} for 6s" for n in range(24))
+    ran = loaded(
+        etcd, tmp_path / "t", "randombench", values=0, keys=60, txns=10**6, seconds=300, faults=faults
+    )
+    assert ran.committed > 1000 and not ran.gave_up, ran.problems
+    verdict = check(read_trace(tmp_path / "t"), "sser", timeout=300)
+    assert verdict.valid, verdict.counterexample and list(verdict.counterexample.lines())
+
+
+@pytest.mark.full
+def test_galera_lets_writes_skew_between_nodes(galera: Any, tmp_path: Path) -> None:
+    for n in range(5):
+        loaded(galera, tmp_path / str(n), "blindw", "serializable", values=0, keys=60, txns=3000)
+        trace = read_trace(tmp_path / str(n))
+        assert check(trace, "si").valid
+        verdict = check(trace, "ser")
+        if not verdict.valid:
+            break
+    assert verdict.status == "invalid"
+    lines = list(verdict.counterexample.lines())
+    assert any(" at 'node" in line for line in lines), lines
+
+
+@pytest.mark.full
+def test_faults_on_galera(galera: Any, tmp_path: Path) -> None:
+    faults = "at 5s pause node2 for 8s; at 20s kill node3 for 3s; at 40s cut node2 for 8s"
+    ran = loaded(
+        galera, tmp_path / "t", "blindw", "repeatable read", values=0, txns=10**6, seconds=60, faults=faults
+    )
+    assert ran.committed and not ran.gave_up
+    offered = galera.level("repeatable read")
+    assert check(read_trace(tmp_path / "t"), offered.promises, modules=offered.modules, timeout=120).valid
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("synchronous", ["no", "yes"])
+def test_a_replica_is_read_from(synchronous: str, tmp_path: Path) -> None:
+    for database in opened(f"postgres-replica:?synchronous={synchronous}"):
+        ran = loaded(database, tmp_path / "t", "blindw-rw", "repeatable read", txns=3000, keys=20, ops=4)
+        trace = read_trace(tmp_path / "t")
+        reads = [
+            t
+            for t in trace.transactions()
+            if (t.ctx or {}).get("node") == "node2" and t.outcome.name == "COMMITTED"
+        ]
+        assert ran.committed and reads
+        replica = database.connect_to(1)
+        replica.begin("serializable")
+        with pytest.raises(Failed, match="25006"):
+            replica.put("a", "1")
+        replica.abort()
+        replica.close()
+
+
+SCRIPT = """
+import sys
+from boomslang.databases.servers import start_server
+cluster = start_server(sys.argv[1])
+cluster.pause(1)
+print(*(f"{node.pid} {node.folder}" for node in cluster.nodes), flush=True)
+input()
+"""
+
+
+@pytest.mark.parametrize("kind", ["etcd", pytest.param("galera", marks=pytest.mark.full)])
+def test_nothing_is_left_of_a_cluster_whose_starter_is_killed(kind: str) -> None:
+    """Also of a node that is stopped at that moment."""
+    for database in opened(kind):
+        del database
+    with subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, kind], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as starter:
+        assert starter.stdout is not None
+        words = starter.stdout.readline().split()
+        starter.send_signal(signal.SIGKILL)
+    pids, folders = words[::2], words[1::2]
+    end = time.monotonic() + 30
+    left = [*(Path("/proc") / pid for pid in pids), *map(Path, folders)]
+    while any(path.exists() for path in left) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert [path for path in left if path.exists()] == []
