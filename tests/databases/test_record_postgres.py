@@ -86,6 +86,31 @@ def end(dsn: str, connection: Any) -> None:
         other.execute("SELECT pg_terminate_backend(%s, 5000)", (connection.info.backend_pid,))
 
 
+# --- names
+
+
+def test_a_role_that_looks_for_tables_elsewhere_accuses_nobody(dsn: str, tracer: Tracer) -> None:
+    """`kv` of one role is not `kv` of the other: told as one table, the two would contradict each other."""
+    pytest.importorskip("sqlglot")
+    with psycopg.connect(dsn, autocommit=True) as c:
+        c.execute("DROP SCHEMA IF EXISTS elsewhere CASCADE")
+        c.execute("CREATE SCHEMA elsewhere")
+        c.execute('CREATE TABLE elsewhere.kv (k TEXT COLLATE "C" PRIMARY KEY, v INTEGER)')
+        c.execute("DROP ROLE IF EXISTS stranger")
+        c.execute("CREATE ROLE stranger SUPERUSER LOGIN PASSWORD 'secret'")
+        c.execute("ALTER ROLE stranger SET search_path = elsewhere")
+        c.execute("INSERT INTO kv VALUES ('x', 1)")
+        c.execute("INSERT INTO elsewhere.kv VALUES ('x', 7)")
+    for role, value in ((None, 1), ("stranger", 7), (None, 1)):
+        options = {} if role is None else {"user": role, "password": "secret"}
+        with psycopg.connect(dsn, autocommit=True, **options) as plain:
+            told = trace_connection(plain, tracer)
+            assert told.execute(GET, ("x",)).fetchall() == [(value,)]
+    verdict = check(read_trace(tracer.folder), level="strict serializable")
+    assert verdict.valid, "the stranger's read is left out"
+    assert any("left out" in note for note in verdict.notes), verdict.notes
+
+
 # --- psycopg
 
 

@@ -140,7 +140,7 @@ def test_a_server_of_a_version_is_fetched_and_started(spec: str, version: str) -
 
 @pytest.mark.full
 def test_postgres_12_3_is_told_from_12_6(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Its serializable was not, for lists that are being born; 12.5 mended it (12.4 and 12.5 are not to be had)."""
+    """Its serializable was not, for lists that are being born; 12.4 mended it (12.4 and 12.5 are not to be had)."""
     try:
         for version in ("12.3", "12.6"):
             find_server("postgres", version=version)

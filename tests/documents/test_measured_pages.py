@@ -11,7 +11,7 @@ from support.paths import ROOT
 
 FIGURE = re.compile(r"\b\d[\d,.]* ?(?:ms|s|seconds|minutes|hours|MB|GB|times as \w+)\b|\b\d[\d,]* lines\b")
 KEPT = re.compile(r"```.*?```|<!-- generated.*?<!-- end -->|`[^`]*`", re.DOTALL)
-LIMITS = ("beyond 64 MB", "(64 MB again", "nesting beyond 64, lines")
+LIMITS = ("beyond 64 MB", "beyond 16 MB", "(64 MB again", "nesting beyond 64, lines")
 """What the program promises, and nobody measured."""
 BOUND = re.compile(r"within \d+ ?m?s\b")
 """What is asked for."""

@@ -39,7 +39,7 @@ from boomslang.record.statements import (
 from boomslang.record.step import Step, told_of
 
 if TYPE_CHECKING:
-    from boomslang.record.sql.understanding import Questions, Understanding
+    from boomslang.record.sql.understanding import Questions, Resolved, Understanding
 
 NAME = r'(?P<name>"[^"]+"|`[^`]+`|\w+)'
 CONTROL = {
@@ -116,13 +116,16 @@ class Conversation:
         if known.stale or not self.identified:
             questions = known.questions() if known.stale else known.identify()
             new, self.identified = not self.identified, True
-            return self._and_its_level(questions, known.dialect) if new else questions
+            return self._ask(questions, known.dialect, new)
         return None
 
-    def _and_its_level(self, questions: Questions, dialect: str) -> Questions:
-        """Ask for the isolation level of a new connection too."""
-        yield from questions
-        self.notes.isolation = yield from isolation(dialect)
+    def _ask(self, questions: Resolved, dialect: str, new: bool) -> Questions:
+        """Ask these, and for the isolation level of a new connection. If names mean something else here, none of its
+        statements is understood."""
+        alike = yield from questions
+        self.names_moved |= not alike
+        if new:
+            self.notes.isolation = yield from isolation(dialect)
 
     def _note_level(self, text: str) -> None:
         """A statement may set the isolation level."""

@@ -47,6 +47,8 @@ WAIT = ""
 """In place of a query: let others work for a moment."""
 A_MOMENT = 0.01
 Questions = Generator[str, Sequence[Sequence[Any]], None]
+Resolved = Generator[str, Sequence[Sequence[Any]], bool]
+"""Questions at whose end it is known whether names mean here what they mean to all others."""
 
 
 class NotAnswered(UsageError):
@@ -73,13 +75,16 @@ class Understanding:
         """Names that were not found, and that the database was asked for."""
         self._open_start = _initial(folder) == "empty"
 
-    def questions(self) -> Questions:
+    def questions(self) -> Resolved:
         """Ask for the schema; and, who is first, for the rows that are there."""
         schema = yield from catalog(self.dialect)
+        known = schema.path if self.schema is None else self.schema.path
+        alike = schema.path == known
+        schema = replace(schema, path=known)
         if self._claim():
             try:
-                known = yield from self._note_down(schema)
-                self._publish(schema.database, known)
+                noted = yield from self._note_down(schema)
+                self._publish(schema.database, noted)
             except BaseException:
                 with _ignored():
                     (self.folder / KNOWN).unlink()
@@ -92,11 +97,15 @@ class Understanding:
         self.schema, self.stale = schema, False
         self.described.clear()
         self._meanings.clear()
+        return alike
 
-    def identify(self) -> Questions:
-        """Ask which database a new connection is to."""
-        database = yield from identity(self.dialect)
+    def identify(self) -> Resolved:
+        """Ask which database a new connection is to, and where it looks for tables: a role may have a path of its
+        own."""
+        assert self.schema is not None
+        database, path = yield from identity(self.dialect)
         yield from self._listed(database)
+        return path is None or path == self.schema.path
 
     def meaning(self, text: str, given: Any) -> Meaning:
         """What a text means. If a name in it is not known, the schema is stale: ask, and call again."""

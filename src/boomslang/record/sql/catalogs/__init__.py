@@ -19,10 +19,14 @@ def catalog(dialect: str) -> Asking:
     return cast("Callable[[], Asking]", _module(dialect).read)()
 
 
-def identity(dialect: str) -> Generator[str, Sequence[Sequence[Any]], str]:
-    """Asks which database this is."""
-    rows = yield _module(dialect).DATABASE
-    return cast(str, _module(dialect).database(rows))
+def identity(
+    dialect: str,
+) -> Generator[str, Sequence[Sequence[Any]], tuple[str, tuple[str, ...] | None]]:
+    """Asks which database this is, and which schemas a name is looked for in; None: the same in every connection."""
+    module = _module(dialect)
+    rows = yield module.DATABASE
+    path = module.path(rows) if hasattr(module, "path") else None
+    return cast(str, module.database(rows)), path
 
 
 def isolation(dialect: str) -> Generator[str, Sequence[Sequence[Any]], str | None]:

@@ -68,11 +68,15 @@ def database(rows: Sequence[Sequence[Any]]) -> str:
     return f"postgres:{name}/{oid}:{port}"
 
 
+def path(rows: Sequence[Sequence[Any]]) -> tuple[str, ...]:
+    """The schemas that a name is looked for in: of a connection, or of its role."""
+    return tuple(rows[0][3].split("|")) if rows[0][3] else ()
+
+
 def read() -> Asking:
     told = yield DATABASE
-    ((_, _, _, path, collation),) = told
-    spaces = tuple(path.split("|")) if path else ()
-    schema = Schema("postgres", database(told), spaces, HOME)
+    ((_, _, _, _, collation),) = told
+    schema = Schema("postgres", database(told), path(told), HOME)
     found: dict[int, list[Any]] = defaultdict(list)
     for row in (yield COLUMNS):
         found[row[0]].append(row)
