@@ -333,6 +333,7 @@ def test_a_killed_proxy_has_lost_no_record(server: Any, tmp_path: Path, round_: 
     for thread in threads:
         thread.start()
     while done < 150 + 37 * round_:
+        assert any(thread.is_alive() for thread in threads), "nobody gets through"
         time.sleep(0.01)
     proxy.kill()
     for thread in threads:
