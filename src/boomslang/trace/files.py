@@ -26,7 +26,7 @@ DELETED = "deleted.json"
 
 def refuse_what_is_left(folder: Path) -> None:
     """Raises if a part of the trace was deleted: reads of what is gone would look like violations."""
-    if (folder / DELETED).exists():
+    if any(path.name == DELETED for path in folder.iterdir()):  # a folder on object storage, too
         raise TraceError(
             f"found {DELETED}: a part of this trace was deleted when it was checked (boomslang watch --keep), and what "
             "is left cannot be judged; expected a whole trace; fix: record one without --keep",
