@@ -12,38 +12,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from fuzz.traces import MIXES, random_trace
 from simulate import PLANTS, History, generate
 from support.effort import examples
-from support.streams import goes_by
+from support.streams import goes_by, whole_witness
 
 from boomslang import Trace, check, read_trace
-from boomslang.certify.certificate import Witness
 from boomslang.certify.replay import replay
 from boomslang.levels import LEVELS, Level, find_level
 from boomslang.levels.needs import lacks
-from boomslang.stream.forward import Taken
-from boomslang.stream.window import place_of
 from boomslang.trace import write_trace
 from boomslang.windows.worth import fits_windows
 
 CUT = [level for level in LEVELS if fits_windows(level)]
-
-
-def whole_witness(trace: Trace, level: Level, taken: list[Taken]) -> Witness:
-    """The parts of the order as one."""
-    number = {(int(trace.txn_file[t]), int(trace.txn_begin_line[t])): t for t in range(len(trace))}
-    order, initial = [], []
-    keys = {trace.keys.code(i): i for i in range(len(trace.keys))}
-    values = {trace.values.code(i): i for i in range(len(trace.values))}
-    for part in taken:
-        for i, place in enumerate(part.place.tolist()):
-            t = number[place_of(place)]
-            order.append(t if part.commit is None else 2 * t + int(part.commit[i]))
-        initial += [(keys[k], values[v]) for k, v in part.initial if v is not None]
-    return Witness(level.name, level.points, np.array(order, np.int64), initial)
 
 
 def compare(trace: Trace, folder: Path, levels: list[Level], draw: random.Random, seen: Counter[str]) -> None:

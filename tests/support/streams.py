@@ -5,9 +5,14 @@ from __future__ import annotations
 from contextlib import ExitStack
 from pathlib import Path
 
+import numpy as np
+
+from boomslang import Trace
+from boomslang.certify.certificate import Witness
 from boomslang.levels import Level
 from boomslang.stream.forward import Forward, NotForward, Stuck, Taken
 from boomslang.stream.past import Past
+from boomslang.stream.window import place_of
 from boomslang.trace.blocks import Blocks, Source, sources_of
 from boomslang.verdict import Verdict
 
@@ -53,3 +58,17 @@ def goes_by(
         except Stuck:
             return "stuck", None, forward, taken
     return ("valid" if found is None else "invalid"), found, forward, taken
+
+
+def whole_witness(trace: Trace, level: Level, taken: list[Taken]) -> Witness:
+    """The parts of the order as one."""
+    number = {(int(trace.txn_file[t]), int(trace.txn_begin_line[t])): t for t in range(len(trace))}
+    order, initial = [], []
+    keys = {trace.keys.code(i): i for i in range(len(trace.keys))}
+    values = {trace.values.code(i): i for i in range(len(trace.values))}
+    for part in taken:
+        for i, place in enumerate(part.place.tolist()):
+            t = number[place_of(place)]
+            order.append(t if part.commit is None else 2 * t + int(part.commit[i]))
+        initial += [(keys[k], values[v]) for k, v in part.initial if v is not None]
+    return Witness(level.name, level.points, np.array(order, np.int64), initial)

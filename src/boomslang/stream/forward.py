@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +36,7 @@ from boomslang.solve.strategy import solve
 from boomslang.stream.last_writers import swapped
 from boomslang.stream.live import Held, LiveKeys, Undo
 from boomslang.stream.live_lists import Change, LiveLists, appended, replayed
+from boomslang.stream.standing import Lost, Standing
 from boomslang.stream.window import Question, place_of, places, question, writers_must_not_overlap
 from boomslang.trace.blocks import Block, Blocks, Files, Lines
 from boomslang.trace.coverage import has_notes
@@ -111,7 +112,7 @@ class _Behind:
     """The latest begin that was taken before."""
     points: int
     """Taken before."""
-    lost: dict[int, _Lost]
+    lost: dict[int, Lost]
     counted: Counted
 
     def taken(self, points: int) -> Taken:
@@ -120,16 +121,6 @@ class _Behind:
             order = order[~(self.pinned[order // 2] & (order % 2 == 0))]
         place = self.place[order // points]
         return Taken(place, order % 2 == 1 if points == 2 else None, self.initial)
-
-
-@dataclass(frozen=True, eq=False)
-class _Lost:
-    """A transaction of unknown outcome that nobody has read from yet."""
-
-    lines: Files
-    wrote: list[tuple[Code, Code | None]]
-    paused: bool
-    """It may go on: its file is idle."""
 
 
 @dataclass
@@ -178,8 +169,14 @@ class Forward:
         kept: int = KEPT,
         pressed: Callable[[], bool] = lambda: False,
         certified: bool = False,
+        standing: Standing | None = None,
+        stays_open: Collection[int] = (),
+        lenient: Collection[int] | None = None,
     ) -> None:
-        """`certified`: what is taken becomes a certificate."""
+        """`certified`: what is taken becomes a certificate. `standing`: where it goes on from, if that is not the
+        beginning. `stays_open`: places of transactions that begin before the end of the files and commit behind it.
+        `lenient`: where the windows start is arbitrary, so reads that nothing explains do not count, nor any of these
+        transactions."""
         if not fits_windows(level):
             raise NotForward(f"{level.title} is not decided by an order of begins and commits alone")
         self.blocks, self.level, self.limits = blocks, level, limits or Limits()
@@ -193,7 +190,7 @@ class Forward:
         self._held: Files = []
         self._pins: dict[int, int] = {}  # place of each that is pinned -> where its begin stands in the order
         self._behind: deque[_Behind] = deque()
-        self._lost: dict[int, _Lost] = {}
+        self._lost: dict[int, Lost] = {}
         self._lost_before = self._lost  # before those that the window reads from were put back into it
         self._paused: set[int] = set()  # decided, though their files were idle and may tell more of them
         self._latest: list[int] = []  # of each file the last moment that it told of
@@ -202,6 +199,38 @@ class Forward:
         self._scans = self._with_lists = False
         self._lists = LiveLists()
         self._sessions: dict[str, int] = {}
+        self._stays_open = np.array(sorted(stays_open), np.int64)
+        self._lenient = None if lenient is None else np.array(sorted(lenient), np.int64)
+        if standing is not None:
+            self._resume(standing)
+
+    def _resume(self, at: Standing) -> None:
+        self.live = LiveKeys(at.mode)
+        for key, cell in at.live.items():
+            self.live.set(key, Held(*cell))
+        self._held, self._pins, self._lost = list(at.held), dict(at.pins), dict(at.lost)
+        self._began, self._latest, self._points, self._scans = at.began, list(at.latest), at.points, at.scans
+
+    def standing(self) -> Standing:
+        """Where it stands between two windows."""
+        assert self.live is not None
+        pinned: list[Int64] = [np.zeros(0, np.int64)] * len(self.blocks.sources)
+        if self._pins:
+            block = self.blocks.parsed(self._held)
+            of_pins = np.isin(places(block), list(self._pins))
+            pinned = [lines.number for lines in block.lines_of(of_pins)]
+        return Standing(
+            self.live.mode,
+            self.live.everything(),
+            self._held,
+            dict(self._pins),
+            dict(self._lost),
+            self._began,
+            list(self._latest),
+            self._points,
+            self._scans,
+            pinned,
+        )
 
     # --- going on
 
@@ -330,7 +359,18 @@ class Forward:
             undecided = block.open
             if (moment := self.blocks.watermark(block, self._latest)) is not None:
                 undecided = undecided | (trace.txn_end > moment) | (trace.txn_begin > moment)
-            asked = question(block, trace, self.level, pins, undecided, hopeful=hopeful)
+            if len(self._stays_open) and not self.blocks.done:
+                undecided = undecided | np.isin(places(block), self._stays_open)
+            asked = question(
+                block,
+                trace,
+                self.level,
+                pins,
+                undecided,
+                hopeful=hopeful,
+                stays_open=self._stays_open,
+                lenient=self._lenient,
+            )
             if len(asked.asg.orphans) and self._last_writers_swapped(asked):
                 if self._scans:
                     block = self._parsed(files)
@@ -403,10 +443,14 @@ class Forward:
         assert self.live is not None and found.order is not None
         points, asg, trace = self.level.points, asked.asg, asked.asg.trace
         order = found.order[found.order < points * asg.transactions].astype(np.int64)
+        behind = np.zeros(len(order), bool)
+        if len(self._stays_open) and points == 2:
+            behind = np.isin(asked.place[order // 2], self._stays_open) & (order % 2 == 1)
+            order = np.concatenate([order[~behind], order[behind]])
         place = np.full(points * asg.transactions, -1, np.int64)
         place[order] = np.arange(len(order))
         begin, commit = place[::points], place[points - 1 :: points]
-        end = self._how_far(asked, order, begin, commit)
+        end = min(self._how_far(asked, order, begin, commit), len(order) - int(behind.sum()))
         began, over = (begin >= 0) & (begin < end), (commit >= 0) & (commit < end)
         undo = self._changed(asked, found, begin, commit, over, end)
         lists = self._appended(asked, begin, commit, over, end)
@@ -566,22 +610,38 @@ class Forward:
                 continue
             key = trace.keys.code(int(asg.read_key[r]))
             wanted = None if asg.read_value[r] == ABSENT else trace.values.code(int(asg.read_value[r]))
-            held = self.live.get(key)
-            for behind in self._behind:
-                value, k, early, late = behind.others.get(key, (None, -1, -1, -1))
-                if early < 0 or value != wanted or held is None or held.writer != behind.place[late]:
-                    continue
-                if behind.appended[early] or behind.appended[late]:
-                    continue  # the order of appends is what lists hold
-                order = swapped(behind.asg, self.level, behind.order, k, early, late)
-                if order is None:
-                    continue
-                behind.order = order
-                del behind.others[key]
-                self.live.set(key, Held(value, int(behind.place[early]), held.at))
-                self.counted.swaps += 1
-                some = True
+            some |= self.swap_last_writers(key, wanted)
         return some
+
+    def swap_last_writers(self, key: Code, wanted: Code | None) -> bool:
+        """The key holds what the later of two last writers wrote; was it the earlier?"""
+        assert self.live is not None
+        held, some = self.live.get(key), False
+        for behind in self._behind:
+            value, k, early, late = behind.others.get(key, (None, -1, -1, -1))
+            if early < 0 or value != wanted or held is None or held.writer != behind.place[late]:
+                continue
+            if behind.appended[early] or behind.appended[late]:
+                continue  # the order of appends is what lists hold
+            order = swapped(behind.asg, self.level, behind.order, k, early, late)
+            if order is None:
+                continue
+            behind.order = order
+            del behind.others[key]
+            self.live.set(key, Held(value, int(behind.place[early]), held.at))
+            self.counted.swaps += 1
+            some = True
+        return some
+
+    @property
+    def scans(self) -> bool:
+        """Has it seen any? Then its windows speak of every key."""
+        return self._scans
+
+    @property
+    def pins(self) -> dict[int, int]:
+        """Places of those that have begun and not committed -> where in the order they began."""
+        return self._pins
 
     def _fixed(self, asked: Question, found: Solution, over: Mask, began: Mask) -> tuple[Int32, Int32]:
         """What the initial state must have been for the reads that are taken, where it is unknown: keys and values."""
@@ -643,7 +703,7 @@ class Forward:
                 if trace.op_kind[row] == Kind.APPEND
             ]
             if wrote or block.paused[t]:
-                self._lost[int(asked.place[t])] = _Lost(block.lines_of(mask), wrote, bool(block.paused[t]))
+                self._lost[int(asked.place[t])] = Lost(block.lines_of(mask), wrote, bool(block.paused[t]))
         if self.blocks.done:
             self._held = []
 

@@ -32,6 +32,7 @@ Mask = NDArray[np.bool_]
 
 MANY_FILES = 1 << 20
 """More files than a trace has."""
+_NOBODY = np.zeros(0, np.int64)
 
 
 def places(block: Block) -> Int64:
@@ -67,23 +68,39 @@ class Question:
 
 
 def question(
-    block: Block, trace: Trace, level: Level, pins: Int64, undecided: Mask, *, hopeful: bool
+    block: Block,
+    trace: Trace,
+    level: Level,
+    pins: Int64,
+    undecided: Mask,
+    *,
+    hopeful: bool,
+    stays_open: Int64 = _NOBODY,
+    lenient: Int64 | None = None,
 ) -> Question:
     """`trace`: the block's, with its initial state. `pins`: places of those that began before. `hopeful`: those
-    that are `undecided` are taken to have committed."""
+    that are `undecided` are taken to have committed. `stays_open`: places of those that commit behind all others.
+    `lenient`: reads that nothing explains do not count, nor those of these places."""
     place = places(block)
     pinned = np.isin(place, pins)
+    late = np.isin(place, stays_open)
     if undecided.any():
         suppose = Outcome.COMMITTED if hopeful else Outcome.UNKNOWN
         trace = replace(trace, txn_outcome=np.where(undecided, np.uint8(suppose), trace.txn_outcome))
     asg = build_asg(trace)
     dropped = pinned if hopeful else pinned | undecided
+    if lenient is not None:
+        dropped = dropped | np.isin(place, lenient)
     reads = dropped[asg.read_txn] if dropped.any() else np.zeros(len(asg.read_key), bool)
     reads[asg.orphans[undecided[asg.read_txn[asg.orphans]]]] = True  # its writer may come yet
+    if lenient is not None:
+        reads[asg.orphans] = True
     asked = linked(asg.only_reads(~reads)) if reads.any() else asg
-    if pinned.any() and writers_must_not_overlap(level):
+    if (pinned.any() or late.any()) and writers_must_not_overlap(level):
         # As what is known of the order of writers, so that it holds whatever the strategy asks for.
         first, others = _first_writers(asked, pinned)
+        last, earlier = _first_writers(asked, late)
+        first, others = np.concatenate([first, earlier]), np.concatenate([others, last])
         asked = replace(
             asked,
             list_from=np.concatenate([asked.list_from, first.astype(np.int32)]),

@@ -1,0 +1,100 @@
+"""A seam: where one stretch ends and the next one starts.
+
+At a cut of the lines many transactions are open, and which of them come before the cut in the order of the
+database is not written anywhere. So one window from the cut on is ordered as far as it can be: what was read before it
+does not count. What the order has of it, but for its end, is taken to be on the left of the seam, and all the rest is
+on the right. Under snapshot isolation a begin may be on the left and its commit on the right.
+
+What each key holds at the seam comes from the same order, and from the surveys where the window does not write the key.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from boomslang.levels import find_level
+from boomslang.solve.solution import Limits
+from boomslang.stream.forward import TAIL, Forward, NotForward, Stuck
+from boomslang.stream.standing import Standing
+from boomslang.stream.window import places
+from boomslang.stretches.slices import Sliced, SlicedBlocks
+from boomslang.trace.errors import LimitReached
+
+WINDOWS = 3
+"""Windows in which something must be settled."""
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """A task: where to look for a seam."""
+
+    trace: Sliced
+    at: list[int]
+    line: list[int]
+    """The number of the next line of each file."""
+    standing: Standing
+    """As the surveys have it."""
+    level: str
+    size: int
+    tail: int = TAIL
+    seconds: float | None = None
+    megabytes: float | None = None
+    smallest: int = 1 << 16
+
+
+@dataclass(frozen=True, eq=False)
+class Seam:
+    """Where it is."""
+
+    at: list[int]
+    """How far the stretch before it reads each file."""
+    line: list[int]
+    """The number of the next line of each file."""
+    standing: Standing
+    """What the stretch behind it starts from."""
+
+    def skipped(self) -> list[np.ndarray[tuple[int], np.dtype[np.int64]]]:
+        """Of each file the numbers of lines before its place that belong behind the seam."""
+        standing = self.standing
+        pinned = standing.pinned_lines or [np.zeros(0, np.int64)] * len(standing.held)
+        return [
+            lines.number[~np.isin(lines.number, those)]
+            for lines, those in zip(standing.held, pinned, strict=True)
+        ]
+
+
+def seam(task: Cut) -> Seam | None:
+    """The task. None: there is no order, so the cut is no good."""
+    level = find_level(task.level)
+    blocks = SlicedBlocks(task.trace, task.at, task.trace.sizes, task.line, smallest=task.smallest)
+    blocks.forget_initial()
+    opened = places(blocks.parsed(task.standing.held)).tolist()
+    forward = Forward(
+        blocks,
+        level,
+        Limits(task.seconds, task.megabytes, jobs=1),
+        refuted=lambda *_: "no order",
+        size=task.size,
+        tail=task.tail,
+        kept=0,
+        standing=task.standing,
+        lenient=opened,
+    )
+    try:
+        for _ in range(WINDOWS):
+            if forward.step() is not None:
+                return None
+            if forward.done:
+                return None  # the rest of the trace is no longer than this
+            if forward.counted.transactions:
+                break
+        else:
+            return None
+    except (NotForward, Stuck, LimitReached, AssertionError):
+        return None
+    standing = forward.standing()
+    if set(standing.pins) & set(opened):  # its begin may be far before
+        return None
+    return Seam(blocks.reached(), blocks.lines_so_far(), standing)

@@ -1,0 +1,159 @@
+"""Stretches of one trace, decided apart from each other, get the answer of the whole; and their orders, one after the
+other, are replayed by the program that knows nothing of stretches.
+
+Workers are this process, but everything that goes to a task and comes from it is packed and unpacked as on its way to
+another machine. A real cluster is in tests/workers/test_ray_cluster.py.
+"""
+
+from __future__ import annotations
+
+import pickle
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fuzz.traces import MIXES, random_trace
+from simulate import PLANTS, History, generate
+from support.effort import examples
+from support.streams import whole_witness
+
+from boomslang import Trace, check, read_trace
+from boomslang.certify.replay import replay
+from boomslang.levels import LEVELS, Level, find_level
+from boomslang.levels.needs import lacks
+from boomslang.stream.forward import Taken
+from boomslang.stretches.check import Cost, OnOneMachine, Sizes, check_in_stretches
+from boomslang.stretches.slices import NotSliced
+from boomslang.trace import write_trace
+from boomslang.windows.worth import fits_windows
+
+CUT = [level for level in LEVELS if fits_windows(level)]
+
+
+class Here:
+    """Workers that are far away, as far as their tasks can tell."""
+
+    megabytes: float | None = None
+    obstacle = ""
+
+    def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[tuple[int, Any]]:
+        for number, item in enumerate(items):
+            yield number, pickle.loads(pickle.dumps(function(pickle.loads(pickle.dumps(item)))))
+
+    def __enter__(self) -> Here:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+def compare(
+    path: Path, trace: Trace, level: Level, sizes: Sizes, seen: Counter[str]
+) -> tuple[Cost, str] | None:
+    expected = check(trace, level, window=0).status
+    taken: list[Taken] = []
+    try:
+        found, cost = check_in_stretches(path, level, Here(), take=taken.append, sizes=sizes)
+    except (NotSliced, OnOneMachine) as why:
+        seen["on one machine"] += 1
+        return None if isinstance(why, NotSliced) else (Cost(), "on one machine")
+    if expected == "unknown":
+        return None
+    assert found.status == expected, (level.name, sizes, cost)
+    seen[f"{found.status} in {'several' if cost.seams else 'one'}"] += 1
+    if found.status == "valid":
+        replay(trace, whole_witness(trace, level, taken))
+    else:
+        assert found.verdict is not None and found.verdict.counterexample is not None
+    return cost, found.status
+
+
+@pytest.mark.parametrize("mix", [mix for mix in MIXES if mix != "clocks"])
+def test_stretches_of_a_few_lines_agree_with_the_whole(mix: str, tmp_path: Path) -> None:
+    seen: Counter[str] = Counter()
+    for seed in range(examples(12)):
+        draw = random.Random(seed)
+        trace = random_trace(seed, mix)
+        path = tmp_path / "trace.jsonl"
+        path.unlink(missing_ok=True)
+        if len(trace.clocks) > 1:
+            continue
+        write_trace(trace, path)
+        trace = read_trace(path)
+        size = path.stat().st_size // draw.choice((2, 3, 5))
+        sizes = Sizes(max(150, size), draw.choice((150, 400)), draw.choice((0, 1, 3)), 100)
+        for level in draw.sample(CUT, 2):
+            if not lacks(level, trace):
+                compare(path, trace, level, sizes, seen)
+    assert seen.total(), seen
+
+
+SIMULATED = History(transactions=300, sessions=6, keys=20, operations=5)
+
+
+@pytest.mark.parametrize("recorded", ["one log", "one log with times", "a file a session"])
+@pytest.mark.parametrize("kind", ["registers", "values repeat", "scans and deletes", "answers lost"])
+@pytest.mark.parametrize("promised", ["ser", "si", "rc"])
+def test_what_clients_wrote_between_each_other(
+    promised: str, kind: str, recorded: str, tmp_path: Path
+) -> None:
+    more: dict[str, Any] = {
+        "registers": {},
+        "values repeat": {"values": 6, "rmw": 0.2, "writes": 0.3},
+        "scans and deletes": {"scans": 0.1, "iterators": 0.1, "deletes": 0.1, "writes": 0.3, "span": 5},
+        "answers lost": {"unknown": 0.1},
+    }[kind]
+    seen: Counter[str] = Counter()
+    for seed in range(examples(3)):
+        history = replace(SIMULATED, level=promised, times=recorded != "one log", **more)
+        history = replace(history, folder=recorded == "a file a session", seed=seed + 1)
+        path = tmp_path / (f"trace{seed}" if history.folder else f"trace{seed}.jsonl")
+        generate(history, path)
+        trace, draw = read_trace(path), random.Random(seed)
+        total = sum(f.stat().st_size for f in ([path] if path.is_file() else path.iterdir()))
+        sizes = Sizes(total // draw.choice((3, 5)), total // draw.choice((20, 40)), draw.choice((3, 10)), 500)
+        levels = [level for level in CUT if not lacks(level, trace)]
+        for level in draw.sample(levels, 2):
+            compare(path, trace, level, sizes, seen)
+    assert seen.total(), seen
+
+
+@pytest.mark.parametrize("plant", [plant for plant in PLANTS if plant != "none"])
+def test_what_is_planted_is_found_in_a_stretch(plant: str, tmp_path: Path) -> None:
+    history = replace(SIMULATED, transactions=600, keys=200, times=True, plant=plant, plant_at=0.7)
+    path = tmp_path / "trace.jsonl"
+    generate(history, path)
+    trace, seen = read_trace(path), Counter[str]()
+    total = path.stat().st_size
+    for level in CUT:
+        if level.short in ("ser", "sser", "si", "strong-si"):
+            compare(path, trace, level, Sizes(total // 4, total // 20, 20, 1000), seen)
+    assert seen.total() > seen["on one machine"], seen
+
+
+@pytest.mark.parametrize(("promised", "level"), [("ser", "ser"), ("si", "strong-session-si")])
+@pytest.mark.parametrize("folder", [False, True])
+def test_most_stretches_fit_at_once(promised: str, level: str, folder: bool, tmp_path: Path) -> None:
+    """What a database with a few clients does is decided by the stretches, and seldom twice."""
+    history = replace(
+        SIMULATED,
+        transactions=3000,
+        keys=500,
+        sessions=8,
+        times=True,
+        folder=folder,
+        level=promised,
+    )
+    path = tmp_path / ("trace" if folder else "trace.jsonl")
+    generate(history, path)
+    total = sum(f.stat().st_size for f in ([path] if path.is_file() else path.iterdir()))
+    found = compare(
+        path, read_trace(path), find_level(level), Sizes(total // 5, total // 40, 40, 1000), Counter()
+    )
+    assert found is not None and found[1] == "valid"
+    cost = found[0]
+    assert cost.slices == 5 and cost.seams >= 3 and cost.stretches <= 8, cost
