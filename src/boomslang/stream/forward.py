@@ -23,6 +23,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -106,8 +107,10 @@ class _Behind:
     """The points that were taken, in numbers of the question."""
     initial: list[tuple[Code, Code | None]]
     others: dict[Code, tuple[Code | None, int, int, int]]
-    """Of keys whose last two writers overlapped: what the earlier wrote; the key and both in the
-    question's numbers."""
+    """Of keys whose last two writers overlapped, and that nobody has read since: what the earlier wrote; the key and
+    both in the question's numbers."""
+    settled: frozenset[Code]
+    """Keys of the windows before of which this one read what they left: their last writers stay as they are."""
     began: int
     """The latest begin that was taken before."""
     points: int
@@ -452,7 +455,7 @@ class Forward:
         begin, commit = place[::points], place[points - 1 :: points]
         end = min(self._how_far(asked, order, begin, commit), len(order) - int(behind.sum()))
         began, over = (begin >= 0) & (begin < end), (commit >= 0) & (commit < end)
-        undo = self._changed(asked, found, begin, commit, over, end)
+        undo, seen = self._changed(asked, found, begin, commit, over, end)
         lists = self._appended(asked, begin, commit, over, end)
         self._behind.append(
             _Behind(
@@ -472,7 +475,8 @@ class Forward:
                         *map(np.ndarray.tolist, self._fixed(asked, found, over, began)), strict=True
                     )
                 ],
-                self._overlapping(asked, commit, over),
+                self._overlapping(asked, begin, commit, over, end),
+                self._settled(trace, seen),
                 self._began,
                 self._points,
                 self._lost_before,
@@ -512,15 +516,16 @@ class Forward:
 
     def _changed(
         self, asked: Question, found: Solution, begin: Int64, commit: Int64, over: Mask, end: int
-    ) -> list[Undo]:
-        """Takes over what the taken part of the order wrote; replays it on the way."""
+    ) -> tuple[list[Undo], Int64]:
+        """Takes over what the taken part of the order wrote; replays it on the way. Also the keys of which it read what
+        the windows before left."""
         assert self.live is not None
         asg, trace = asked.asg, asked.asg.trace
         key, txn, value = asg.write_key, asg.write_txn, asg.write_value
         rows = np.flatnonzero(over[txn])
         rows = rows[np.lexsort((commit[txn[rows]], key[rows]))]
         key, txn, value = key[rows], txn[rows], value[rows]
-        self._replay(asked, found, key, commit[txn], value, begin, end)
+        seen = self._replay(asked, found, key, commit[txn], value, begin, end)
         again = key[1:] == key[:-1]
         last = np.flatnonzero(np.append(~again, True)[: len(key)])
         first = np.flatnonzero(np.append(True, ~again)[: len(key)])
@@ -538,7 +543,7 @@ class Forward:
             k, v = self._fixed(asked, found, over, (begin >= 0) & (begin < end))
             nobody = np.full(len(k), -1, np.int64)
             undo.append(self.live.update(trace, k, v, nobody, nobody, fresh=True))
-        return undo
+        return undo, seen
 
     def _appended(self, asked: Question, begin: Int64, commit: Int64, over: Mask, end: int) -> Change:
         """Takes over what the taken part of the order appended to lists; replays what was read of them on the way."""
@@ -554,9 +559,9 @@ class Forward:
 
     def _replay(
         self, asked: Question, found: Solution, key: Ints, at: Int64, value: Ints, begin: Int64, end: int
-    ) -> None:
+    ) -> Int64:
         """Does each read that is taken see what the order says? The engine has looked; nothing is built on that
-        alone."""
+        alone. Returns the keys of which it saw what the windows before left."""
         asg = asked.asg
         reader = asg.read_txn
         rows = np.flatnonzero((begin[reader] >= 0) & (begin[reader] < end))
@@ -573,11 +578,19 @@ class Forward:
         right = np.where(wanted == PRESENT, stands != ABSENT, stands == wanted)
         if not bool(right.all()):
             raise AssertionError("the order of a window does not explain its reads")
+        return np.unique(asg.read_key[rows[~inside]]).astype(np.int64)
+
+    def _settled(self, trace: Trace, seen: Int64) -> frozenset[Code]:
+        """Of these keys, those whose last two writers might have changed places."""
+        others = {key for behind in self._behind for key in behind.others}
+        if not others:
+            return frozenset()
+        return frozenset(code for k in seen.tolist() if (code := trace.keys.code(k)) in others)
 
     def _overlapping(
-        self, asked: Question, commit: Int64, over: Mask
+        self, asked: Question, begin: Int64, commit: Int64, over: Mask, end: int
     ) -> dict[Code, tuple[Code | None, int, int, int]]:
-        """Keys whose last two writers overlapped, as far as one can tell."""
+        """Keys whose last two writers overlapped, as far as one can tell, and that nobody has read since."""
         asg, trace = asked.asg, asked.asg.trace
         rows = np.flatnonzero(over[asg.write_txn] & ~asked.pinned[asg.write_txn])
         rows = rows[np.lexsort((commit[asg.write_txn[rows]], asg.write_key[rows]))]
@@ -586,10 +599,14 @@ class Forward:
         pair = np.flatnonzero(same & ~np.append(same[1:], False)[: len(key)])
         early, late = txn[pair], txn[pair + 1]
         if trace.has_times:
-            begin, end = trace.txn_begin[late], trace.txn_end[early]
-            together = (begin == NO_TIME) | (end == NO_TIME) | (begin <= end)
+            starts, ends = trace.txn_begin[late], trace.txn_end[early]
+            together = (starts == NO_TIME) | (ends == NO_TIME) | (starts <= ends)
         else:
             together = trace.txn_begin_line[late] <= trace.txn_end_line[early]
+        read = np.full(asg.keys, -1, np.int64)  # when it was read for the last time
+        taken = np.flatnonzero((begin[asg.read_txn] >= 0) & (begin[asg.read_txn] < end))
+        np.maximum.at(read, asg.read_key[taken], begin[asg.read_txn[taken]])
+        together &= read[key[pair]] <= commit[late]
         return {
             trace.keys.code(int(key[i])): (
                 None if value[i] == ABSENT else trace.values.code(int(value[i])),
@@ -617,8 +634,10 @@ class Forward:
         """The key holds what the later of two last writers wrote; was it the earlier?"""
         assert self.live is not None
         held, some = self.live.get(key), False
-        for behind in self._behind:
+        for n, behind in enumerate(self._behind):
             value, k, early, late = behind.others.get(key, (None, -1, -1, -1))
+            if early >= 0 and any(key in later.settled for later in islice(self._behind, n + 1, None)):
+                continue  # somebody has read what the later one wrote
             if early < 0 or value != wanted or held is None or held.writer != behind.place[late]:
                 continue
             if behind.appended[early] or behind.appended[late]:

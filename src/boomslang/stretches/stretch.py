@@ -113,18 +113,12 @@ class Stretch(Forward):
 
     def _replay(
         self, asked: Question, found: Solution, key: Any, at: Int64, value: Any, begin: Int64, end: int
-    ) -> None:
-        super()._replay(asked, found, key, at, value, begin, end)
+    ) -> Int64:
+        seen = super()._replay(asked, found, key, at, value, begin, end)
         assert self.live is not None
         asg, trace = asked.asg, asked.asg.trace
         initial = found.initial if found.initial is not None else asg.initial
-        rows = np.flatnonzero((begin[asg.read_txn] >= 0) & (begin[asg.read_txn] < end))
-        # Of each key: is it read before it is written here? (A transaction may do both at its one point.)
-        first_read = np.full(asg.keys, np.iinfo(np.int64).max, np.int64)
-        np.minimum.at(first_read, asg.read_key[rows], begin[asg.read_txn[rows]])
-        first_write = np.full(asg.keys, np.iinfo(np.int64).max, np.int64)
-        np.minimum.at(first_write, key, at)
-        for k in np.flatnonzero((first_read <= first_write) & (first_read < np.iinfo(np.int64).max)).tolist():
+        for k in seen.tolist():
             code = trace.keys.code(k)
             held = self.live.get(code)
             if held is None or held.at < self.first_point:
@@ -133,6 +127,7 @@ class Stretch(Forward):
                 self.told.demands[code] = (
                     trace.values.code(stands) if named else None if held is None else held.value
                 )
+        return seen
 
     def _in_time(self, asked: Question, began: Mask) -> None:
         super()._in_time(asked, began)
