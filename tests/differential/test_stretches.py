@@ -16,22 +16,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fuzz.traces import MIXES, random_trace
+from fuzz.traces import MIXES
 from simulate import PLANTS, History, generate
 from support.effort import examples
-from support.streams import whole_witness
+from support.streams import (
+    CUT,
+    KINDS,
+    RECORDED,
+    bytes_of,
+    random_traces,
+    simulated_traces,
+    some_levels,
+    whole_witness,
+)
 
 from boomslang import Trace, check, read_trace
 from boomslang.certify.replay import replay
-from boomslang.levels import LEVELS, Level, find_level
-from boomslang.levels.needs import lacks
+from boomslang.levels import Level, find_level
 from boomslang.stream.forward import Taken
 from boomslang.stretches.check import Cost, OnOneMachine, Sizes, check_in_stretches
 from boomslang.stretches.slices import NotSliced
-from boomslang.trace import write_trace
-from boomslang.windows.worth import fits_windows
-
-CUT = [level for level in LEVELS if fits_windows(level)]
 
 
 class Here:
@@ -72,52 +76,42 @@ def compare(
     return cost, found.status
 
 
+def small(path: Path, draw: random.Random) -> Sizes:
+    """Slices of a few lines."""
+    size = path.stat().st_size // draw.choice((2, 3, 5))
+    return Sizes(max(150, size), draw.choice((150, 400)), draw.choice((0, 1, 3)), 100)
+
+
+def middling(path: Path, draw: random.Random) -> Sizes:
+    total = bytes_of(path)
+    return Sizes(total // draw.choice((3, 5)), total // draw.choice((20, 40)), draw.choice((3, 10)), 500)
+
+
 @pytest.mark.parametrize("mix", [mix for mix in MIXES if mix != "clocks"])
 def test_stretches_of_a_few_lines_agree_with_the_whole(mix: str, tmp_path: Path) -> None:
     seen: Counter[str] = Counter()
-    for seed in range(examples(12)):
-        draw = random.Random(seed)
-        trace = random_trace(seed, mix)
-        path = tmp_path / "trace.jsonl"
-        path.unlink(missing_ok=True)
-        if len(trace.clocks) > 1:
-            continue
-        write_trace(trace, path)
-        trace = read_trace(path)
-        size = path.stat().st_size // draw.choice((2, 3, 5))
-        sizes = Sizes(max(150, size), draw.choice((150, 400)), draw.choice((0, 1, 3)), 100)
-        for level in draw.sample(CUT, 2):
-            if not lacks(level, trace):
-                compare(path, trace, level, sizes, seen)
+    for path, trace, draw in random_traces(mix, range(examples(12)), tmp_path):
+        sizes = small(path, draw)
+        for level in some_levels(trace, draw, 2):
+            compare(path, trace, level, sizes, seen)
     assert seen.total(), seen
 
 
 SIMULATED = History(transactions=300, sessions=6, keys=20, operations=5)
 
 
-@pytest.mark.parametrize("recorded", ["one log", "one log with times", "a file a session"])
-@pytest.mark.parametrize("kind", ["registers", "values repeat", "scans and deletes", "answers lost"])
+@pytest.mark.parametrize("recorded", RECORDED)
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("promised", ["ser", "si", "rc"])
 def test_what_clients_wrote_between_each_other(
     promised: str, kind: str, recorded: str, tmp_path: Path
 ) -> None:
-    more: dict[str, Any] = {
-        "registers": {},
-        "values repeat": {"values": 6, "rmw": 0.2, "writes": 0.3},
-        "scans and deletes": {"scans": 0.1, "iterators": 0.1, "deletes": 0.1, "writes": 0.3, "span": 5},
-        "answers lost": {"unknown": 0.1},
-    }[kind]
     seen: Counter[str] = Counter()
-    for seed in range(examples(3)):
-        history = replace(SIMULATED, level=promised, times=recorded != "one log", **more)
-        history = replace(history, folder=recorded == "a file a session", seed=seed + 1)
-        path = tmp_path / (f"trace{seed}" if history.folder else f"trace{seed}.jsonl")
-        generate(history, path)
-        trace, draw = read_trace(path), random.Random(seed)
-        total = sum(f.stat().st_size for f in ([path] if path.is_file() else path.iterdir()))
-        sizes = Sizes(total // draw.choice((3, 5)), total // draw.choice((20, 40)), draw.choice((3, 10)), 500)
-        levels = [level for level in CUT if not lacks(level, trace)]
-        for level in draw.sample(levels, 2):
+    for path, trace, draw in simulated_traces(
+        SIMULATED, promised, kind, recorded, range(examples(3)), tmp_path
+    ):
+        sizes = middling(path, draw)
+        for level in some_levels(trace, draw, 2):
             compare(path, trace, level, sizes, seen)
     assert seen.total(), seen
 
@@ -150,7 +144,7 @@ def test_most_stretches_fit_at_once(promised: str, level: str, folder: bool, tmp
     )
     path = tmp_path / ("trace" if folder else "trace.jsonl")
     generate(history, path)
-    total = sum(f.stat().st_size for f in ([path] if path.is_file() else path.iterdir()))
+    total = bytes_of(path)
     found = compare(
         path, read_trace(path), find_level(level), Sizes(total // 5, total // 40, 40, 1000), Counter()
     )

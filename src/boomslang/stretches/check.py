@@ -24,7 +24,7 @@ from boomslang.stream.standing import Cell, Lost, Standing
 from boomslang.stretches.seam import Cut, Seam, seam
 from boomslang.stretches.slices import Sliced, SlicedBlocks, first_lines, sliced
 from boomslang.stretches.stretch import CORE, FITS, LIMIT, NOT_SO, STUCK, Between, Told, stretch
-from boomslang.stretches.survey import Slice, Survey, survey, take_in, touched
+from boomslang.stretches.survey import Slice, Survey, committed, survey, take_in, touched
 from boomslang.trace.blocks import Files, Lines, files_of
 from boomslang.trace.errors import LimitReached
 from boomslang.trace.model import NO_TIME, Initial
@@ -136,6 +136,7 @@ class _Spread:
         self.seams: list[Seam | None] = []  # the first and the last are the ends of the trace
         self.asked = 0
         self.initial: dict[Code, Cell] = {}
+        self.committed = 0  # transactions of the trace, by what the surveys count
         self.supposed: list[tuple[Code, Code | None]] = []
         self.said: set[Code] = set()
 
@@ -158,7 +159,9 @@ class _Spread:
                 continue
             wrong = self._stitched(todo)
             if wrong is None:
-                return [one.told for one in todo if one.told is not None]
+                fitting = [one.told for one in todo if one.told is not None]
+                self._each_once(fitting)
+                return fitting
             todo = wrong
 
     # --- tasks
@@ -191,6 +194,7 @@ class _Spread:
             raise OnOneMachine(unfit)
         line = first_lines(self.trace)
         for one in self.surveys:
+            self.committed += one.committed
             self.line.append(line)
             one.placed(line)
             line = [a + b for a, b in zip(line, one.lines, strict=True)]
@@ -245,7 +249,7 @@ class _Spread:
             blocks = self._blocks()
             block = blocks.parsed(before)
             ended = LiveKeys(Initial.UNKNOWN)
-            take_in(block, ended)
+            self.committed += committed(block, take_in(block, ended))
             for key, (value, writer, at) in ended.everything().items():
                 held = live.get(key)
                 if held is None or held.at <= at:
@@ -271,6 +275,7 @@ class _Spread:
             Cut(
                 self.trace,
                 self.trace.cuts[n],
+                self.trace.bounds[n + 2],
                 self.line[n + 1],
                 standing,
                 self.level.name,
@@ -284,10 +289,7 @@ class _Spread:
         ]
         found: list[Seam] = []
         for one in self._map("seams looked for", seam, tasks):
-            # Those that lie behind each other would leave nothing between them.
-            if one is not None and (
-                not found or all(a <= b for a, b in zip(found[-1].at, one.at, strict=True))
-            ):
+            if one is not None:
                 found.append(one)
         self.cost.seams = len(found)
         self.seams = [None, *found, None]
@@ -430,6 +432,11 @@ class _Spread:
             latest = max(latest, told.began)
         self.supposed = supposed
         return None
+
+    def _each_once(self, fitting: list[Told]) -> None:
+        """Seams say which transactions a stretch has; whether that makes all of them, others have counted."""
+        if sum(told.counted.committed for told in fitting) != self.committed:
+            raise OnOneMachine("its stretches do not have each transaction once")
 
     def _in_order(self, told: Told, sessions: dict[str, int], latest: int) -> bool:
         """Does it follow on what came before, as sessions and time have it?"""

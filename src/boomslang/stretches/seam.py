@@ -32,6 +32,8 @@ class Cut:
 
     trace: Sliced
     at: list[int]
+    until: list[int]
+    """The next cut. A seam lies before it, so that no transaction is between two seams in a window of each."""
     line: list[int]
     """The number of the next line of each file."""
     standing: Standing
@@ -68,7 +70,7 @@ class Seam:
 def seam(task: Cut) -> Seam | None:
     """The task. None: there is no order, so the cut is no good."""
     level = find_level(task.level)
-    blocks = SlicedBlocks(task.trace, task.at, task.trace.sizes, task.line, smallest=task.smallest)
+    blocks = SlicedBlocks(task.trace, task.at, task.until, task.line, goes_on=True, smallest=task.smallest)
     blocks.forget_initial()
     opened = places(blocks.parsed(task.standing.held)).tolist()
     forward = Forward(

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boomslang.levels import find_level
+from boomslang.levels.level import Dependency
 from boomslang.solve.solution import Limits, Solution
 from boomslang.stream.check import KEPT, pressed_by
 from boomslang.stream.forward import TAIL, Counted, Forward, NotForward, Stuck, Taken
@@ -133,7 +134,7 @@ class Stretch(Forward):
         super()._in_time(asked, began)
         told, trace = self.told, asked.asg.trace
         mine = np.flatnonzero(began & (trace.txn_session >= 0))
-        where = asked.place[mine] % MANY_FILES * _LINES + asked.place[mine] // MANY_FILES
+        where = in_file(asked.place[mine])
         for number in np.unique(trace.txn_session[mine]).tolist():
             here = where[trace.txn_session[mine] == number]
             name = trace.sessions[number]
@@ -163,23 +164,43 @@ class Stretch(Forward):
         }
 
     def holds_open(self, end: Standing) -> bool:
-        """Are just those open that cross the seam, and has nobody overwritten what they write since they began?"""
+        """Are just those open that cross the seam? As they commit behind all of this, nobody here may have overwritten
+        what they write since they began, nor have begun after they returned or behind them in their session."""
         assert self.live is not None
         if set(self.pins) != set(end.pins):
             return False
-        if not end.pins or not writers_must_not_overlap(self.level):
+        if not end.pins:
             return True
         crossing = [
             lines.without(lines.number[~np.isin(lines.number, those)])
             for lines, those in zip(end.held, end.pinned_lines, strict=True)
         ]
         block = self.blocks.parsed(crossing)
-        for t, place in enumerate(places(block).tolist()):
-            for key, _ in written(block, t):
-                held = self.live.get(key)
-                if held is not None and held.at >= self.first_point and held.at > self.pins[place]:
+        trace, place = block.trace, places(block)
+        if set(place.tolist()) != set(end.pins):
+            return False
+        if self.level.has(Dependency.RT) and bool(
+            ((trace.txn_end != NO_TIME) & (trace.txn_end < self.told.began)).any()
+        ):
+            return False
+        if self.level.has(Dependency.SO):
+            here = in_file(place)
+            for t in np.flatnonzero(trace.txn_session >= 0).tolist():
+                _, last = self.told.sessions.get(trace.sessions[int(trace.txn_session[t])], (-1, -1))
+                if last > here[t]:
                     return False
+        if writers_must_not_overlap(self.level):
+            for t, p in enumerate(place.tolist()):
+                for key, _ in written(block, t):
+                    held = self.live.get(key)
+                    if held is not None and held.at >= self.first_point and held.at > self.pins[p]:
+                        return False
         return True
+
+
+def in_file(place: Int64) -> Int64:
+    """Places as numbers that grow along a session: by file, then by line."""
+    return place % MANY_FILES * _LINES + place // MANY_FILES
 
 
 def stretch(task: Between) -> Told:

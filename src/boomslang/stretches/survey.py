@@ -67,6 +67,8 @@ class Survey:
     initial: dict[Code, Cell] = field(default_factory=dict)
     """Of the first slice: what the trace says that there was at first."""
     mode: Initial = Initial.EMPTY
+    committed: int = 0
+    """Transactions that began and committed in it."""
     scans: bool = False
     timed: bool = False
     unfit: str = ""
@@ -122,6 +124,7 @@ def survey(task: Slice) -> Survey:
             return told
         told.strays = [a + b for a, b in zip(told.strays, block.strays, strict=True)]
         ended = take_in(block, live, told.found)
+        told.committed += committed(block, ended)
         told.lost |= lost_of(block, ended)
         held = block.lines_of(block.open)
         if blocks.exhausted:
@@ -154,6 +157,11 @@ def take_in(block: Block, live: LiveKeys, found: dict[Code, Code | None] | None 
     txn = asg.write_txn[last]
     live.update(trace, asg.write_key[last], asg.write_value[last], places(block)[txn], rank[txn])
     return over
+
+
+def committed(block: Block, over: Mask) -> int:
+    """Of those that are over, how many."""
+    return int((over & (block.trace.txn_outcome == Outcome.COMMITTED)).sum())
 
 
 def lost_of(block: Block, over: Mask) -> dict[int, Lost]:
