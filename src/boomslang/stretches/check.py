@@ -24,7 +24,7 @@ from boomslang.stream.standing import Cell, Lost, Standing
 from boomslang.stretches.seam import Cut, Seam, seam
 from boomslang.stretches.slices import Sliced, SlicedBlocks, first_lines, sliced
 from boomslang.stretches.stretch import CORE, FITS, LIMIT, NOT_SO, STUCK, Between, Told, stretch
-from boomslang.stretches.survey import Slice, Survey, committed, survey, take_in, touched
+from boomslang.stretches.survey import Found, Slice, Survey, committed, survey, take_in, touched
 from boomslang.trace.blocks import Files, Lines, files_of
 from boomslang.trace.errors import LimitReached
 from boomslang.trace.model import NO_TIME, Initial
@@ -200,8 +200,8 @@ class _Spread:
             line = [a + b for a, b in zip(line, one.lines, strict=True)]
         self.initial = self.surveys[0].initial
 
-    def _guesses(self) -> Iterator[Standing]:
-        """Where things stand at each cut, as far as surveys can say."""
+    def _guesses(self) -> Iterator[tuple[Standing, dict[Code, Found]]]:
+        """Where things stand at each cut, as far as surveys can say, and what reads behind it found."""
         mode = self.surveys[0].mode
         scans = any(one.scans for one in self.surveys)
         live = LiveKeys(mode)
@@ -219,24 +219,26 @@ class _Spread:
             state = {key: (value, writer, -1) for key, (value, writer, _) in live.everything().items()}
             later = wanted[n + 1]
             state |= {
-                key: (value, state[key][1] if key in state else -1, -1)
-                for key, value in later.items()
-                if key not in state or state[key][0] != value
+                key: (found[0][0], state[key][1] if key in state else -1, -1)
+                for key, found in later.items()
+                if key not in state or all(state[key][0] != value for value, _ in found)
             }
             if not scans:
                 near = touched(self.surveys[n + 1 : n + 3])
                 state = {key: cell for key, cell in state.items() if key in near}
+                later = {key: found for key, found in later.items() if key in near}
             many = len(self.trace.files)
-            yield Standing(mode, state, opened, {}, dict(lost), NO_TIME, [NO_TIME] * many, 0, scans)
+            standing = Standing(mode, state, opened, {}, dict(lost), NO_TIME, [NO_TIME] * many, 0, scans)
+            yield standing, later
         opened = self._open_after(len(self.surveys) - 1, opened, live)
         self.spanning = [a + b for a, b in zip(self.spanning, opened, strict=True)]  # they never ended
 
-    def _wanted(self) -> list[dict[Code, Code | None]]:
+    def _wanted(self) -> list[dict[Code, Found]]:
         """Of each slice, what later reads say that keys held at its start."""
-        wanted: list[dict[Code, Code | None]] = []
-        later: dict[Code, Code | None] = {}
+        wanted: list[dict[Code, Found]] = []
+        later: dict[Code, Found] = {}
         for one in reversed(self.surveys):
-            later = {key: value for key, value in later.items() if key not in one.wrote} | one.found
+            later = {key: found for key, found in later.items() if key not in one.wrote} | one.found
             wanted.append(later)
         return wanted[::-1]
 
@@ -278,6 +280,7 @@ class _Spread:
                 self.trace.bounds[n + 2],
                 self.line[n + 1],
                 standing,
+                found,
                 self.level.name,
                 self.window,
                 self.sizes.tail,
@@ -285,14 +288,11 @@ class _Spread:
                 self.workers.megabytes,
                 self.sizes.smallest,
             )
-            for n, standing in enumerate(self._guesses())
+            for n, (standing, found) in enumerate(self._guesses())
         ]
-        found: list[Seam] = []
-        for one in self._map("seams looked for", seam, tasks):
-            if one is not None:
-                found.append(one)
-        self.cost.seams = len(found)
-        self.seams = [None, *found, None]
+        seams: list[Seam] = [one for one in self._map("seams looked for", seam, tasks) if one is not None]
+        self.cost.seams = len(seams)
+        self.seams = [None, *seams, None]
 
     # --- stretches
 

@@ -6,21 +6,25 @@ does not count. What the order has of it, but for its end, is taken to be on the
 on the right. Under snapshot isolation a begin may be on the left and its commit on the right.
 
 What each key holds at the seam comes from the same order, and from the surveys where the window does not write the key.
+But if a read behind the seam found what nobody behind the cut wrote, just that stands there: then whoever the order
+has as the last writer overlapped with another one, and the stretch before the seam puts them right (stretch.py).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from boomslang.levels import find_level
 from boomslang.solve.solution import Limits
 from boomslang.stream.forward import TAIL, Forward, NotForward, Stuck
-from boomslang.stream.standing import Standing
-from boomslang.stream.window import places
+from boomslang.stream.standing import Cell, Standing
+from boomslang.stream.window import place_of, places
 from boomslang.stretches.slices import Sliced, SlicedBlocks
+from boomslang.stretches.survey import Found
 from boomslang.trace.errors import LimitReached
+from boomslang.trace.scalars import Code
 
 WINDOWS = 3
 """Windows in which something must be settled."""
@@ -38,6 +42,8 @@ class Cut:
     """The number of the next line of each file."""
     standing: Standing
     """As the surveys have it."""
+    found: dict[Code, Found]
+    """What reads behind the cut found of keys that nobody there wrote before."""
     level: str
     size: int
     tail: int = TAIL
@@ -99,4 +105,20 @@ def seam(task: Cut) -> Seam | None:
     standing = forward.standing()
     if set(standing.pins) & set(opened):  # its begin may be far before
         return None
-    return Seam(blocks.reached(), blocks.lines_so_far(), standing)
+    live = {**standing.live, **_found_behind(task.found, blocks, standing)}
+    return Seam(blocks.reached(), blocks.lines_so_far(), replace(standing, live=live))
+
+
+def _found_behind(found: dict[Code, Found], blocks: SlicedBlocks, standing: Standing) -> dict[Code, Cell]:
+    """Keys that stand otherwise than the order has it, as reads behind the seam say."""
+    line = blocks.lines_so_far()
+    behind = set(places(blocks.parsed(standing.held)).tolist()) - set(standing.pins)
+    other: dict[Code, Cell] = {}
+    for key, values in found.items():
+        for value, reader in values:
+            file, at = place_of(reader)
+            if at >= line[file] or reader in behind:
+                if key in standing.live and standing.live[key][0] != value:
+                    other[key] = value, -1, -1
+                break
+    return other

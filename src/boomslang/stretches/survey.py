@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from boomslang.asg.graph import INITIAL, build_asg
+from boomslang.asg.graph import INITIAL, NONE, build_asg
 from boomslang.stream.live import LiveKeys
 from boomslang.stream.standing import Cell, Lost
 from boomslang.stream.window import MANY_FILES, place_of, places
@@ -30,6 +30,13 @@ Mask = NDArray[np.bool_]
 
 BYTES = 8 << 20
 """Lines of a block."""
+FOUND = 4
+"""Values that reads of one key found and nobody in the slice wrote: the first so many."""
+
+Found = list[tuple[Code | None, int]]
+"""What reads of a key found, in the order in which they began, and the place of the last reader of each. The first is
+what stood there at the start, as far as one can tell; others were written by
+transactions that cross the slice's ends."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +65,7 @@ class Survey:
     """Of each file, how many."""
     wrote: dict[Code, Cell] = field(default_factory=dict)
     """The last value of each key; the place is when its writer ended."""
-    found: dict[Code, Code | None] = field(default_factory=dict)
+    found: dict[Code, Found] = field(default_factory=dict)
     """What reads found that nobody in the slice wrote."""
     strays: Files = field(default_factory=list)
     opened: Files = field(default_factory=list)
@@ -89,6 +96,7 @@ class Survey:
 
         self.strays, self.opened = moved(self.strays), moved(self.opened)
         later = 0 if self.timed else before[0]
+        self.found = {k: [(v, place(reader)) for v, reader in found] for k, found in self.found.items()}
         self.wrote = {k: (v, place(w), at + later) for k, (v, w, at) in self.wrote.items()}
         self.lost = {
             place(p): replace(one, lines=moved(padded(one.lines, len(before))))
@@ -133,7 +141,7 @@ def survey(task: Slice) -> Survey:
             return told
 
 
-def take_in(block: Block, live: LiveKeys, found: dict[Code, Code | None] | None = None) -> Mask:
+def take_in(block: Block, live: LiveKeys, found: dict[Code, Found] | None = None) -> Mask:
     """What a block wrote and found; who is over. Those that are open come again."""
     trace = block.trace
     over: Mask = ~block.open
@@ -142,15 +150,24 @@ def take_in(block: Block, live: LiveKeys, found: dict[Code, Code | None] | None 
     ends = trace.txn_end if trace.has_times else block.last_lines()
     rank = np.maximum(ends, 0)
     if found is not None:
-        rows = np.flatnonzero((asg.read_writer == INITIAL) & (asg.read_value >= ABSENT))
+        unwritten = (asg.read_writer == INITIAL) | (asg.read_writer == NONE)
+        rows = np.flatnonzero(unwritten & (asg.read_value >= ABSENT))
         rows = rows[over[asg.read_txn[rows]] & (asg.outcome[asg.read_txn[rows]] == Outcome.COMMITTED)]
         begins = trace.txn_begin if trace.has_times else block.first_lines()
         rows = rows[np.argsort(begins[asg.read_txn[rows]], kind="stable")]
-        newest = dict(zip(asg.read_key[rows].tolist(), asg.read_value[rows].tolist(), strict=True))
-        for k, v in newest.items():
+        readers = places(block)[asg.read_txn[rows]]
+        for k, v, reader in zip(
+            asg.read_key[rows].tolist(), asg.read_value[rows].tolist(), readers.tolist(), strict=True
+        ):
             key = trace.keys.code(k)
-            if live.get(key) is None and key not in found:
-                found[key] = None if v == ABSENT else trace.values.code(v)
+            if live.get(key) is not None:
+                continue
+            value = None if v == ABSENT else trace.values.code(v)
+            known = found.setdefault(key, [])
+            if known and known[-1][0] == value:
+                known[-1] = value, reader
+            elif len(known) < FOUND:
+                known.append((value, reader))
     rows = np.flatnonzero(over[asg.write_txn] & (asg.outcome[asg.write_txn] == Outcome.COMMITTED))
     rows = rows[np.lexsort((rank[asg.write_txn[rows]], asg.write_key[rows]))]
     last = rows[np.append(np.diff(asg.write_key[rows]) != 0, True)[: len(rows)]]
