@@ -12,9 +12,11 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from fuzz.traces import MIXES
 from simulate import PLANTS, History, generate
@@ -34,8 +36,11 @@ from boomslang import Trace, check, read_trace
 from boomslang.certify.replay import replay
 from boomslang.levels import Level, find_level
 from boomslang.stream.forward import Taken
+from boomslang.stream.window import places
 from boomslang.stretches.check import Cost, OnOneMachine, Sizes, check_in_stretches
-from boomslang.stretches.slices import NotSliced
+from boomslang.stretches.seam import Cut, Seam, seam
+from boomslang.stretches.slices import NotSliced, SlicedBlocks
+from boomslang.trace.model import Outcome
 
 
 class Here:
@@ -114,6 +119,55 @@ def test_what_clients_wrote_between_each_other(
         for level in some_levels(trace, draw, 2):
             compare(path, trace, level, sizes, seen)
     assert seen.total(), seen
+
+
+def misled(task: Cut, draw: random.Random) -> Seam | None:
+    """A seam that lies: transactions of its window are on the other side or cross it, keys hold what they do not."""
+    found = seam(task)
+    if found is None:
+        return None
+    standing = found.standing
+    blocks = SlicedBlocks(task.trace, task.at, found.at, task.line, goes_on=True, smallest=1 << 20)
+    blocks.forget_initial()
+    held = [a + b for a, b in zip(task.standing.held, blocks.more(1 << 30), strict=True)]
+    block = blocks.parsed([a + b for a, b in zip(held, standing.held, strict=True)])
+    place = places(block)
+    right = np.isin(place, places(blocks.parsed(standing.held)))
+    pinned = np.isin(place, list(standing.pins))
+    whole = (block.trace.txn_outcome == Outcome.COMMITTED) & ~pinned
+    changed = whole & np.array([draw.random() < 0.2 for _ in place], bool)
+    right ^= changed
+    if find_level(task.level).points == 2:
+        crossing = whole & np.array([draw.random() < 0.1 for _ in place], bool)
+        right |= crossing
+        pinned |= crossing
+    pins = {int(p): standing.pins.get(int(p), standing.points - 1) for p in place[pinned]}
+    live = dict(standing.live)
+    for key in draw.sample(sorted(live), min(len(live), 2)):
+        live[key] = live[draw.choice(sorted(live))] if draw.random() < 0.8 else (None, -1, -1)
+    lied = replace(
+        standing,
+        live=live,
+        held=block.lines_of(right),
+        pins=pins,
+        pinned_lines=[lines.number for lines in block.lines_of(pinned)],
+        lost=standing.lost if draw.random() < 0.7 else {},
+    )
+    return replace(found, standing=lied)
+
+
+@pytest.mark.parametrize("recorded", RECORDED)
+@pytest.mark.parametrize("kind", KINDS)
+def test_seams_that_lie_cost_time_and_nothing_else(
+    kind: str, recorded: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: Counter[str] = Counter()
+    like = replace(SIMULATED, transactions=150)
+    for path, trace, draw in simulated_traces(like, "si", kind, recorded, range(examples(5)), tmp_path):
+        monkeypatch.setattr("boomslang.stretches.check.seam", partial(misled, draw=draw))
+        for level in some_levels(trace, draw, 3):
+            compare(path, trace, level, middling(path, draw), seen)
+    assert seen.total() > seen["on one machine"], seen
 
 
 @pytest.mark.parametrize("plant", [plant for plant in PLANTS if plant != "none"])
