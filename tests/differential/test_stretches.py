@@ -7,14 +7,11 @@ another machine. A real cluster is in tests/workers/test_ray_cluster.py.
 
 from __future__ import annotations
 
-import pickle
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -31,6 +28,7 @@ from support.streams import (
     some_levels,
     whole_witness,
 )
+from support.work import Here
 
 from boomslang import Trace, check, read_trace
 from boomslang.certify.replay import replay
@@ -41,23 +39,6 @@ from boomslang.stretches.check import Cost, OnOneMachine, Sizes, check_in_stretc
 from boomslang.stretches.seam import Cut, Seam, seam
 from boomslang.stretches.slices import NotSliced, SlicedBlocks
 from boomslang.trace.model import Outcome
-
-
-class Here:
-    """Workers that are far away, as far as their tasks can tell."""
-
-    megabytes: float | None = None
-    obstacle = ""
-
-    def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[tuple[int, Any]]:
-        for number, item in enumerate(items):
-            yield number, pickle.loads(pickle.dumps(function(pickle.loads(pickle.dumps(item)))))
-
-    def __enter__(self) -> Here:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
 
 
 def compare(

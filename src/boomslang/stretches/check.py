@@ -24,7 +24,7 @@ from boomslang.stream.standing import Cell, Lost, Standing
 from boomslang.stretches.seam import Cut, Seam, seam
 from boomslang.stretches.slices import Sliced, SlicedBlocks, first_lines, sliced
 from boomslang.stretches.stretch import CORE, FITS, LIMIT, NOT_SO, STUCK, Between, Told, stretch
-from boomslang.stretches.survey import Found, Slice, Survey, committed, survey, take_in, touched
+from boomslang.stretches.survey import BYTES, Found, Slice, Survey, committed, survey, take_in, touched
 from boomslang.trace.blocks import Files, Lines, files_of
 from boomslang.trace.errors import LimitReached
 from boomslang.trace.model import NO_TIME, Initial
@@ -188,7 +188,7 @@ class _Spread:
     def _survey(self) -> None:
         many = len(self.trace.bounds) - 1
         self.cost.slices = many
-        tasks = [Slice(self.trace, n, self.sizes.smallest) for n in range(many)]
+        tasks = [self._slice(n) for n in range(many)]
         self.surveys = self._map("surveyed", survey, tasks)
         if unfit := next((one.unfit for one in self.surveys if one.unfit), ""):
             raise OnOneMachine(unfit)
@@ -199,6 +199,9 @@ class _Spread:
             one.placed(line)
             line = [a + b for a, b in zip(line, one.lines, strict=True)]
         self.initial = self.surveys[0].initial
+
+    def _slice(self, n: int) -> Slice:
+        return Slice(self.trace, n, self.sizes.smallest, min(BYTES, self.window), self.workers.megabytes)
 
     def _guesses(self) -> Iterator[tuple[Standing, dict[Code, Found]]]:
         """Where things stand at each cut, as far as surveys can say, and what reads behind it found."""
@@ -340,10 +343,7 @@ class _Spread:
     def _refuted(self, core: Core) -> Verdict | None:
         """The core is asked as a part of the whole trace, with all who wrote what it read."""
         started = time.monotonic()
-        tasks = [
-            _Pick(Slice(self.trace, n, self.sizes.smallest), core, self.line[n])
-            for n in range(len(self.surveys))
-        ]
+        tasks = [_Pick(self._slice(n), core, self.line[n]) for n in range(len(self.surveys))]
         blocks = self._blocks()
         crossing = blocks.parsed(self.spanning)
         picked = crossing.lines_of(spoken_of(crossing, core))

@@ -22,6 +22,7 @@ from boomslang.trace.errors import TraceError
 from boomslang.trace.files import opened, refuse_strange, shown, without_mark
 from boomslang.trace.formats.jsonl import session_of
 from boomslang.trace.packed import START, packing_of
+from boomslang.trace.reader import Limits as ReadingLimits
 
 PROBE = 1 << 14
 """Bytes that are read to see what time it is at some place of a file."""
@@ -250,6 +251,11 @@ class SlicedBlocks(Blocks):
     def _more(self, f: int, size: int) -> Lines:
         lines = super()._more(f, size)
         return lines if self._without is None else left_out([lines], self._without[f : f + 1])[0]
+
+
+def not_above(megabytes: float | None) -> Callable[[], None]:
+    """Raises `LimitReached` once this process holds more; for blocks that are read."""
+    return ReadingLimits(memory=None if megabytes is None else int(megabytes)).check
 
 
 def left_out(files: Files, numbers: Sequence[Any]) -> Files:

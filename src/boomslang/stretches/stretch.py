@@ -23,11 +23,10 @@ from boomslang.stream.past import Core, Past
 from boomslang.stream.standing import Standing
 from boomslang.stream.window import MANY_FILES, Question, places, writers_must_not_overlap
 from boomslang.stretches.seam import Seam
-from boomslang.stretches.slices import Sliced, SlicedBlocks, first_lines, left_out
+from boomslang.stretches.slices import Sliced, SlicedBlocks, first_lines, left_out, not_above
 from boomslang.stretches.survey import written
 from boomslang.trace.errors import LimitReached
 from boomslang.trace.model import NO_TIME, Outcome
-from boomslang.trace.reader import Limits as ReadingLimits
 from boomslang.trace.scalars import Code
 
 Int64 = NDArray[np.int64]
@@ -208,14 +207,13 @@ def stretch(task: Between) -> Told:
     told = Told(FITS)
     level = find_level(task.level)
     start, end = task.start, task.end
-    reading = ReadingLimits(memory=None if task.megabytes is None else int(task.megabytes))
     blocks = SlicedBlocks(
         task.trace,
         task.trace.first if start is None else start.at,
         task.trace.sizes if end is None else end.at,
         first_lines(task.trace) if start is None else start.line,
         without=None if end is None else end.skipped(),
-        check=reading.check,
+        check=not_above(task.megabytes),
         smallest=task.smallest,
     )
     standing: Standing | None = None

@@ -20,7 +20,7 @@ from boomslang.asg.graph import INITIAL, NONE, build_asg
 from boomslang.stream.live import LiveKeys
 from boomslang.stream.standing import Cell, Lost
 from boomslang.stream.window import MANY_FILES, place_of, places
-from boomslang.stretches.slices import Sliced, SlicedBlocks
+from boomslang.stretches.slices import Sliced, SlicedBlocks, not_above
 from boomslang.trace.blocks import Block, Files, Lines
 from boomslang.trace.model import ABSENT, Initial, Kind, Outcome
 from boomslang.trace.scalars import Code
@@ -47,13 +47,22 @@ class Slice:
     number: int
     smallest: int = 1 << 16
     bytes: int = BYTES
+    megabytes: float | None = None
+    """What the task may use; it gives up rather than take more."""
 
     def blocks(self) -> SlicedBlocks:
         start, end = self.trace.bounds[self.number : self.number + 2]
         # Lines are counted from 0: nobody knows yet how many there are before.
         lines = [0] * len(start)
         return SlicedBlocks(
-            self.trace, start, end, lines, goes_on=True, midway=self.number > 0, smallest=self.smallest
+            self.trace,
+            start,
+            end,
+            lines,
+            goes_on=True,
+            midway=self.number > 0,
+            check=not_above(self.megabytes),
+            smallest=self.smallest,
         )
 
 
