@@ -6,9 +6,10 @@ The files are followed (follow.py), and what came in is decided window by window
   judged is what was recorded by then: at a plain level a value that somebody read before its writer had begun is read
   from nowhere, although `check` of the finished trace might take the writer that came later.
 - *valid*: the recorder has ended (somebody said so), and every window has an order.
-- *unknown*: a limit was reached, such as the time that one window may be searched; or the windows that are kept do not say why one has no order, or something was told
-  too late: a session that was idle went on with what others had not waited for. Then the files are read once more
-  from their beginning, in larger windows and with more patience, a few times.
+- *unknown*: a limit was reached, such as the time that one window may be searched; or the windows that are kept do not
+  say why one has no order, or something was told too late: a session that was idle went on with what others had not
+  waited for. Then the files are read once more from their beginning, in larger windows and with more patience, a few
+  times.
 """
 
 from __future__ import annotations
@@ -104,8 +105,8 @@ class Watcher:
         keep: float | None = None,
         search: float = SEARCH,
     ) -> None:
-        """`search`: seconds after which a window that is not decided ends the watch. `certificate`: where that of *valid* goes; of what is invalid the verdict has one. `keep`: seconds after
-        which what is checked is deleted."""
+        """`search`: seconds after which a window that is not decided ends the watch. `certificate`: where that of
+        *valid* goes; of what is invalid the verdict has one. `keep`: seconds after which what is checked is deleted."""
         self.path, self.level, self.memory = path, level, memory
         self.idle, self.until_idle, self.size, self.pace = idle, until_idle, size, pace
         self.tail, self.kept, self.search = tail, kept, search

@@ -6,12 +6,12 @@ a transaction whose begin stands in a window behind us is *pinned*. What it read
 not count again; and as it has been open ever since, it is the first of this window's writers of each key that it
 writes, for writers of one key do not overlap.
 
-And a transaction that is not over yet, or ended later than all files have told of, is *undecided*. One that is not over
-is taken to have committed, with what it has read so far: then those who overwrote that do not go before it, and it finds
-its place when it is over. If that leaves no order, those that are undecided are only taken to be possible writers. No
-part of the order from the first of them on is taken for good. What says of itself that it was aborted is that in any
-case: most are aborted because they would have broken the level, and while one session says nothing for some seconds,
-all that the others do meanwhile is undecided.
+And a transaction that is not over yet, or ended later than all files have told of, is *undecided*. One that is not
+over is taken to have committed, with what it has read so far: then those who overwrote that do not go before it, and it
+finds its place when it is over. If that leaves no order, those that are undecided are only taken to be possible
+writers. No part of the order from the first of them on is taken for good. What says of itself that it was aborted is
+that in any case: most are aborted because they would have broken the level, and while one session says nothing for
+some seconds, all that the others do meanwhile is undecided.
 """
 
 from __future__ import annotations

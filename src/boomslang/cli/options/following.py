@@ -28,8 +28,8 @@ def add_search(parser: argparse.ArgumentParser) -> None:
         type=duration,
         default=SEARCH,
         metavar="TIME",
-        help="answer unknown once a few thousand neighbouring transactions (a window) are not decided for so long; else "
-        f"{SEARCH / 60:.0f}m",
+        help="answer unknown once a few thousand neighbouring transactions (a window) are not decided for so long; "
+        f"else {SEARCH / 60:.0f}m",
     )
 
 
