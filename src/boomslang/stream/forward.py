@@ -14,7 +14,8 @@ Each of these is checked again as the order is taken (`_replay`, `_in_time`), an
 
 A window that has no order shows nothing by itself, for its start state was a choice. Its core is asked as a part of all
 that was recorded (past.py), which refutes the level or does not; then the window is joined with those before it, as far
-back as they are kept. What is still open then is *unknown*.
+back as they are kept. What is still open then is *unknown*. A window whose search takes long is asked again with more
+lines, joined, and given more time (patience.py); nothing is concluded from that.
 """
 
 from __future__ import annotations
@@ -37,11 +38,11 @@ from boomslang.solve.strategy import solve
 from boomslang.stream.last_writers import swapped
 from boomslang.stream.live import Held, LiveKeys, Undo
 from boomslang.stream.live_lists import Change, LiveLists, appended, replayed
+from boomslang.stream.patience import SECONDS, Patience
 from boomslang.stream.standing import Lost, Standing
 from boomslang.stream.window import Question, place_of, places, question, writers_must_not_overlap
 from boomslang.trace.blocks import Block, Blocks, Files, Lines
 from boomslang.trace.coverage import has_notes
-from boomslang.trace.errors import LimitReached
 from boomslang.trace.model import ABSENT, NO_TIME, Initial, Kind, Outcome, Trace
 from boomslang.trace.scalars import Code, Scalars
 from boomslang.windows.worth import fits_windows
@@ -141,6 +142,8 @@ class Counted:
     """Last writers of a key whose order later reads told."""
     asked: int = 0
     """Cores that were asked as a part of all that was recorded."""
+    ran_out: int = 0
+    """Searches that took too long, after which a window was asked otherwise."""
     largest: int = 0
     conflicts: int = 0
     held: int = 0
@@ -175,16 +178,22 @@ class Forward:
         standing: Standing | None = None,
         stays_open: Collection[int] = (),
         lenient: Collection[int] | None = None,
+        first_search: float = SECONDS,
+        longest_search: float | None = None,
     ) -> None:
         """`certified`: what is taken becomes a certificate. `standing`: where it goes on from, if that is not the
         beginning. `stays_open`: places of transactions that begin before the end of the files and commit behind it.
         `lenient`: where the windows start is arbitrary, so reads that nothing explains do not count, nor any of these
-        transactions."""
+        transactions. `first_search`, `longest_search`: seconds for a window, before it is asked otherwise, and before
+        it is given up."""
         if not fits_windows(level):
             raise NotForward(f"{level.title} is not decided by an order of begins and commits alone")
         self.blocks, self.level, self.limits = blocks, level, limits or Limits()
         self.take, self.refuted, self.certified = take, refuted, certified
         self.size, self.tail, self.kept, self.pressed = size, tail, kept, pressed
+        self.first_search, self.longest_search = first_search, longest_search
+        self.patience: Patience | None = None
+        """With the window that is being decided."""
         self.start = time.monotonic()
         self.counted = Counted()
         self.live: LiveKeys | None = None
@@ -300,27 +309,38 @@ class Forward:
     # --- one window
 
     def decide(self, new: Files) -> Any:
+        """Decides a window, joined with others where it must be."""
+        self.patience = Patience(self.first_search, self.longest_search)
+        try:
+            return self._decided(new, self.patience)
+        finally:
+            self.patience = None
+
+    def _decided(self, new: Files, patience: Patience) -> Any:
         joined: list[_Behind] = []
         extended = False
         held = self._held + [Lines()] * (len(new) - len(self._held))
         while True:
             self._lost_before = dict(self._lost)
             asked = self._asked([a + b for a, b in zip(held, new, strict=True)])
-            found = self._solved(asked)
+            found = self._solved(asked, patience)
             if found.status == "valid":
                 self._taken(asked, found, held, new)
                 return None
-            if asked.undecided.any() and found.status == "invalid":
+            if asked.undecided.any():
                 asked = self._asked(asked.block.files, hopeful=False)
-                found = self._solved(asked)
+                found = self._solved(asked, patience)
                 if found.status == "valid":
                     self._taken(asked, found, held, new)
                     return None
-            if found.status == "unknown":
-                raise LimitReached(found.reason)
-            if (answer := self.refuted(self, asked, found)) is not None:
+            searched = found.status == "unknown"
+            if searched:
+                self.counted.ran_out += 1
+                patience.ran_out(found, self.limits.since(self.start))
+            elif (answer := self.refuted(self, asked, found)) is not None:
                 return answer
-            if not self.blocks.done and (not extended or (not self._behind and self._points == 0)):
+            first = not self._behind and self._points == 0
+            if not self.blocks.done and (not extended or first or searched):
                 # What comes next may explain it: a log is written a moment after things happened.
                 extended = True
                 self._lost = dict(self._lost_before)
@@ -329,6 +349,8 @@ class Forward:
                     new = [a + b for a, b in zip(_padded(new, len(more)), more, strict=True)]
                     held = _padded(held, len(new))
                     continue
+            if not self._behind and searched:
+                continue  # for longer
             if not self._behind:
                 raise Stuck(_demand(asked, found))
             self.counted.joins += 1
@@ -432,11 +454,11 @@ class Forward:
         if bool((trace.txn_end[ended] == NO_TIME).any()):
             raise NotForward("it has several files, and not all that committed have times")
 
-    def _solved(self, asked: Question) -> Solution:
+    def _solved(self, asked: Question, patience: Patience) -> Solution:
         asg = asked.asg
         if (broken := first_broken(asg)) is not None:
             return Solution("invalid", core_transactions=broken.transactions, core_reads=broken.reads)
-        found = solve(asked.ir, self.limits.since(self.start))
+        found = solve(asked.ir, patience.search(asg.transactions, self.limits.since(self.start)))
         self.counted.conflicts += int(found.stats.get("conflicts", 0))
         return found
 

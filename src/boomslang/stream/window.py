@@ -6,10 +6,12 @@ a transaction whose begin stands in a window behind us is *pinned*. What it read
 not count again; and as it has been open ever since, it is the first of this window's writers of each key that it
 writes, for writers of one key do not overlap.
 
-And a transaction that is not over yet, or ended later than all files have told of, is *undecided*. It is taken to have
-committed, with what it has read so far: then those who overwrote that do not go before it, and it finds its place when
-it is over. If that leaves no order, it is only taken to be a possible writer. No part of the order from the first of
-them on is taken for good.
+And a transaction that is not over yet, or ended later than all files have told of, is *undecided*. One that is not
+over is taken to have committed, with what it has read so far: then those who overwrote that do not go before it, and it
+finds its place when it is over. If that leaves no order, those that are undecided are only taken to be possible
+writers. No part of the order from the first of them on is taken for good. What says of itself that it was aborted is
+that in any case: most are aborted because they would have broken the level, and while one session says nothing for
+some seconds, all that the others do meanwhile is undecided.
 """
 
 from __future__ import annotations
@@ -79,14 +81,13 @@ def question(
     lenient: Int64 | None = None,
 ) -> Question:
     """`trace`: the block's, with its initial state. `pins`: places of those that began before. `hopeful`: those
-    that are `undecided` are taken to have committed. `stays_open`: places of those that commit behind all others.
+    that are not over are taken to have committed. `stays_open`: places of those that commit behind all others.
     `lenient`: reads that nothing explains do not count, nor those of these places."""
     place = places(block)
     pinned = np.isin(place, pins)
     late = np.isin(place, stays_open)
     if undecided.any():
-        suppose = Outcome.COMMITTED if hopeful else Outcome.UNKNOWN
-        trace = replace(trace, txn_outcome=np.where(undecided, np.uint8(suppose), trace.txn_outcome))
+        trace = replace(trace, txn_outcome=_supposed(trace, block.open, undecided, hopeful=hopeful))
     asg = build_asg(trace)
     dropped = pinned if hopeful else pinned | undecided
     if lenient is not None:
@@ -109,6 +110,14 @@ def question(
         )
     ir = lower(asked, level)
     return Question(block, place, pinned, undecided, asg, ir)
+
+
+def _supposed(trace: Trace, is_open: Mask, undecided: Mask, *, hopeful: bool) -> NDArray[np.uint8]:
+    """The outcome of each transaction, as far as it is known, or what it is taken to be."""
+    if hopeful:
+        return np.where(is_open, np.uint8(Outcome.COMMITTED), trace.txn_outcome)
+    doubted = undecided & (trace.txn_outcome != Outcome.ABORTED)
+    return np.where(doubted, np.uint8(Outcome.UNKNOWN), trace.txn_outcome)
 
 
 def writers_must_not_overlap(level: Level) -> bool:
