@@ -1,8 +1,8 @@
 """A sweep along the clock: the order in real time of a trace whose values say little.
 
-native/engine/sweep.hpp tells how. The engine repairs one order of the whole trace, which takes ever more moves the longer
-a trace is in which each value has a thousand writers. This takes the same for each transaction, wherever it stands. It
-finds an order in real time, or says nothing.
+native/engine/sweep.hpp tells how. The engine repairs one order of the whole trace, which takes ever more moves the
+longer a trace is in which each value has a thousand writers. This takes the same for each transaction, wherever it
+stands. It finds an order in real time, or says nothing.
 """
 
 from __future__ import annotations
