@@ -136,11 +136,13 @@ def _missed_each_other(asg: ASG) -> Iterator[Missed]:
     """All of those, as the clock has them; of each two, a key that each missed, and the same if there is one."""
     end = asg.trace.txn_end[asg.txn_of]
     who, reader, writer, key = _misses(asg)
+    if not len(key):
+        return
     # Two of them, by their ranks: a pair's misses one way stand beside those the other way.
     low, high = np.minimum(reader, writer), np.maximum(reader, writer)
     pair = low * len(who) + high
     by = np.argsort(pair, kind="stable")
-    starts = np.flatnonzero(np.concatenate(([True], pair[by][1:] != pair[by][:-1]))) if len(by) else by
+    starts = np.flatnonzero(np.concatenate(([True], pair[by][1:] != pair[by][:-1])))
     for first, last in zip(starts.tolist(), [*starts.tolist()[1:], len(by)], strict=True):
         here = by[first:last]
         forth = reader[here] == low[here]
