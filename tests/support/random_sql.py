@@ -353,11 +353,18 @@ class Statements:
 
 
 def play(
-    connection: Any, dialect: str, seed: int, transactions: int, errors: tuple[type[BaseException], ...]
+    connection: Any,
+    dialect: str,
+    seed: int,
+    transactions: int,
+    errors: tuple[type[BaseException], ...],
+    *,
+    wild: bool = False,
 ) -> int:
     """Transactions of random statements on a recorded connection that is in autocommit mode; returns how many
-    statements were executed."""
+    statements were executed. At the end all tables are read: they must hold what was recorded."""
     statements = Statements(dialect, seed)
+    statements.tame &= not wild
     draw = statements.draw
     count = 0
     cursor = connection.cursor()
@@ -391,4 +398,6 @@ def play(
                 whole = False
                 break
         cursor.execute("COMMIT" if whole and draw.random() < 0.9 else "ROLLBACK")
+    for table in TABLES:
+        send(f"SELECT * FROM {table}", [])
     return count
