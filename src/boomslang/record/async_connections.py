@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-from boomslang.record.connections import OF_ROWS, Stand, answered, steps_of_block, text_of_query
+from boomslang.record.connections import Stand, answered, steps_of_block, text_of_query
 from boomslang.record.conversation import Conversation
 from boomslang.record.step import Step
 
@@ -122,7 +122,7 @@ class PsycopgCursor(Stand):
 
     def __getattr__(self, name: str) -> Any:
         found = super().__getattr__(name)
-        return None if self._hides and name in OF_ROWS else found
+        return None if self._hides and name in self._talk.driver.of_rows else found
 
     async def execute(self, query: Any, parameters: Any = None, **kwargs: Any) -> PsycopgCursor:
         text = text_of_query(query, self.connection)

@@ -53,8 +53,6 @@ HARMLESS = frozenset(
     )
 )
 """Methods that neither read nor write what is in the database, and end no transaction."""
-OF_ROWS = ("description", "rownumber")
-"""Attributes of a cursor that are None if there are no rows to fetch."""
 MODES = ("autocommit", "isolation_level")
 """Attributes that, when they are set, may end a transaction."""
 
@@ -345,7 +343,7 @@ class TracedCursor(Stand):
         if name.startswith("_") and not name.startswith("__"):  # its driver's own affairs
             return getattr(self._cursor, name)
         found = super().__getattr__(name)
-        return None if self._hides and name in OF_ROWS else found
+        return None if self._hides and name in self._talk.driver.of_rows else found
 
     def execute(self, query: Any, parameters: Any = None, *args: Any, **kwargs: Any) -> Any:
         text = text_of_query(query, self.connection)

@@ -216,7 +216,9 @@ class Conversation:
         known = self.understanding
         assert known is not None
         lost = self.names_moved or known.schema is None or known.stale
-        what = unclear(text) if lost else known.meaning(text, parameters, adds=adds and self.driver.hides_rows)
+        what = (
+            unclear(text) if lost else known.meaning(text, parameters, adds=adds and self.driver.hides_rows)
+        )
         if AUTOCOMMIT.search(text):
             self.refuse_inside("a change of autocommit")
         if what.moves_names:

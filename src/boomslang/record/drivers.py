@@ -38,6 +38,8 @@ class Driver:
     """Of its SQL, if that is known."""
     hides_rows: bool = False
     """Rows that RETURNING was added for can be kept from the application."""
+    of_rows: ClassVar[tuple[str, ...]] = ("description",)
+    """Attributes of a cursor that are None if there are no rows to fetch."""
     leaving: ClassVar[tuple[str, ...]] = ()
     """What the end of `with connection` does: "commit" (or roll back), "close"; nothing that is known, if empty."""
 
@@ -95,6 +97,7 @@ class Psycopg(Driver):
     dialect = "postgres"
     leaving = ("commit", "close")
     hides_rows = True
+    of_rows = ("description", "rownumber")
 
     def __init__(self) -> None:
         psycopg: Any = importlib.import_module("psycopg")

@@ -5,8 +5,8 @@ could not understand, and what was *tainted*: written without it being known wha
 see a value that, by the trace, nobody wrote. So all reads of what is tainted anywhere in the trace, by any session at
 any time, are left out when it is read: they become operations that failed. A trace that tells less accuses nobody.
 
-A taint is `*` (everything), `orders[]` (a table), `orders[].total` (a column), `orders[5].total` (a cell) or `orders[5]`
-(whether the row is there: any condition on the table asks that).
+A taint is `*` (everything), `orders[]` (a table), `orders[].total` (a column), `orders[5].total` (a cell) or
+`orders[5]` (whether the row is there: any condition on the table asks that).
 """
 
 from __future__ import annotations

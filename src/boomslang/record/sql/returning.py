@@ -50,7 +50,9 @@ def with_returning(text: str, schema: Schema, given: Any) -> str | None:
     if not columns or any(MARKS.search(name) for name in columns):
         return None
     mark = "`" if schema.dialect == "mysql" else '"'
-    longer = f"{text.rstrip().rstrip(';').rstrip()}\nRETURNING {', '.join(f'{mark}{c}{mark}' for c in columns)}"
+    longer = (
+        f"{text.rstrip().rstrip(';').rstrip()}\nRETURNING {', '.join(f'{mark}{c}{mark}' for c in columns)}"
+    )
     try:
         made = parsed(longer, schema.dialect, given)
     except NotParsed:
