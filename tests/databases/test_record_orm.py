@@ -102,6 +102,8 @@ def test_sqlalchemy_keeps_what_the_database_promises(
     trace = read_trace(folder)
     verdict = check(trace, level=PROMISES[kind, level])
     assert verdict.valid, verdict
+    if (kind, level) == ("mariadb", RR):
+        assert check(trace, level="si", modules=["mariadb-repeatable-read"]).valid
     assert trace.coverage is not None
     executed, out, _ = trace.coverage.writes
     assert executed and not out
@@ -115,6 +117,8 @@ def test_django_keeps_what_the_database_promises(
     trace = read_trace(folder)
     verdict = check(trace, level=PROMISES[kind, level])
     assert verdict.valid, verdict
+    if (kind, level) == ("mariadb", RR):
+        assert check(trace, level="si", modules=["mariadb-repeatable-read"]).valid
     assert trace.coverage is not None
     executed, out, _ = trace.coverage.writes
     assert executed and not out
@@ -389,3 +393,59 @@ def test_added_returning_is_not_seen_by_asyncio(urls: dict[str, str], folder: Pa
     trace = read_trace(folder)
     assert check(trace, level="strict serializable").valid
     assert trace.coverage is not None and trace.coverage.writes == (7, 0, 0) and trace.coverage.untold == 0
+
+
+def at_repeatable_read(url: str, tracer: Tracer, session: str) -> Any:
+    pymysql = pytest.importorskip("pymysql")
+    connection = pymysql.connect(**address(url), autocommit=True)
+    connection.cursor().execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+    return trace_connection(connection, tracer, session=session)
+
+
+STORIES: dict[str, tuple[tuple[str, list[Any]], ...]] = {
+    "a locking select sees the newest rows": (
+        ("SELECT id FROM goods WHERE stock > 6", [(3,)]),
+        ("B", []),
+        ("SELECT id FROM goods WHERE stock > 6 FOR UPDATE", [(1,), (2,)]),
+        ("SELECT id FROM goods WHERE stock > 6", [(3,)]),
+    ),
+    "an UPDATE by a condition finds the newest rows": (
+        ("SELECT id, stock FROM goods WHERE id = 3", [(3, 7)]),
+        ("B", []),
+        ("UPDATE goods SET name = 'none' WHERE id = 3 AND stock = 7", []),
+        ("SELECT id FROM goods WHERE stock > 6", [(3,)]),
+    ),
+    "a row that was written to is the newest one": (
+        ("SELECT stock FROM goods WHERE id = 3", [(7,)]),
+        ("B", []),
+        ("UPDATE goods SET name = 'mine' WHERE id = 1", []),
+        ("SELECT stock FROM goods WHERE id = 1", [(9,)]),
+        ("SELECT stock FROM goods WHERE id = 2", [(6,)]),
+        ("SELECT id FROM goods WHERE stock > 8", [(1,)]),
+    ),
+}
+
+
+@pytest.mark.parametrize("story", STORIES)
+def test_what_mariadb_shows_at_repeatable_read(urls: dict[str, str], folder: Path, story: str) -> None:
+    """Neither is snapshot isolation; with MariaDB's module each is what it promises. B sets the stock of all rows."""
+    connected("mariadb", urls["mariadb"]).close()
+    tracer = Tracer(folder)
+    a, b = (at_repeatable_read(urls["mariadb"], tracer, name) for name in "AB")
+    cursor = a.cursor()
+    cursor.execute("BEGIN")
+    for text, expected in STORIES[story]:
+        if text == "B":
+            b.begin()
+            for item, stock in ((1, 9), (2, 9), (3, 0)):
+                b.cursor().execute("UPDATE goods SET stock = %s WHERE id = %s", (stock, item))
+            b.commit()
+            continue
+        cursor.execute(text)
+        assert list(cursor.fetchall()) == expected, text
+    cursor.execute("COMMIT")
+    a.close()
+    b.close()
+    trace = read_trace(folder)
+    assert check(trace, level="si").invalid
+    assert check(trace, level="si", modules=["mariadb-repeatable-read"]).valid
