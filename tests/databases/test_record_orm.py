@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -41,6 +41,7 @@ from support.sqlalchemy_shop import (  # noqa: E402
 from boomslang import Tracer, check, read_trace  # noqa: E402
 from boomslang.cli.main import main  # noqa: E402
 from boomslang.record import trace_connection, trace_engine  # noqa: E402
+from boomslang.trace import Outcome  # noqa: E402
 
 RC, RR, SER = "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"
 PROMISES = {
@@ -124,11 +125,11 @@ def test_django_keeps_what_the_database_promises(
     assert executed and not out
 
 
-def django(url: str, level: str, folder: Path, *words: str) -> None:
+def django(url: str, level: str, folder: Path, *words: str, seconds: float = 300) -> None:
     """Django is one to a process."""
     made = {**environment(), "PYTHONPATH": str(ROOT / "tests")}
     command = [sys.executable, "-m", "support.django_shop", url, level, str(folder), *words]
-    done = subprocess.run(command, capture_output=True, text=True, env=made, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, env=made, timeout=seconds)
     assert done.returncode == 0, done.stderr
 
 
@@ -292,19 +293,15 @@ def test_random_statements_of_one_client_break_nothing(
     assert verdict.valid, verdict
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("kind", ["postgres", "sqlite"])
-def test_ten_thousands_of_transactions_at_serializable_break_nothing(
-    urls: dict[str, str], folder: Path, kind: str
-) -> None:
-    """With aborts, and (PostgreSQL) connections that are cut while their transactions are under way."""
-    engine = opened(urls[kind], SER, folder)
+@contextmanager
+def cutting(url: str) -> Iterator[None]:
+    """Every two seconds a connection is cut, in the middle of its transaction."""
+    import psycopg
+
     over = threading.Event()
 
     def cut() -> None:
-        import psycopg
-
-        with psycopg.connect(urls["postgres"], autocommit=True) as connection:
+        with psycopg.connect(url, autocommit=True) as connection:
             while not over.wait(2):
                 with suppress(psycopg.Error):
                     connection.execute(
@@ -313,15 +310,40 @@ def test_ten_thousands_of_transactions_at_serializable_break_nothing(
                     )
 
     cutter = threading.Thread(target=cut)
-    if kind == "postgres":
-        cutter.start()
-    began = time.monotonic()
+    cutter.start()
     try:
-        committed = run(engine, clients=8 if kind == "postgres" else 4, each=2500, computes=True)
+        yield
     finally:
         over.set()
-        if kind == "postgres":
-            cutter.join()
+        cutter.join()
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("kind", ["postgres", "sqlite"])
+def test_ten_thousands_of_transactions_of_django_break_nothing(
+    urls: dict[str, str], folder: Path, kind: str
+) -> None:
+    began = time.monotonic()
+    with cutting(urls["postgres"]) if kind == "postgres" else nullcontext():
+        clients = "8" if kind == "postgres" else "4"
+        django(urls[kind], SER, folder, clients, "2500", seconds=1500)
+    trace = read_trace(folder)
+    committed = int((trace.txn_outcome == Outcome.COMMITTED).sum())
+    verdict = check(trace, level=PROMISES[kind, SER], timeout=1200)
+    print(f"{kind}: {committed} committed of {len(trace)} in {time.monotonic() - began:.0f} s: {verdict}")
+    assert committed > 5000 and verdict.valid, verdict
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("kind", ["postgres", "sqlite"])
+def test_ten_thousands_of_transactions_at_serializable_break_nothing(
+    urls: dict[str, str], folder: Path, kind: str
+) -> None:
+    """With aborts, and (PostgreSQL) connections that are cut while their transactions are under way."""
+    engine = opened(urls[kind], SER, folder)
+    began = time.monotonic()
+    with cutting(urls["postgres"]) if kind == "postgres" else nullcontext():
+        committed = run(engine, clients=8 if kind == "postgres" else 4, each=2500, computes=True)
     engine.dispose()
     trace = read_trace(folder)
     verdict = check(trace, level=PROMISES[kind, SER], timeout=1200)
