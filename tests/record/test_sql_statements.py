@@ -592,3 +592,128 @@ def test_a_row_is_found_whatever_its_collation_overlooks() -> None:
     assert key_label(careless, "é") is Unknown
     assert key_label(Column("name", "text"), "Ann ") == "Ann "
     assert key_label(careless, None) is Unknown
+
+
+# --- other databases' ways to say it
+
+
+def tables_of(dialect: str, **parts: Any) -> Schema:
+    """Two tables: one with nothing unique but its primary key, and one with a name that is."""
+    made = Schema(dialect, "here", ("public",), "public", options=frozenset(parts.get("options", ())))
+    integer, text = Column("id", "integer"), Column("name", "text", length=20)
+    n = Column("n", "integer", default=3)
+    made.add("public", "pairs", {"id": integer, "n": n}, key=("id",))
+    made.add(
+        "public",
+        "things",
+        {"id": replace(integer, generated=True, default=Unknown), "name": text, "n": n},
+        key=("id",),
+        other_unique=True,
+    )
+    return made
+
+
+OTHER = "left out: a conflict of another column than the primary key may have changed another row"
+ELSEWHERE: dict[tuple[str, str], tuple[Any, list[str]]] = {
+    ("postgres", "SELECT n FROM pairs WHERE id = %s FOR SHARE"): (
+        {"given": (1,), "rows": [(5,)]},
+        ["get pairs[1] True (share)", "get pairs[1].n 5 (share)"],
+    ),
+    ("postgres", "SELECT id FROM pairs WHERE n > 2 FOR UPDATE"): (
+        {"rows": [(1,)]},
+        ["select pairs ['>', {'column': 'n'}, 2]: ['pairs[1]'] (update)"],
+    ),
+    ("postgres", "SELECT id, n FROM pairs WHERE n > 2 FOR UPDATE SKIP LOCKED"): (
+        {"rows": [(1, 5)]},
+        [
+            "get pairs[1] True (update)",
+            "get pairs[1].n 5 (update)",
+            f"partly: {UNMATCHED} (some may be hidden, as by LIMIT)",
+        ],
+    ),
+    ("mysql", "SELECT n FROM pairs WHERE id = 1 LOCK IN SHARE MODE"): (
+        {"rows": [(5,)]},
+        ["get pairs[1] True (share)", "get pairs[1].n 5 (share)"],
+    ),
+    ("postgres", "SELECT id, n FROM pairs WHERE id IN (SELECT id FROM things WHERE n > 1)"): (
+        {"rows": [(1, 5)]},
+        [
+            "get pairs[1] True",
+            "get pairs[1].n 5",
+            f"partly: {UNMATCHED} (a condition that only the database can evaluate)",
+        ],
+    ),
+    ("postgres", "INSERT INTO pairs SELECT * FROM UNNEST(%s::INT[], %s::INT[])"): (
+        {"given": ([1, 2], [5, 6]), "count": 2},
+        ["put pairs[1] = True", "put pairs[1].n = 5", "put pairs[2] = True", "put pairs[2].n = 6"],
+    ),
+    ("postgres", "INSERT INTO things (name) VALUES ('a') ON CONFLICT (name) DO UPDATE SET n = 4 RETURNING *"): (
+        {"rows": [(7, "a", 4)], "count": 1},
+        ["put things[7] = True", "put things[7].name = 'a'", "put things[7].n = 4"],
+    ),
+    ("postgres", "INSERT INTO things VALUES (1, 'a', 2) ON CONFLICT (id) DO UPDATE SET n = excluded.n"): (
+        {"count": 1},
+        [
+            "put things[1] = True",
+            "put things[1].n = 2",
+            "taints things[1].name",
+            "partly: a value of name that only the database knows",
+        ],
+    ),
+    ("mysql", "INSERT INTO pairs VALUES (1, 2) ON DUPLICATE KEY UPDATE n = VALUES(n)"): (
+        {"count": 2},
+        ["put pairs[1] = True", "put pairs[1].n = 2"],
+    ),
+    ("mysql", "INSERT INTO pairs VALUES (1, 2) AS new ON DUPLICATE KEY UPDATE n = new.n"): (
+        {"count": 2},
+        ["put pairs[1] = True", "put pairs[1].n = 2"],
+    ),
+    ("mysql", "INSERT INTO pairs VALUES (1, 2) ON DUPLICATE KEY UPDATE n = n + 1"): (
+        {"count": 2},
+        [
+            "put pairs[1] = True",
+            "taints pairs[1].n",
+            "partly: a value of n that only the database knows",
+        ],
+    ),
+    ("mysql", "INSERT INTO things VALUES (1, 'a', 2) ON DUPLICATE KEY UPDATE n = 4"): (
+        {"count": 2},
+        ["taints things[]", OTHER],
+    ),
+    ("mysql", "INSERT IGNORE INTO pairs VALUES (1, 2), (2, 3)"): (
+        {"count": 2},
+        ["put pairs[1] = True", "put pairs[1].n = 2", "put pairs[2] = True", "put pairs[2].n = 3"],
+    ),
+    ("mysql", "INSERT IGNORE INTO pairs VALUES (3, 2), (4, 3)"): (
+        {"count": 1},
+        ["taints pairs[]", "left out: some of the rows were not inserted, and nobody knows which"],
+    ),
+    ("mysql", "REPLACE INTO pairs (id) VALUES (1)"): (
+        {"count": 2},
+        ["put pairs[1] = True", "put pairs[1].n = 3"],
+    ),
+    ("mysql", "REPLACE INTO things VALUES (1, 'a', 2)"): ({"count": 3}, ["taints things[]", OTHER]),
+    ("mysql", "INSERT INTO things (name) VALUES ('a')"): (
+        {"count": 1, "last": 9},
+        ["put things[9] = True", "put things[9].name = 'a'", "put things[9].n = 3"],
+    ),
+    ("mysql", "INSERT INTO things (name) VALUES ('a'), ('b')"): (
+        {"count": 2, "last": 9},
+        ["taints things[]", "left out: new rows whose primary key is not known"],
+    ),
+    ("mysql", "DELETE FROM things WHERE name = 'a' RETURNING id"): (
+        {"rows": [(4,)], "count": 1},
+        [
+            "select things ['=', {'column': 'name'}, 'a']: ['things[4]'] (update)",
+            "delete things[4]",
+            "delete things[4].name",
+            "delete things[4].n",
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize(("dialect", "text"), ELSEWHERE)
+def test_what_it_tells_elsewhere(dialect: str, text: str) -> None:
+    answer, expected = ELSEWHERE[dialect, text]
+    assert list(told(tables_of(dialect), text, **answer)) == expected
