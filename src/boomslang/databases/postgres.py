@@ -25,8 +25,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
+from boomslang.databases.claims import Release, Taken, number_for
 from boomslang.databases.database import Aborted, Connection, DatabaseError, Failed, Lost, Offered
 from boomslang.databases.server_database import BATCH, TABLE, Served, import_driver
+from boomslang.databases.settings import refused
 from boomslang.errors import UsageError
 
 _SCANS = ("enable_seqscan", "enable_indexscan", "enable_indexonlyscan", "enable_bitmapscan")
@@ -35,6 +37,13 @@ _WITHOUT = {
     "bitmap": _SCANS[:3],
     "index": ("enable_seqscan", "enable_bitmapscan"),
     "seq": _SCANS[1:],
+}
+OF_THE_SERVER = "55P02"
+"""The error of a SET that names what can only be set for the server as a whole."""
+RESERVED: Mapping[str, str] = {
+    **dict.fromkeys(("client_encoding", "standard_conforming_strings", "transaction_isolation"), ""),
+    **dict.fromkeys(("data_directory", "listen_addresses", "port", "unix_socket_directories"), ""),
+    **dict.fromkeys(("hba_file", "ident_file", "logging_collector"), ""),
 }
 
 
@@ -59,6 +68,8 @@ class PostgreSQL(Served):
         "fillfactor": ("10", "50", "90", "100"),
         "rows": ("narrow", "wide"),
     }
+    reserved_settings: ClassVar[Mapping[str, str] | None] = RESERVED
+    level_settings = ("default_transaction_isolation",)
     key_type = 'TEXT COLLATE "C"'
     """A string that is ordered by its UTF-8 bytes."""
 
@@ -110,7 +121,31 @@ class PostgreSQL(Served):
                 connection.execute(f"SET {setting} = off")
         except psycopg.Error as problem:
             raise Lost(_text(problem)) from None
+        for name, value in self.settings.items():
+            try:
+                connection.execute("SELECT set_config(%s, %s, false)", (name, value))
+            except psycopg.Error as problem:
+                state = problem.sqlstate or ""
+                if state == OF_THE_SERVER and self.started_here:
+                    continue  # its configuration has it
+                connection.close()
+                if state[:2] not in ("0A", "22", "42", "55"):
+                    raise Lost(_text(problem)) from None
+                raise refused(self.title, name, value, _text(problem)) from None
         return PostgresConnection(connection, unique=self.unique)
+
+    def claim_tables(self) -> Release | None:
+        connection = self.connect()
+        try:
+            schema = connection.run("SELECT current_schema()").fetchone()[0]
+            number = number_for(f"{schema}.{TABLE}")
+            if not connection.run(f"SELECT pg_try_advisory_lock({number})").fetchone()[0]:
+                connection.close()
+                raise Taken(self.title, f"the table {TABLE}")
+        except (Failed, Aborted):  # of those that speak the protocol, some have no such locks
+            connection.close()
+            return None
+        return connection.close
 
     def prepare(self, initial: Mapping[str, str]) -> None:
         connection = self.connect()

@@ -15,12 +15,13 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 import boomslang
-from boomslang.databases.database import Database, DatabaseError, Offered
+from boomslang.databases.database import Database, DatabaseError, Lost, Offered
 from boomslang.errors import UsageError
 from boomslang.record import Recorded, RecordingFailed, Tracer
 from boomslang.run.client import Client, Job, in_process
@@ -97,6 +98,7 @@ class Plan:
             "faults": self.faults,
             "schedule": "; ".join(map(str, self.schedule)),
             "options": {name: said for name, said in self.database.options.items() if said},
+            "settings": dict(self.database.settings),
             **self.workload.settings.to_json(),
         }
 
@@ -207,6 +209,14 @@ class _Run:
         self.random = random.Random(f"{plan.workload.settings.seed}/faults")
 
     def run(self) -> Ran:
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(self.plan.database.claimed())
+            except Lost as error:
+                raise UsageError(f"{self.plan.database.title} cannot be made ready: {error}") from None
+            return self._alone()
+
+    def _alone(self) -> Ran:
         plan = self.plan
         check_faults(plan.faults, plan.database)
         check_schedule(plan.schedule, plan.database)

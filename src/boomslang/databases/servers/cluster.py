@@ -12,7 +12,7 @@ import os
 import signal
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import ClassVar
@@ -32,7 +32,15 @@ class Cluster(ABC):
     cuts: ClassVar[bool] = False
     """Can a node be cut off from the others?"""
 
-    def __init__(self, program: Program, *, port: int | None = None, durable: bool = False) -> None:
+    def __init__(
+        self,
+        program: Program,
+        *,
+        port: int | None = None,
+        durable: bool = False,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        """As a server is made. The nodes are made by those who know them."""
         self.program = program
         self.nodes: list[Server] = []
         self._slow: dict[int, threading.Event] = {}
@@ -51,6 +59,10 @@ class Cluster(ABC):
         if problem is not None:
             self.close()
             raise problem
+
+    def complaint(self, setting: str) -> str:
+        """What the log of a node says against a setting; empty if nothing."""
+        return next(filter(None, (node.complaint(setting) for node in self.nodes)), "")
 
     @property
     @abstractmethod
