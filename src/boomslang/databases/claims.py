@@ -31,8 +31,8 @@ class Taken(UsageError):
 
     def __init__(self, title: str, where: str) -> None:
         super().__init__(
-            f"found another run of Boomslang on {where} of {title}; expected to be alone there, or each would spoil the "
-            "other's trace; fix: wait until it ends, or give this run a database of its own"
+            f"found another run of Boomslang on {where} of {title}; expected to be alone there, or each would spoil "
+            "the other's trace; fix: wait until it ends, or give this run a database of its own"
         )
 
 

@@ -5,8 +5,9 @@ own client makes them: what is written is kept back, all reads are of the revisi
 commit is one transaction of etcd's, which compares and writes only if nothing that was read has changed since. For a
 range that means each pair it held, and that no key in it is newer than the revision.
 
-Reads are *linearizable* (the member asks the others whether it is behind) or, at `local reads`, what the member has,
-which may be old; the commit's comparison is made by all of them either way. All keys are below one prefix.
+A transaction's first read is *linearizable* (the member asks the others whether it is behind) or, at `local reads`,
+what the member has, which may be old; the commit's comparison is made by all of them either way. All keys are below
+one prefix.
 
 Outcomes. A comparison that failed is an abort. Errors before the commit are aborts, too: nothing was sent. Of the
 commit's, only one that says that the request itself was refused (InvalidArgument) is certain to have done nothing.
@@ -204,7 +205,8 @@ class EtcdConnection(Connection):
         if end is not None:
             asked["range_end"] = coded(end)
         if self._revision is not None:
-            asked["revision"] = self._revision
+            # What this member held in a revision that it has shown is the same for ever: the others need not be asked.
+            asked |= {"revision": self._revision, "serializable": True}
         try:
             told = self.call("kv/range", asked)
         except Refused as problem:

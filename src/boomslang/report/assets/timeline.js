@@ -206,7 +206,7 @@ class TimelineView {
       this.selection.select("operation", o.id);
     };
     const fits = Math.floor((width - 8) / LETTER);
-    const label = o.matters && fits >= o.label.length ? o.label : o.matters && fits >= 4 ? clip(o.label, fits) : width >= 12 ? o.glyph : "";
+    const label = o.matters && fits >= o.label.length ? o.label : o.matters && fits >= 4 ? clipInside(o.label, fits) : width >= 12 ? o.glyph : "";
     const shape = svg(
       "g",
       {
