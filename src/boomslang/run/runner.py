@@ -123,6 +123,8 @@ class Ran:
     """No client came to the end of its transactions: this is not the load that was asked for."""
     left_behind: bool = False
     """A client that hung could not be ended, as it is a thread: the database is not ours alone any more."""
+    fault_times: list[dict[str, Any]] = field(default_factory=list)
+    """Faults of nodes: what, and from when to when by the clock that the sessions were recorded by."""
 
     @property
     def speed(self) -> Speed:
@@ -139,6 +141,7 @@ class Ran:
             "aborted": self.aborted,
             "unknown": self.unknown,
             "made_faults": self.faults,
+            "fault_times": self.fault_times,
             "problems": self.problems,
             "gave_up": self.gave_up,
         }
@@ -224,6 +227,8 @@ class _Run:
         initial = plan.workload.initial()
         require_empty(self.folder)  # before a database is emptied for nothing
         try:
+            if trouble is not None:
+                trouble.prepare()
             plan.database.prepare(initial)
             version = plan.database.version()
         except DatabaseError as error:
@@ -255,7 +260,7 @@ class _Run:
         ran = Ran(
             plan, self.folder, version, took,
             self.board.total("committed"), self.board.total("aborted"), self.board.total("unknown"),
-            self.made, self.problems, self.gave_up, self.left_behind,
+            self.made, self.problems, self.gave_up, self.left_behind, trouble.spans if trouble else [],
         )  # fmt: skip
         try:
             (self.folder / ABOUT).write_text(json.dumps(ran.to_json(), indent=2) + "\n")

@@ -119,6 +119,7 @@ class GaleraNode(MariaDBServer):
 class GaleraCluster(Cluster):
     title = "MariaDB with Galera"
     cuts = True
+    clocks = True
 
     def __init__(
         self,
@@ -130,16 +131,13 @@ class GaleraCluster(Cluster):
     ) -> None:
         super().__init__(program)
         ports = [free_port() for _ in range(NODES)]
-        try:
+        with self.coming_up():
             for number in range(NODES):
                 first = self.nodes[0] if self.nodes else None
                 assert first is None or isinstance(first, GaleraNode)
                 at = port if first is None else None
                 made = GaleraNode(program, number, ports, first, port=at, durable=durable, settings=settings)
                 self.nodes.append(made)
-        except BaseException:
-            self.close()
-            raise
 
     @property
     def dsn(self) -> str:

@@ -42,6 +42,7 @@ class Replica(Primary):
 
 class ReplicatedPostgreSQL(Cluster):
     title = "PostgreSQL with a replica"
+    clocks = True
 
     def __init__(
         self,
@@ -53,16 +54,13 @@ class ReplicatedPostgreSQL(Cluster):
         settings: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(program)
-        try:
+        with self.coming_up():
             primary = Primary(program, port=port, durable=durable, settings=settings)
             self.nodes.append(primary)
             self.nodes.append(Replica(program, primary, durable=durable, settings=settings))
             if synchronous:  # only now, or nothing could be committed before there is a replica
                 primary.synchronous = True
                 primary.restart()
-        except BaseException:
-            self.close()
-            raise
 
     @property
     def dsn(self) -> str:

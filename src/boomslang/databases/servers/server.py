@@ -30,6 +30,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
+from boomslang.databases.servers.moved_clock import MovedClock
 from boomslang.databases.servers.packages import ServerMissing
 from boomslang.databases.settings import refused
 from boomslang.errors import UsageError
@@ -131,6 +132,8 @@ class Server(ABC):
         self.port = port or free_port()
         self._watcher: subprocess.Popen[bytes] | None = None
         self.pid: int | None = None
+        self.clock: MovedClock | None = None
+        """Its own clock, if it is to have one."""
         try:
             # A Python environment in root's home, say: whom we start the server as could not even read it.
             unreadable = self.user is not None and not open_to_all(program.home)
@@ -175,7 +178,7 @@ class Server(ABC):
         begin = self.log.stat().st_size
         task = {
             "command": self.command(),
-            "environment": self.environment(),
+            "environment": self.environment() | dict(self.clock.environment() if self.clock else {}),
             "user": self.user.uid if self.user else None,
             "group": self.user.gid if self.user else None,
             "log": str(self.log),
