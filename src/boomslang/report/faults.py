@@ -1,4 +1,4 @@
-"""The faults that a run made, for the timelines of its report: what happened to which node while these transactions ran.
+"""The faults that a run made, for the timelines of its report: what happened to which node while transactions ran.
 
 `boomslang run` writes them beside the trace, in `run.json`, with times of the clock that the sessions were recorded by.
 A trace of another origin has none.

@@ -29,7 +29,7 @@ KINDS = ("pause", "slow", "kill", "cut")
 CLOCK = "clock"
 _END = {"pause": "resume", "slow": "hurry", "kill": "restart", "cut": "join"}
 """What ends a fault, as `boomslang.databases.servers.Cluster` calls it."""
-HEALED = 90.0
+HEALED = 150.0
 """Seconds in which a cluster must be whole again."""
 _TIME = r"(\d+(?:\.\d+)?)(ms|s|m|h|d)"
 _FAULT = re.compile(rf"at {_TIME} ({'|'.join(KINDS)}) node(\d+) for {_TIME}")
@@ -155,6 +155,11 @@ class Trouble:
         for thread in self._threads:
             thread.join(max(0.1, end - time.monotonic()))
         while not self.cluster.healthy():
+            try:
+                for node in self.cluster.revive():
+                    self.problems.append(f"node{node + 1} had ended by itself, and was started again")
+            except Exception as error:
+                self.problems.append(f"a node did not come back: {error}")
             if time.monotonic() > end:
                 self.problems.append(f"the cluster was not whole again within {HEALED:.0f} s")
                 return

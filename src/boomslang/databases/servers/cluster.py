@@ -28,6 +28,10 @@ RUNNING, STOPPED = 0.01, 0.09
 """Seconds of a turn in which a slow node runs, and in which it does not."""
 
 
+STARTS = 3
+"""How often a node that does not come up is started."""
+
+
 class Cluster(ABC):
     """Nodes, numbered from 0; up when it has been made, and to be closed."""
 
@@ -123,7 +127,21 @@ class Cluster(ABC):
         self.nodes[node].kill()
 
     def restart(self, node: int) -> None:
-        self.nodes[node].start()
+        """Bring a node back. One that cannot join at first, while the others are busy or cut off, is started again."""
+        for left in reversed(range(STARTS)):
+            try:
+                self.nodes[node].start()
+                return
+            except ServerFailed:
+                if not left:
+                    raise
+
+    def revive(self) -> list[int]:
+        """Bring back nodes that ended by themselves; which they were."""
+        dead = [number for number, node in enumerate(self.nodes) if not node.running]
+        for number in dead:
+            self.restart(number)
+        return dead
 
     def cut(self, node: int) -> None:
         raise UsageError(f"a node of {self.title} cannot be cut off here")
