@@ -15,6 +15,8 @@ import pytest
 from boomslang import check, read_trace
 from boomslang.databases import Aborted, Database, DriverMissing, Failed, find_database
 from boomslang.databases.servers import ServerMissing
+from boomslang.databases.servers.moved_clock import find_library
+from boomslang.errors import UsageError
 from boomslang.run import Plan, run
 from boomslang.run.fault_schedule import parse_schedule
 from boomslang.workloads import find_workload
@@ -129,6 +131,7 @@ def test_galera_lets_writes_skew_between_nodes(galera: Any, tmp_path: Path) -> N
 def test_five_minutes_of_faults_on_galera(galera: Any, tmp_path: Path) -> None:
     kinds = ("pause", "slow", "kill", "cut")
     faults = "; ".join(f"at {10 + 25 * n}s {kinds[n % 4]} node{1 + (n + 1) % 3} for 7s" for n in range(11))
+    faults += "; at 50s clock node3 by -1h for 30s; at 200s clock node2 by +1d for 30s"
     ran = loaded(
         galera,
         tmp_path / "t",
@@ -195,3 +198,47 @@ def test_nothing_is_left_of_a_cluster_whose_starter_is_killed(kind: str) -> None
     while any(path.exists() for path in left) and time.monotonic() < end:
         time.sleep(0.05)
     assert [path for path in left if path.exists()] == []
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    ("kind", "asked"),
+    [("postgres-replica", "SELECT extract(epoch FROM now())"), ("galera", "SELECT UNIX_TIMESTAMP()")],
+)
+def test_a_nodes_clock_is_moved_and_nobody_elses(kind: str, asked: str) -> None:
+    try:
+        find_library()
+    except ServerMissing as problem:
+        pytest.skip(str(problem))
+    for database in opened(kind):
+        cluster: Any = database.server  # type: ignore[attr-defined]
+        cluster.give_clocks([1])
+
+        def off(node: int, database: Database = database) -> float:
+            connection: Any = database.connect_to(node)
+            try:
+                return float(connection.run(asked).fetchone()[0]) - time.time()
+            finally:
+                connection.close()
+
+        assert abs(off(0)) < 30 and abs(off(1)) < 30
+        cluster.move_clock(1, -3600.0)
+        assert abs(off(0)) < 30 and abs(off(1) + 3600) < 30
+        cluster.kill(1)
+        cluster.restart(1)
+        assert abs(off(1) + 3600) < 30  # its clock is a part of it
+        cluster.move_clock(1, 0.0)
+        assert abs(off(1)) < 30
+
+
+def test_a_schedule_with_a_moved_clock() -> None:
+    (fault,) = parse_schedule("at 5s clock node2 by -1h for 500ms")
+    assert (fault.kind, fault.node, fault.at, fault.lasts, fault.by) == ("clock", 1, 5.0, 0.5, -3600.0)
+    assert parse_schedule(str(fault)) == (fault,)
+    for wrong in (
+        "at 5s clock node2 for 1s",
+        "at 5s pause node2 by +1s for 1s",
+        "at 5s clock node2 by 1h for 1s",
+    ):
+        with pytest.raises(UsageError, match="clock node2 by -1h for 5s"):
+            parse_schedule(wrong)

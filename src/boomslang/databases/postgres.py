@@ -199,6 +199,8 @@ class PostgresConnection(Connection):
         self._unique = unique
         self._iterators = 0
         self._level = ""
+        self._empty: list[tuple[str | None, str | None]] = []
+        """Ranges in which it found nothing, and has put nothing since."""
         self._absent: set[str] = set()
         """Keys that this transaction looked for and did not find."""
         self._error = import_driver("psycopg", "PostgreSQL", "postgres").Error
@@ -263,6 +265,7 @@ class PostgresConnection(Connection):
         self.run(f"BEGIN ISOLATION LEVEL {level.upper()}")
         self._level = level
         self._absent.clear()
+        self._empty.clear()
 
     def get(self, key: str) -> str | None:
         return self._one(f"SELECT v FROM {TABLE} WHERE k = %s", key)
@@ -293,11 +296,15 @@ class PostgresConnection(Connection):
         update = change.format(new="%s")
         # Whoever has looked inserts without looking again: a second look would hide what the first one missed.
         if (
-            key in self._absent
+            self._looked_in_vain(key)
             or not self.run(f"UPDATE {TABLE} SET v = {update} WHERE k = %s", value, key).rowcount
         ):
             self.run(insert, key, value)
             self._absent.discard(key)
+            self._empty = [span for span in self._empty if not _within(key, span)]
+
+    def _looked_in_vain(self, key: str) -> bool:
+        return key in self._absent or any(_within(key, span) for span in self._empty)
 
     def delete(self, key: str) -> bool:
         keep = self._level != "serializable"
@@ -305,18 +312,30 @@ class PostgresConnection(Connection):
         return bool(self.run(f"{what} WHERE k = %s AND v IS NOT NULL", key).rowcount)
 
     def scan(self, lo: str | None, hi: str | None) -> list[tuple[str, str]]:
-        return list(self.run(*_select(lo, hi)).fetchall())
+        found = list(self.run(*_select(lo, hi)).fetchall())
+        if not found:
+            self._empty.append((lo, hi))
+        return found
 
     def iterator(self, lo: str | None, hi: str | None) -> Iterator[tuple[str, str]]:
         self._iterators += 1
         cursor = f"boomslang_{self._iterators}"  # it ends with the transaction
         statement, *bounds = _select(lo, hi)
         self.run(f"DECLARE {cursor} NO SCROLL CURSOR FOR {statement}", *bounds)
-        return self._fetch(cursor)
+        return self._fetch(cursor, (lo, hi))
 
-    def _fetch(self, cursor: str) -> Iterator[tuple[str, str]]:
+    def _fetch(self, cursor: str, span: tuple[str | None, str | None]) -> Iterator[tuple[str, str]]:
+        any_yet = False
         while rows := self.run(f"FETCH {BATCH} FROM {cursor}").fetchall():
+            any_yet = True
             yield from rows
+        if not any_yet:
+            self._empty.append(span)
+
+
+def _within(key: str, span: tuple[str | None, str | None]) -> bool:
+    lo, hi = span
+    return (lo is None or lo <= key) and (hi is None or key < hi)
 
 
 def _select(lo: str | None, hi: str | None) -> tuple[str, ...]:
