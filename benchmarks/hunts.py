@@ -8,8 +8,8 @@ where the violation cannot be: it must find nothing.
     python benchmarks/hunts.py                     all of it; takes hours if much is not found
     python benchmarks/hunts.py --only duckdb       rows whose name has this in it
     python benchmarks/hunts.py --seeds 3 --write   three seeds, into docs/benchmarks-hunts.md
-    python benchmarks/hunts.py --keep FILE         goes on where an earlier run ended: answers are kept there, hunt by hunt,
-                                                   so that ten seeds can be gathered in several sittings
+    python benchmarks/hunts.py --keep FILE         goes on where an earlier run ended: answers are kept there, hunt
+                                                   by hunt, so that ten seeds can be gathered in several sittings
     python benchmarks/hunts.py --keep FILE --estimate           how long what is missing will take, and no more
     python benchmarks/hunts.py --keep FILE --no-run --write     the page of what was kept, and no more
 """

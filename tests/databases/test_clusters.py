@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from boomslang import check, read_trace
 from boomslang.databases import Aborted, Database, DriverMissing, Failed, find_database
 from boomslang.databases.servers import ServerMissing
 from boomslang.databases.servers.moved_clock import find_library
+from boomslang.databases.servers.watcher import below
 from boomslang.errors import UsageError
 from boomslang.run import Plan, run
 from boomslang.run.fault_schedule import parse_schedule
@@ -242,3 +244,40 @@ def test_a_schedule_with_a_moved_clock() -> None:
     ):
         with pytest.raises(UsageError, match="clock node2 by -1h for 5s"):
             parse_schedule(wrong)
+
+
+@pytest.mark.full
+def test_nothing_is_left_of_a_run_that_is_killed_in_the_middle_of_its_faults(tmp_path: Path) -> None:
+    for database in opened("etcd"):
+        del database
+    words = [
+        "run",
+        "--db",
+        "etcd",
+        "--workload",
+        "blindw",
+        "--txns",
+        "10000000",
+        "--out",
+        str(tmp_path / "t"),
+    ]
+    faults = "at 1s slow node2 for 60s; at 1s cut node3 for 60s; at 2s pause node1 for 60s"
+    with subprocess.Popen(
+        [sys.executable, "-m", "boomslang", *words, "--faults", faults],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as runner:
+        end = time.monotonic() + 90
+        while not (tmp_path / "t" / "c1.jsonl").exists() and time.monotonic() < end:
+            time.sleep(0.1)
+        time.sleep(6)  # all three faults are going on
+        processes = [Path("/proc") / str(pid) for pid in below(runner.pid)]
+        said = b" ".join((process / "cmdline").read_bytes() for process in processes)
+        folders = {Path(name.decode()) for name in re.findall(rb"/[^\s\"]*?/boomslang-server-\w+", said)}
+        assert len(processes) > 6 and len(folders) >= 3 and runner.poll() is None
+        runner.send_signal(signal.SIGKILL)
+    left = [*processes, *folders]
+    end = time.monotonic() + 60
+    while any(path.exists() for path in left) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert [path for path in left if path.exists()] == []
