@@ -1,7 +1,7 @@
 """Reachability pruning on columns: what prune.py says, for all items at once.
 
-A round asks of every open edge whether known paths forbid or imply it; then what follows is worked out until nothing new
-does: options with a false edge go, a single one that is left holds, an implication whose premises hold gives its
+A round asks of every open edge whether known paths forbid or imply it; then what follows is worked out until nothing
+new does: options with a false edge go, a single one that is left holds, an implication whose premises hold gives its
 conclusion. Each of these steps is one look at the whole table.
 """
 
@@ -15,7 +15,6 @@ from boomslang.ir.expression import START
 from boomslang.passes.columns.of import Columns
 from boomslang.passes.columns.table import (
     NONE,
-    Atoms,
     Bools,
     Expressions,
     Int8,
@@ -93,7 +92,7 @@ def _propagated(columns: Columns, fixed: Int8, changed: bool, clock: Clock) -> P
         superpositions, expressions = kept, left
         if not len(units):
             break
-        found, where = np.unique(units, return_index=True)
+        _, where = np.unique(units, return_index=True)
         fixed[units] = signs
         if (fixed[units] != signs).any():  # the same atom, both ways
             return columns.refuted()

@@ -1,7 +1,7 @@
 """A problem in columns as clauses, and what their model says of the trace.
 
-The clauses are those of solve/cnf.py: a variable for each edge, one for each option of several edges, "at least one" and
-"not two" for each superposition, and each implication as it is.
+The clauses are those of solve/cnf.py: a variable for each edge, one for each option of several edges, "at least one"
+and "not two" for each superposition, and each implication as it is.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def solution_of(columns: Columns, written: ColumnClauses, true: Bools) -> Soluti
     problem, atoms = columns.problem, columns.atoms
     if problem.part is not None:
         return Solution("valid")
-    ir, graph, asg = problem.ir, problem.ir.graph, problem.ir.asg
+    graph, asg = problem.ir.graph, problem.ir.asg
     holds = columns.fixed > 0
     holds[written.atom] |= true[1 : len(written.atom) + 1] & (columns.fixed[written.atom] == 0)
     chosen = written.atom[holds[written.atom] & (atoms.source[written.atom] != START)]

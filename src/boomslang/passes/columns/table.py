@@ -1,8 +1,8 @@
 """The columns of a problem, and the views that show them as objects.
 
-`Atoms` holds every edge that a problem speaks of, by number. `Rows` are rows of different lengths in one array. `KnownEdges`,
-`Superpositions` and `Expressions` are what a `Problem` holds in place of tuples; `Marks` is what it holds in place of a
-dictionary from atoms to truth values: a number for each atom, 1 for true, -1 for false, 0 for open.
+`Atoms` holds every edge that a problem speaks of, by number. `Rows` are rows of different lengths in one array.
+`KnownEdges`, `Superpositions` and `Expressions` are what a `Problem` holds in place of tuples; `Marks` is what it holds
+in place of a dictionary from atoms to truth values: a number for each atom, 1 true, -1 false, 0 open.
 """
 
 from __future__ import annotations
