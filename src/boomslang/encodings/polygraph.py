@@ -2,8 +2,8 @@
 
 What Cobra, Viper and PolySI share. Every read has one writer, so if u's version is overwritten by v, then all who read
 it come before v. A *row* of writers has a known order; of two rows, either the last of the one is overwritten by the
-first of the other, or the other way round. Cobra and Viper combine writers into rows: who reads a version and writes the
-key is the next. For PolySI each writer is a row of its own.
+first of the other, or the other way round. Cobra and Viper combine writers into rows: who reads a version and writes
+the key is the next. For PolySI each writer is a row of its own.
 
 Written as columns (passes/columns): the choices are quadratic in the rows of a key.
 """

@@ -144,14 +144,13 @@ def print_problem(problem: Problem) -> Iterator[str]:
 
 
 def topological(
-    nodes: int, arcs: Iterable[tuple[int, int]], rank: NDArray[np.int64] | None = None
+    nodes: int, arcs: Iterable[tuple[int, int]] | NDArray[np.int64], rank: NDArray[np.int64] | None = None
 ) -> list[int] | None:
     """The nodes in an order that keeps the arcs, smaller rank first where there is a choice; None: there is a cycle."""
-    follows: list[list[int]] = [[] for _ in range(nodes)]
-    missing = [0] * nodes
-    for a, b in arcs:
-        follows[a].append(b)
-        missing[b] += 1
+    pairs = np.asarray(arcs if isinstance(arcs, np.ndarray) else list(arcs), np.int64).reshape(-1, 2)
+    missing = np.bincount(pairs[:, 1], minlength=nodes).tolist()
+    pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
+    start, after = np.searchsorted(pairs[:, 0], np.arange(nodes + 1)).tolist(), pairs[:, 1].tolist()
     ranks = range(nodes) if rank is None else rank.tolist()
     ready = [(ranks[n], n) for n in range(nodes) if not missing[n]]
     heapq.heapify(ready)
@@ -159,7 +158,7 @@ def topological(
     while ready:
         _, node = heapq.heappop(ready)
         order.append(node)
-        for b in follows[node]:
+        for b in after[start[node] : start[node + 1]]:
             missing[b] -= 1
             if not missing[b]:
                 heapq.heappush(ready, (ranks[b], b))

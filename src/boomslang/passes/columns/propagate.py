@@ -37,7 +37,7 @@ def prune_round(columns: Columns, clock: Clock) -> Problem:
     """The problem without what reachability decides; itself, if that is nothing."""
     problem, atoms = columns.problem, columns.atoms
     sources, targets = columns.arcs()
-    arcs = list(zip(sources.tolist(), targets.tolist(), strict=True))
+    arcs = np.stack([sources, targets], axis=1)
     clock.look_now()
     order = topological(problem.nodes, arcs)
     if order is None:
@@ -47,7 +47,9 @@ def prune_round(columns: Columns, clock: Clock) -> Problem:
     reach = Reach(order, arcs, clock.look)
     clock.look_now()
     if reach.known:
-        spoken = np.unique(columns.cells())
+        said = np.zeros(len(atoms), np.bool_)
+        said[columns.cells()] = True
+        spoken = np.flatnonzero(said)
         spoken = spoken[(atoms.source[spoken] != START) & (fixed[spoken] == 0)]
         a, b = atoms.source[spoken], atoms.target[spoken]
         against = reach.reaches(b, a)
