@@ -61,8 +61,8 @@ def main(arguments: list[str]) -> int:
         lines += [f"## {title}", "", *table(names, rows, words=3), ""]
     if given.write:
         about = (
-            f"A BlindW-like history of {size} transactions of 8 operations over {valid.keys} keys, {given.sessions} sessions, at "
-            f"{given.level}. *construct* ends with the expanded IR, *optimise* is the passes, *left* the "
+            f"A BlindW-like history of {size} transactions of 8 operations over {valid.keys} keys, {given.sessions} "
+            f"sessions, at {given.level}. *construct* ends with the expanded IR, *optimise* is the passes, *left* the "
             f"superpositions after them; `unknown` is the {given.timeout:g} s limit. Seconds, each line in "
             "a fresh process."
         )

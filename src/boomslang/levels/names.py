@@ -108,8 +108,8 @@ ELSEWHERE: tuple[Elsewhere, ...] = (
 
 @dataclass(frozen=True)
 class Vendors:
-    """A vendor's own level, where it differs from the textbook's of that name: a level of ours and the modules that make
-    the difference."""
+    """A vendor's own level, where it differs from the textbook's of that name: a level of ours, and the modules that
+    make the difference."""
 
     names: tuple[str, ...]
     level: str

@@ -1,9 +1,9 @@
 """Levels from elsewhere: of installed packages, of files that the user names, and of Python code.
 
 A level is data (level.py), so anybody can write one: `@boomslang.level` on a function that returns it, or
-`boomslang.level(Level(...))`. An installed package offers one through the entry points group `boomslang.levels`; a file is
-executed only because the user named it: `--level FILE.py` (`FILE.py:NAME`, if it has several). Nothing is ever loaded
-from a trace or a certificate.
+`boomslang.level(Level(...))`. An installed package offers one through the entry points group `boomslang.levels`; a
+file is executed only because the user named it: `--level FILE.py` (`FILE.py:NAME`, if it has several). Nothing is ever
+loaded from a trace or a certificate.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def _look_at(made: Level) -> None:
     missing = [kind.value for kind in _NEEDED if kind not in made.edges]
     if missing or not made.observes:
         raise UsageError(
-            f"the level {made.name!r} has no edges for {', '.join(missing) or 'reads'}; expected ww, wr and pwr at least: "
-            "below that there is nothing to decide"
+            f"the level {made.name!r} has no edges for {', '.join(missing) or 'reads'}; expected ww, wr and pwr at "
+            "least: below that there is nothing to decide"
         )
     for text, what in ((made.name, "name"), (made.short, "short"), (made.citation, "citation")):
         if not text.strip():

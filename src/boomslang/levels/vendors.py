@@ -1,5 +1,5 @@
-"""Vendors' levels by their own names: `mariadb-repeatable-read` is snapshot isolation with the module that says what MariaDB
-does otherwise. Such a name is a whole question, so it is taken apart before the question is asked.
+"""Vendors' levels by their own names: `mariadb-repeatable-read` is snapshot isolation with the module that says what
+MariaDB does otherwise. Such a name is a whole question, so it is taken apart before the question is asked.
 """
 
 from __future__ import annotations

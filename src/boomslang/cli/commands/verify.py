@@ -185,7 +185,8 @@ def _level(name: str, trace: Trace | None, path: Path) -> Level:
     if bounded is None or bounded.name != name:
         names = ", ".join(level.name for level in known_levels())
         raise UsageError(
-            f"{path}: found the unknown level {name!r}; known levels: {names}; give the file that has it: --level FILE.py"
+            f"{path}: found the unknown level {name!r}; known levels: {names}; give the file that has it: "
+            "--level FILE.py"
         )
     return bounded
 
