@@ -25,10 +25,12 @@ from typing import Any
 
 from boomslang.errors import UsageError
 from boomslang.ir.model import IR
-from boomslang.passes.problem import Problem, as_problem, solution
+from boomslang.passes.columns.of import Columns
+from boomslang.passes.columns.solved import ColumnClauses, clauses_of
+from boomslang.passes.problem import Problem, as_problem
 from boomslang.solve.backends import EAGER
 from boomslang.solve.clock import Clock, resident_megabytes
-from boomslang.solve.cnf import Clauses, to_clauses
+from boomslang.solve.cnf import Clauses, read_off, to_clauses
 from boomslang.solve.solution import Limits, Solution
 from boomslang.trace.errors import LimitReached
 
@@ -57,25 +59,32 @@ def solve_monosat(given: IR | Problem, limits: Limits | None = None) -> Solution
     clock = Clock(limits)
     problem = as_problem(given, clock)
     start = time.perf_counter()
-    written = to_clauses(problem, clock)
-    if [] in written.clauses:
+    columns = Columns.of(problem)
+    written = to_clauses(problem, clock) if columns is None else clauses_of(columns)
+    question = _question(problem, written)
+    if [] in question.clauses:
         return Solution("invalid")
     encoded = time.perf_counter()
     try:
-        true = in_a_process(_question(problem, written), clock.left())
+        true = in_a_process(question, clock.left())
     except LimitReached as limit:
         return Solution("unknown", reason=limit.reason)
     stats = {"encode": encoded - start, "solve": time.perf_counter() - encoded}
     if true is None:
         return Solution("invalid", stats=stats)
-    found = solution(problem, lambda e: written.of[e] in true)
+    found = read_off(problem, columns, written, true)
     found.stats.update(stats)
     return found
 
 
-def _question(problem: Problem, written: Clauses) -> Question:
-    always = list(dict.fromkeys(written.always))
-    return Question(problem.nodes, written.variables, written.clauses, written.arcs, always)
+def _question(problem: Problem, written: Clauses | ColumnClauses) -> Question:
+    return Question(
+        problem.nodes,
+        written.variables,
+        list(written.each_clause()),
+        list(written.each_arc()),
+        list(written.each_always()),
+    )
 
 
 def in_a_process(question: Question, limits: Limits) -> set[int] | None:
