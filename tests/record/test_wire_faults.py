@@ -61,6 +61,20 @@ class NoWire:
     def broke(self, error: Exception) -> None:
         raise error
 
+    forwarded = False
+
+    def clock(self) -> int:
+        return time.monotonic_ns()
+
+    def later(self, call: Callable[[], None]) -> None:
+        call()
+
+    def know(self, kind: bytes, text: bytes) -> None: ...
+
+    def begin_odd(self) -> None: ...
+
+    def end_odd(self) -> None: ...
+
 
 @pytest.fixture(scope="module")
 def said(server: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Said, Path]:

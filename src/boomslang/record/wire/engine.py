@@ -22,7 +22,7 @@ from boomslang.errors import UsageError
 from boomslang.record.sql.understanding import A_MOMENT
 from boomslang.record.tracer import Tracer
 from boomslang.record.wire.relay import Watcher, Wire
-from boomslang.record.wire.spool import Kind, Spool, record, said
+from boomslang.record.wire.spool import Kind, Spool, promise_everything, record, said
 
 MOST_WAITING = 64 << 20
 """Bytes that were forwarded and are not understood yet; then clients wait."""
@@ -58,7 +58,7 @@ class Engine:
         self.odd = 0
         self._place = 0
         """The number of the record that is looked at, or was last."""
-        self._spool = Spool(tracer)
+        self._spool = Spool(tracer, kind)
         self._relay = NativeRelay(listener.fileno(), server, kind == "mysql", self._spool.fd, MOST_WAITING)
         self._timers: list[tuple[float, Wire, Callable[[], None]]] = []
         self._stopping = threading.Event()
@@ -153,18 +153,11 @@ class Engine:
                 wire.end("proxy", f"cannot record any further ({why})")
         elif kind == Kind.FROM_CLIENT and forwarded and number in self._unread:
             self._unread.discard(number)
-            self._promise_everything(number)
+            promise_everything(self._tracer, number)
         return kind == Kind.DRAINED
 
     def _begin(self, wire: Wire) -> None:
         wire.watcher = self._watch(wire)
-
-    def _promise_everything(self, number: int) -> None:
-        """A connection that made no sense went on before that was seen: nobody knows what it did."""
-        from boomslang.record.sql.schema import EVERYTHING
-
-        with self._tracer.session(f"unread{number}+ahead") as session:
-            session.log("begin", ctx={"writes": [EVERYTHING]})
 
     # --- the spool
 

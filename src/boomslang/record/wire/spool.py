@@ -11,6 +11,7 @@ transaction of a session of its own began with the words that it may write every
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import struct
@@ -23,7 +24,7 @@ from typing import Any
 from boomslang.errors import UsageError
 from boomslang.record.sql.schema import EVERYTHING
 from boomslang.record.session import Session
-from boomslang.record.tracer import Tracer
+from boomslang.record.tracer import Tracer, clock_name
 
 NAME = "wire.spool"
 UNREAD = "unread+ahead"
@@ -59,6 +60,8 @@ class Kept:
     time: int
     connection: int
     kind: Kind
+    forwarded: bool
+    """Before anybody had looked at it."""
     data: bytes
 
 
@@ -73,10 +76,17 @@ def said(thing: dict[str, Any]) -> bytes:
 class Spool:
     """Of a proxy that runs. Its first line says what the folder held before: what is there beyond it is made anew."""
 
-    def __init__(self, tracer: Tracer) -> None:
+    def __init__(self, tracer: Tracer, kind: str) -> None:
+        """`kind`: of the protocol."""
         self.path = tracer.folder / NAME
-        before = {"kind": None, "files": _files(tracer.folder)}
+        before = {
+            "kind": kind,
+            "clock": tracer.clock or clock_name(),
+            "parameters": tracer.parameters,
+            "files": _files(tracer.folder),
+        }
         self.fd = os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        fcntl.flock(self.fd, fcntl.LOCK_EX)  # while it is written, nobody recovers it
         self._marker = tracer.session(UNREAD)
         self._marker.log("begin", ctx={"writes": [EVERYTHING]})
         os.write(self.fd, said(before) + b"\n")
@@ -93,9 +103,17 @@ class Spool:
         os.close(self.fd)
 
 
+def promise_everything(tracer: Tracer, number: int) -> None:
+    """A connection of which nobody knows what it did: whatever may be written in the trace is not read from it."""
+    with tracer.session(f"unread{number}+ahead") as session:
+        session.log("begin", ctx={"writes": [EVERYTHING]})
+
+
 def settle(marker: Session) -> None:
+    """Nothing is unread: its session ends without effect, and is not needed any more."""
     marker.log("abort")
     marker.close()
+    marker.path.unlink()
 
 
 def _files(folder: Path) -> dict[str, str | None]:
@@ -106,12 +124,24 @@ def _files(folder: Path) -> dict[str, str | None]:
     }
 
 
-def begin_anew(folder: Path) -> None:
-    """Put a folder back into the state in which a spool began."""
-    with (folder / NAME).open("rb") as file:
-        before = json.loads(file.readline())["files"]
+def beginning(path: Path) -> dict[str, Any]:
+    """What a spool says of itself."""
+    try:
+        with path.open("rb") as file:
+            made: dict[str, Any] = json.loads(file.readline())
+    except OSError as error:
+        raise UsageError(
+            f"{path}: found nothing to recover ({error.strerror}); expected what a proxy that was killed has left"
+        ) from None
+    except ValueError:
+        raise UsageError(f"{path}: found no beginning; expected a spool of a proxy that was killed") from None
+    return made
+
+
+def begin_anew(folder: Path, before: dict[str, str | None]) -> None:
+    """Put a folder back into the state in which a spool began, but for what says that something is unread."""
     for path in folder.iterdir():
-        if path.name not in before and path.name != NAME:
+        if path.name not in before and path.name not in (NAME, f"{UNREAD}.jsonl"):
             path.unlink()
     for name, text in before.items():
         if text is not None:
@@ -129,12 +159,14 @@ def _read(path: Path) -> Iterator[Kept]:
             return
         place = 0
         while len(head := file.read(HEAD.size)) == HEAD.size:
-            number, time, connection, kind, _, _, size = HEAD.unpack(head)
+            number, time, connection, kind, forwarded, _, size = HEAD.unpack(head)
             data = file.read(size)
             if len(data) < size:
                 return
             try:
-                yield Kept(number, place, time, connection, Kind(kind), data)
+                yield Kept(number, place, time, connection, Kind(kind), bool(forwarded), data)
             except ValueError:
-                raise UsageError(f"{path}: found a record of an unknown kind ({kind}); expected a spool of this version") from None
+                raise UsageError(
+                    f"{path}: found a record of the kind {kind}; expected a spool of this version of boomslang"
+                ) from None
             place += 1
