@@ -29,6 +29,8 @@ MOST_WAITING = 64 << 20
 AT_A_TIME = 256
 """Records."""
 NICE = 5
+PROMPT = 0.05
+"""Seconds after which what is recorded is on file."""
 LARGE = 1 << 20
 """Bytes of a message that are held; a larger one is not read by anybody."""
 FEW_FILES = "too many open files"
@@ -61,6 +63,8 @@ class Engine:
         self._spool = Spool(tracer, kind)
         self._relay = NativeRelay(listener.fileno(), server, kind == "mysql", self._spool.fd, MOST_WAITING)
         self._timers: list[tuple[float, Wire, Callable[[], None]]] = []
+        self._written: set[Wire] = set()
+        self._flush_at = 0.0
         self._stopping = threading.Event()
         self.complete = True
         """All that was forwarded is in the trace, or in doubt there."""
@@ -90,6 +94,8 @@ class Engine:
                 for found in self._relay.take(AT_A_TIME, self._patience()):
                     drained = self._look(*found) or drained
                 self._wake()
+                if self._written and time.monotonic() > self._flush_at:
+                    self._flush()
             for wire in list(self.wires.values()):
                 wire.end("proxy", "the proxy is being stopped")
         except BaseException:
@@ -102,6 +108,14 @@ class Engine:
                 self._spool.settle()
             else:
                 self._spool.leave()
+
+    def _flush(self) -> None:
+        """Whoever follows the trace waits no longer than that."""
+        for wire in self._written:
+            if not wire.over and wire.watcher is not None:
+                wire.careful(wire.watcher.flush)
+        self._written.clear()
+        self._flush_at = time.monotonic() + PROMPT
 
     def _patience(self) -> int:
         """Milliseconds until there is something to do."""
@@ -118,6 +132,7 @@ class Engine:
         if wire is None:
             return self._of_nobody(number, kind, forwarded, place, at, data)
         wire.now, wire.record = at, place
+        self._written.add(wire)
         if kind == Kind.FROM_CLIENT or kind == Kind.FROM_SERVER:
             if not forwarded and wire.logged_in:
                 self._keep_held(wire, kind, data)

@@ -141,9 +141,10 @@ class Dialogue:
     """One connection's, into a session of its own, which is made with its first statement."""
 
     def __init__(
-        self, tracer: Tracer, driver: WireDriver, time: Callable[[], int] = time.monotonic_ns
+        self, tracer: Tracer, driver: WireDriver, time: Callable[[], int] = time.monotonic_ns, *, buffered: bool = False
     ) -> None:
-        """`time`: when what is told was sent or came."""
+        """`time`: when what is told was sent or came. `buffered`: what is lost can be told again (spool.py)."""
+        self._buffered = buffered
         self._tracer = tracer
         self._time = time
         self.driver = driver
@@ -175,6 +176,7 @@ class Dialogue:
         if self._talk is None:
             session = self._tracer.session()
             session.now = self._clock
+            session.buffered = self._buffered
             self._talk = Conversation(self, self.driver, session, Table({}), None, None, self.known)
         return self._talk
 
@@ -206,7 +208,7 @@ class Dialogue:
     def sent(self, text: str, parameters: Any = None, *, alone: bool = True) -> Exchange:
         """A statement is about to be forwarded. `alone`: outside of a transaction it is one of its own; otherwise it
         is the first or a further one of several that are one transaction, until `settled`."""
-        if SECRET.search(text):
+        if SECRETS.search(text):
             text = SECRET.sub(r"\1'...'", text)
         made = Exchange(text, parameters, self._time(), alone)
         self.under_way.append(made)
@@ -329,6 +331,11 @@ class Dialogue:
         else:
             self._implicit = False
             self.talk.lost_track(told_of(error))
+
+    def flush(self) -> None:
+        """All that is recorded is on file then."""
+        if self._talk is not None and self._talk.session.failed is None:
+            self._talk.session.flush()
 
     def closed(self) -> None:
         """The connection is gone. What was on its way to be committed is of unknown outcome."""

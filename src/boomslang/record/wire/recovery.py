@@ -109,8 +109,9 @@ def recover(folder: Path, trouble: Callable[[str], None] = lambda why: None) -> 
                 f"found a proxy that is still recording into {folder}; expected one that was killed; fix: stop it, "
                 "and the trace is complete"
             ) from None
-        spool.begin_anew(folder, before["files"])
+        spool.begin_anew(folder, before["process"], before["files"])
         tracer = Tracer.join(folder, clock=before["clock"], parameters=before["parameters"])
+        tracer.process = before["process"]
         replay = Replay(tracer, watching(before["kind"], tracer), trouble)
         for kept in spool.read(path):
             replay.look(kept)

@@ -51,6 +51,10 @@ class Watcher(ABC):
         """How the protocol tells a client that the proxy ends the connection; nothing, where it cannot be told now."""
         return b""
 
+    @abstractmethod
+    def flush(self) -> None:
+        """What is recorded is on file then."""
+
     # --- what may be forwarded before it is understood, and understood later
 
     @abstractmethod
@@ -117,6 +121,9 @@ class Wire:
 
     def clock(self) -> int:
         return self.now
+
+    buffered = True
+    """What is not on file is in the spool."""
 
     # --- for the watcher
 

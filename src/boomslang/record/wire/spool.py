@@ -24,6 +24,7 @@ from typing import Any
 from boomslang.errors import UsageError
 from boomslang.record.sql.schema import EVERYTHING
 from boomslang.record.session import Session
+from boomslang.record.sql.understanding import ROWS
 from boomslang.record.tracer import Tracer, clock_name
 
 NAME = "wire.spool"
@@ -81,6 +82,7 @@ class Spool:
         self.path = tracer.folder / NAME
         before = {
             "kind": kind,
+            "process": os.getpid(),
             "clock": tracer.clock or clock_name(),
             "parameters": tracer.parameters,
             "files": _files(tracer.folder),
@@ -138,10 +140,12 @@ def beginning(path: Path) -> dict[str, Any]:
     return made
 
 
-def begin_anew(folder: Path, before: dict[str, str | None]) -> None:
-    """Put a folder back into the state in which a spool began, but for what says that something is unread."""
+def begin_anew(folder: Path, process: int, before: dict[str, str | None]) -> None:
+    """Take away what a proxy has made in a folder since its spool began, but for what says that something is unread.
+    What others have added stays."""
     for path in folder.iterdir():
-        if path.name not in before and path.name not in (NAME, f"{UNREAD}.jsonl"):
+        ours = path.name.startswith((f"p{process}-", f"{ROWS}.", "unread")) or path.suffix == ".txt"
+        if ours and path.name not in before and path.name != f"{UNREAD}.jsonl":
             path.unlink()
     for name, text in before.items():
         if text is not None:

@@ -87,7 +87,7 @@ class MySQLWatcher(Watcher):
     def __init__(self, wire: Wire, tracer: Tracer) -> None:
         super().__init__(wire)
         self._driver = MySQLDriver()
-        self._dialogue = Dialogue(tracer, self._driver, wire.clock)
+        self._dialogue = Dialogue(tracer, self._driver, wire.clock, buffered=wire.buffered)
         self._phase = Phase.GREETING
         self._client, self._server = Packets(), Packets()
         self._waiting: deque[Message] = deque()
@@ -125,6 +125,9 @@ class MySQLWatcher(Watcher):
         self._no_escapes = False
         self._pieces = False
         """A command that is too long is on its way."""
+
+    def flush(self) -> None:
+        self._dialogue.flush()
 
     # --- what may be forwarded before it is understood
 

@@ -85,7 +85,7 @@ class Expected:
 class PostgresWatcher(Watcher):
     def __init__(self, wire: Wire, tracer: Tracer, *, tls: bool = False) -> None:
         super().__init__(wire)
-        self.dialogue = Dialogue(tracer, PostgresDriver(), wire.clock)
+        self.dialogue = Dialogue(tracer, PostgresDriver(), wire.clock, buffered=wire.buffered)
         self._client, self._server = Frames(), Frames()
         self._encoding = values.Encoding()
         self._start: transport.Start | None = transport.Start()
@@ -124,6 +124,9 @@ class PostgresWatcher(Watcher):
 
     def gone(self, who: str) -> None:
         self.dialogue.closed()
+
+    def flush(self) -> None:
+        self.dialogue.flush()
 
     # --- what may be forwarded before it is understood
 
