@@ -1,9 +1,9 @@
 """What does it cost to be recorded on the wire?
 
 The same transfers between accounts are made by several clients (a process each: psycopg, PyMySQL) on one PostgreSQL or
-MariaDB: directly, and through `boomslang proxy`. Both take turns in the same run, so that whatever else the machine does
-slows both; the ratio is the median of those of the pairs. A transfer is a begin, two reads, two writes and a commit,
-each a round trip.
+MariaDB: directly, and through `boomslang proxy`. Both take turns in the same run, so that whatever else the machine
+does slows both; the ratio is the median of those of the pairs. A transfer is a begin, two reads, two writes and a
+commit, each a round trip.
 
 The proxy forwards what it knows before it understands it, and may fall behind. So after each of its turns it is waited
 for until it has caught up, which is no part of the next direct turn; the second ratio counts that time too: it is what
@@ -206,7 +206,7 @@ def row(one: Measured) -> str:
 
 
 HEAD = """\
-| database | clients | a commit | direct, transfers/s | proxied, transfers/s | proxied of direct | ... if the load never ends | CPU of the proxy, a statement |
+| database | clients | a commit | direct, transfers/s | proxied | of direct | ... endlessly | CPU, a statement |
 | --- | --- | --- | --- | --- | --- | --- | --- |"""
 
 PAGE = """\
@@ -215,8 +215,8 @@ PAGE = """\
 Written by `python benchmarks/proxy.py --write`. The same transfers between accounts (a begin, two reads, two writes
 and a commit, each a round trip; psycopg with prepared statements, PyMySQL with values in the text; a process for each
 client) go to one server, directly and through `boomslang proxy`, in turns of {seconds:g} s, {rounds} each. Ratios are
-medians of those of the pairs of turns. The proxy forwards what it knows before it understands it; the time that it needs
-to catch up after a turn is counted in the second ratio, and in the CPU time. Clients, server and proxy share the
+medians of those of the pairs of turns. The proxy forwards what it knows before it understands it; the time that it
+needs to catch up after a turn is counted in the second ratio, and in the CPU time. Clients, server and proxy share the
 machine, whose load average before was {load:.0f}: the higher, the less the figures say of a quiet one.
 
 {table}

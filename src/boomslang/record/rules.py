@@ -174,7 +174,7 @@ def check_time(time: Any, least: int | None, what: str) -> int:
 def check_hints(ctx: Mapping[str, Any], text: str) -> None:
     """Fields once, and not too deep: JSON says 1 and "1" alike."""
     for name, value in ctx.items():
-        if type(name) is not str or type(value) not in _SCALARS and not _is_plain(value):
+        if type(name) is not str or (type(value) not in _SCALARS and not _is_plain(value)):
             break
     else:
         return
@@ -192,7 +192,7 @@ def _is_plain(value: Any) -> bool:
     if type(value) is dict:
         return all(
             type(name) is str
-            and (type(part) in _SCALARS or type(part) is list and all(type(x) in _SCALARS for x in part))
+            and (type(part) in _SCALARS or (type(part) is list and all(type(x) in _SCALARS for x in part)))
             for name, part in value.items()
         )
     return not isinstance(value, dict | list | tuple)

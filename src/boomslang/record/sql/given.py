@@ -36,8 +36,9 @@ class Unsayable(Exception):
 
 def given_of(parameters: Any) -> Any:
     """The parameters as JSON; False if that cannot be."""
-    if type(parameters) is Numbered and all(type(value) is int for value in parameters):
-        if len(parameters) < FEW and all(-WORD <= value < WORD for value in parameters):
+    if type(parameters) is Numbered and len(parameters) < FEW:
+        whole = all(type(value) is int and -WORD <= value < WORD for value in parameters)
+        if whole:  # by far the most
             return {NUMBERED: list(parameters)}
     try:
         made: Any = (

@@ -123,9 +123,7 @@ class Engine:
             return max(1, int((self._timers[0][0] - time.monotonic()) * 1000))
         return 50
 
-    def _look(
-        self, number: int, kind: int, forwarded: bool, place: int, at: int, data: bytes
-    ) -> bool:
+    def _look(self, number: int, kind: int, forwarded: bool, place: int, at: int, data: bytes) -> bool:
         """At one record; True: it is the last one."""
         self._place = place
         wire = self.wires.get(number)
@@ -144,9 +142,7 @@ class Engine:
             wire.end("client" if kind == Kind.CLIENT_CLOSED else "server")
         return False
 
-    def _of_nobody(
-        self, number: int, kind: int, forwarded: bool, place: int, at: int, data: bytes
-    ) -> bool:
+    def _of_nobody(self, number: int, kind: int, forwarded: bool, place: int, at: int, data: bytes) -> bool:
         """A record of no connection that there is."""
         if kind == Kind.OPENED:
             self.connections += 1
@@ -163,7 +159,9 @@ class Engine:
         elif kind == Kind.NO_SPOOL:
             why = data.decode(errors="replace")
             self.complete = False
-            self.trouble(f"cannot record any further ({why}): found no place for what is forwarded; nothing more is")
+            self.trouble(
+                f"cannot record any further ({why}): found no place for what is forwarded; nothing more is"
+            )
             for wire in list(self.wires.values()):
                 wire.end("proxy", f"cannot record any further ({why})")
         elif kind == Kind.FROM_CLIENT and forwarded and number in self._unread:
@@ -259,7 +257,9 @@ def addresses_of(host: str, port: int) -> list[tuple[str, int]]:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except OSError as error:
-        raise UsageError(f"found the host {host!r} ({error.strerror or error}); expected one that has an address") from None
+        raise UsageError(
+            f"found the host {host!r} ({error.strerror or error}); expected one that has an address"
+        ) from None
     made: list[tuple[str, int]] = []
     for _, _, _, _, place in found:
         one: Any = (str(place[0]), int(place[1]))

@@ -141,7 +141,12 @@ class Dialogue:
     """One connection's, into a session of its own, which is made with its first statement."""
 
     def __init__(
-        self, tracer: Tracer, driver: WireDriver, time: Callable[[], int] = time.monotonic_ns, *, buffered: bool = False
+        self,
+        tracer: Tracer,
+        driver: WireDriver,
+        time: Callable[[], int] = time.monotonic_ns,
+        *,
+        buffered: bool = False,
     ) -> None:
         """`time`: when what is told was sent or came. `buffered`: what is lost can be told again (spool.py)."""
         self._buffered = buffered

@@ -1,8 +1,8 @@
 """The trace of a proxy that was killed, made whole: what it had forwarded is looked at again, from its spool.
 
 Watchers see the same bytes in the same order at the same times as they did, or would have done, and ask the same
-questions, whose answers are in the spool too; nobody is sent anything. So the trace is the one that the proxy would have
-written if it had been stopped in the moment in which it was killed: commits whose answers it had not heard are of
+questions, whose answers are in the spool too; nobody is sent anything. So the trace is the one that the proxy would
+have written if it had been stopped in the moment in which it was killed: commits whose answers it had not heard are of
 unknown outcome, and everything else is as it was. The trace is written anew; until that is done it says that something
 is missing (spool.py), so a recovery that is killed can be done again.
 """
@@ -30,15 +30,13 @@ class Replay:
         self, tracer: Tracer, watch: Callable[[Wire], Watcher], trouble: Callable[[str], None]
     ) -> None:
         self._tracer, self._watch, self.trouble = tracer, watch, trouble
+        self.unexpected: Callable[[Exception], None] = _raise
         self.odd = 0
         self.complete = True
         self.connections = 0
         self._wires: dict[int, Wire] = {}
         self._unread: set[int] = set()
         self._waits: dict[int, deque[Callable[[], None]]] = defaultdict(deque)
-
-    def unexpected(self, error: Exception) -> None:
-        raise error
 
     def send(self, wire: Wire, to_server: bool, data: bytes) -> None: ...
 
@@ -92,6 +90,10 @@ class Replay:
     def close(self) -> None:
         for wire in list(self._wires.values()):
             wire.end("proxy")
+
+
+def _raise(error: Exception) -> None:
+    raise error
 
 
 def recover(folder: Path, trouble: Callable[[str], None] = lambda why: None) -> int:

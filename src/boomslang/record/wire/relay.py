@@ -1,7 +1,7 @@
 """A connection between a client and its database, as the one who watches it sees it.
 
 The bytes themselves are carried by native code (native/wire/relay.hpp), in a thread of its own. What arrives is either
-*held*: the watcher looks at it first and passes it on (`to_server`, `to_client`); or it was *forwarded* at once, because
+*held*: the watcher looks at it first and passes it on (`to_server`, `to_client`); or it was *forwarded* at once, as
 nothing of it is new, and the watcher understands it behind. A watcher does the same in both cases: what it passes on
 that has been forwarded already is not sent again. Only that it cannot ask the database anything before a statement that
 is on its way (`forwarded`), and that the time is the one at which the bytes came (`clock`).

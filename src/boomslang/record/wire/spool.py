@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from boomslang.errors import UsageError
-from boomslang.record.sql.schema import EVERYTHING
 from boomslang.record.session import Session
+from boomslang.record.sql.schema import EVERYTHING
 from boomslang.record.sql.understanding import ROWS
 from boomslang.record.tracer import Tracer, clock_name
 

@@ -25,9 +25,7 @@ PATIENCE = 30.0
 class Tunnel:
     """`async with Tunnel(...) as path`: the path of a socket that leads to the server."""
 
-    def __init__(
-        self, host: str, port: int, context: ssl.SSLContext, trouble: Callable[[str], None]
-    ) -> None:
+    def __init__(self, host: str, port: int, context: ssl.SSLContext, trouble: Callable[[str], None]) -> None:
         self._host, self._port, self._context, self._trouble = host, port, context, trouble
         self._folder = tempfile.TemporaryDirectory(prefix="boomslang-")
         self._listener: asyncio.Server | None = None
@@ -47,7 +45,13 @@ class Tunnel:
     async def _carry(self, near: asyncio.StreamReader, back: asyncio.StreamWriter) -> None:
         try:
             far, there = await self._open()
-        except (OSError, ssl.SSLError, TimeoutError, asyncio.IncompleteReadError, NotOffered) as error:
+        except (
+            OSError,
+            ssl.SSLError,
+            asyncio.TimeoutError,
+            asyncio.IncompleteReadError,
+            NotOffered,
+        ) as error:
             why = f"no TLS with the server: {error or type(error).__name__}"
             self._trouble(why)
             with suppress(OSError):
@@ -65,17 +69,29 @@ class Tunnel:
                 writer.close()
 
     async def _open(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        async with asyncio.timeout(PATIENCE):
-            far, there = await asyncio.open_connection(self._host, self._port)
-            try:
-                there.write(transport.ASK_FOR_TLS)
-                if await far.readexactly(1) != b"S":
-                    raise NotOffered("the server answered that it speaks none; fix: leave sslmode out")
-                await there.start_tls(self._context, server_hostname=self._host)
-            except BaseException:
-                there.transport.abort()
-                raise
-            return far, there
+        far, there = await asyncio.open_connection(self._host, self._port)
+        plain = there.transport
+        try:
+            there.write(transport.ASK_FOR_TLS)
+            if await asyncio.wait_for(far.readexactly(1), PATIENCE) != b"S":
+                raise NotOffered("the server answered that it speaks none; fix: leave sslmode out")
+            loop = asyncio.get_running_loop()
+            reader = asyncio.StreamReader()
+            protocol = asyncio.StreamReaderProtocol(reader)
+            made = await loop.start_tls(
+                plain,
+                protocol,
+                self._context,
+                server_hostname=self._host,
+                ssl_handshake_timeout=PATIENCE,
+            )
+            if made is None:
+                raise NotOffered("the server has closed the connection")
+            protocol.connection_made(made)
+        except BaseException:
+            plain.abort()
+            raise
+        return reader, asyncio.StreamWriter(made, protocol, reader, loop)
 
 
 class NotOffered(Exception):

@@ -263,9 +263,10 @@ class PostgresWatcher(Watcher):
         parts = (UNREAD,) if text is None or ATOMIC.search(text) else statements_of(text)
         item = Expected(QUERY)
         item.exchanges = deque(self._sent(part, None, alone=len(parts) == 1) for part in parts)
-        if raw is not None and not self.wire.forwarded and UNREAD not in parts:
-            if all(self.dialogue.standing(part, None) is Standing.PLAIN for part in parts):
-                self.wire.know(b"Q", raw)
+        held = raw is not None and not self.wire.forwarded and UNREAD not in parts
+        if held and all(self.dialogue.standing(part, None) is Standing.PLAIN for part in parts):
+            assert raw is not None
+            self.wire.know(b"Q", raw)
         if len(self.dialogue.under_way) > 1:
             self.dialogue.promise()
         self._expected.append(item)
