@@ -47,6 +47,10 @@ class Tracer:
     another file, so that `boomslang watch --keep` can delete what is old.
     """
 
+    process: int | None = None
+    """The process that sessions without a name are named after, if it is not this one: what another one has left
+    unfinished is written anew."""
+
     def __init__(
         self,
         folder: str | os.PathLike[str],
@@ -138,7 +142,7 @@ class Tracer:
                 ) from None
         while True:
             try:
-                return self._open(f"p{os.getpid()}-{next(self._numbers)}", header)
+                return self._open(f"p{self.process or os.getpid()}-{next(self._numbers)}", header)
             except FileExistsError:  # another host's process, or one before us that had our number
                 continue
 
