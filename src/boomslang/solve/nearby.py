@@ -182,7 +182,12 @@ def _misses(asg: ASG) -> tuple[Int64, Int64, Int64, Int64]:
     a, b = asg.read_txn[reads[read]], asg.write_txn[row]
     missed = (a != b) & (clock[a] == clock[b]) & (begin[a] <= end[b])
     missed &= asg.write_value[row] != asg.read_value[reads[read]]
-    return who.astype(np.int64), mine[read[missed]], rank[b[missed]], asg.write_key[row[missed]].astype(np.int64)
+    return (
+        who.astype(np.int64),
+        mine[read[missed]],
+        rank[b[missed]],
+        asg.write_key[row[missed]].astype(np.int64),
+    )
 
 
 class _Times:

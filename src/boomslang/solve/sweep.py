@@ -85,4 +85,5 @@ def _events(asg: ASG) -> NDArray[np.int32] | None:
     under_way = np.cumsum(1 - 2 * back[by])
     if len(under_way) and under_way.max() > MOST_UNDER_WAY:
         return None
-    return (2 * who[by] + back[by]).astype(np.int32)
+    events: NDArray[np.int32] = (2 * who[by] + back[by]).astype(np.int32)
+    return events
