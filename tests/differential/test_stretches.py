@@ -40,6 +40,8 @@ from boomslang.stretches.seam import Cut, Seam, seam
 from boomslang.stretches.slices import NotSliced, SlicedBlocks
 from boomslang.trace.model import Outcome
 
+FULL = pytest.mark.full
+
 
 def compare(
     path: Path, trace: Trace, level: Level, sizes: Sizes, seen: Counter[str]
@@ -88,7 +90,7 @@ SIMULATED = History(transactions=300, sessions=6, keys=20, operations=5)
 
 @pytest.mark.parametrize("recorded", RECORDED)
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("promised", ["ser", "si", "rc"])
+@pytest.mark.parametrize("promised", ["si", pytest.param("ser", marks=FULL), pytest.param("rc", marks=FULL)])
 def test_what_clients_wrote_between_each_other(
     promised: str, kind: str, recorded: str, tmp_path: Path
 ) -> None:
@@ -138,7 +140,9 @@ def misled(task: Cut, draw: random.Random) -> Seam | None:
 
 
 @pytest.mark.parametrize("recorded", RECORDED)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [kind if kind == "registers" else pytest.param(kind, marks=FULL) for kind in KINDS]
+)
 def test_seams_that_lie_cost_time_and_nothing_else(
     kind: str, recorded: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -151,7 +155,14 @@ def test_seams_that_lie_cost_time_and_nothing_else(
     assert seen.total() > seen["on one machine"], seen
 
 
-@pytest.mark.parametrize("plant", [plant for plant in PLANTS if plant != "none"])
+@pytest.mark.parametrize(
+    "plant",
+    [
+        plant if plant == "lost-update" else pytest.param(plant, marks=FULL)
+        for plant in PLANTS
+        if plant != "none"
+    ],
+)
 def test_what_is_planted_is_found_in_a_stretch(plant: str, tmp_path: Path) -> None:
     history = replace(SIMULATED, transactions=600, keys=200, times=True, plant=plant, plant_at=0.7)
     path = tmp_path / "trace.jsonl"
@@ -164,8 +175,15 @@ def test_what_is_planted_is_found_in_a_stretch(plant: str, tmp_path: Path) -> No
     assert seen.total() > seen["on one machine"], seen
 
 
-@pytest.mark.parametrize(("promised", "level"), [("ser", "ser"), ("si", "strong-session-si")])
-@pytest.mark.parametrize("folder", [False, True])
+@pytest.mark.parametrize(
+    ("promised", "level", "folder"),
+    [
+        ("ser", "ser", True),
+        ("si", "strong-session-si", False),
+        pytest.param("ser", "ser", False, marks=FULL),
+        pytest.param("si", "strong-session-si", True, marks=FULL),
+    ],
+)
 def test_most_stretches_fit_at_once(promised: str, level: str, folder: bool, tmp_path: Path) -> None:
     """What a database with a few clients does is decided by the stretches, and seldom twice."""
     history = replace(

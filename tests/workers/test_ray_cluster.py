@@ -231,6 +231,7 @@ def test_no_cluster_there() -> None:
     found: Ran = program("check", VALID, "--level", "ser", "--on", "ray://127.0.0.1:9")
     assert found.code == 254 and "Traceback" not in found.err
     assert "no Ray cluster could be reached at ray://127.0.0.1:9" in found.err
+    assert len(found.err.splitlines()) == 1, found.err  # and no warning of Ray's own
 
 
 def test_a_hunt_on_two_machines_of_which_one_is_killed(cluster: Any, tmp_path: Path) -> None:

@@ -201,7 +201,9 @@ class _Spread:
         self.initial = self.surveys[0].initial
 
     def _slice(self, n: int) -> Slice:
-        return Slice(self.trace, n, self.sizes.smallest, min(BYTES, self.window), self.workers.megabytes)
+        # In blocks as large as memory allows: what a read found may be written further below in another file.
+        size = min(BYTES, window_bytes(self.workers.megabytes))
+        return Slice(self.trace, n, self.sizes.smallest, size, self.workers.megabytes)
 
     def _guesses(self) -> Iterator[tuple[Standing, dict[Code, Found]]]:
         """Where things stand at each cut, as far as surveys can say, and what reads behind it found."""
