@@ -647,7 +647,10 @@ ELSEWHERE: dict[tuple[str, str], tuple[Any, list[str]]] = {
         {"given": ([1, 2], [5, 6]), "count": 2},
         ["put pairs[1] = True", "put pairs[1].n = 5", "put pairs[2] = True", "put pairs[2].n = 6"],
     ),
-    ("postgres", "INSERT INTO things (name) VALUES ('a') ON CONFLICT (name) DO UPDATE SET n = 4 RETURNING *"): (
+    (
+        "postgres",
+        "INSERT INTO things (name) VALUES ('a') ON CONFLICT (name) DO UPDATE SET n = 4 RETURNING *",
+    ): (
         {"rows": [(7, "a", 4)], "count": 1},
         ["put things[7] = True", "put things[7].name = 'a'", "put things[7].n = 4"],
     ),
