@@ -114,13 +114,16 @@ def hunt(command: str, minutes: float, seed: int) -> Hunt:
     with tempfile.TemporaryDirectory(prefix="boomslang-hunts-") as folder:
         words = [sys.executable, "-m", "boomslang", "hunt", *shlex.split(command)]
         words += ["--for", f"{60 * minutes:.0f}s", "--seed", str(1000 * seed), "--json"]
-        done = subprocess.run(
-            [*words, "--out", f"{folder}/hunt"],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60 * minutes + SPARE,
-        )
+        try:
+            done = subprocess.run(
+                [*words, "--out", f"{folder}/hunt"],
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=60 * minutes + SPARE,
+            )
+        except subprocess.TimeoutExpired:
+            return Hunt(False, 0, 0.0, 0, 0, "to its end in time")
     if done.returncode not in (0, 1):
         return Hunt(
             False, 0, 0.0, 0, 0, done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "failed"
@@ -161,8 +164,11 @@ def _asked(
     if key not in kept and not run:
         return Hunt(False, 0, 0.0, 0, 0, "yet")
     if key not in kept:
-        kept[key] = vars(hunt(command, minutes, seed))
-        print(f"{key}: {kept[key]}", file=sys.stderr, flush=True)
+        done = hunt(command, minutes, seed)
+        print(f"{key}: {done}", file=sys.stderr, flush=True)
+        if done.problem:
+            return done  # to be tried again in the next sitting
+        kept[key] = vars(done)
         if keep is not None:
             keep.write_text(json.dumps(kept, indent=1) + "\n")
     return Hunt(**kept[key])

@@ -19,6 +19,8 @@ import base64
 import http.client
 import json
 import threading
+import time
+import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any, ClassVar
@@ -37,7 +39,9 @@ REFUSED = 3
 BLOCK = 1000
 """Pairs that are loaded at a time."""
 CLAIM = "boomslang-claim"
-LEASE = 10
+CLAIMED = 45.0
+"""Seconds in which a claim must have been made."""
+LEASE = 15
 """Seconds that a claim outlives its run, if that is killed."""
 LOCAL = "local reads"
 
@@ -72,21 +76,38 @@ class Etcd(Served):
         return self.connect_at(self.dsn)
 
     def claim_tables(self) -> Release | None:
+        mine = uuid.uuid4().hex
+        end = time.monotonic() + CLAIMED
+        while True:
+            try:
+                return Lease(self.dsns, self._claimed_by(mine)).end
+            except (
+                Refused,
+                Lost,
+            ) as problem:  # it may be busy; whether it did what was asked shows next time
+                if time.monotonic() > end:
+                    raise UsageError(f"cannot claim the prefix {PREFIX} of etcd: {problem}") from None
+                time.sleep(0.2)
+
+    def _claimed_by(self, mine: str) -> str:
+        """The lease that the claim hangs on, which is ours from now on, or was from an attempt without an answer."""
         connection = self.connect()
         try:
-            lease = connection.call("lease/grant", {"TTL": LEASE})["ID"]
+            lease = str(connection.call("lease/grant", {"TTL": LEASE})["ID"])
             absent = {"key": coded(CLAIM), "target": "CREATE", "result": "EQUAL", "create_revision": 0}
-            mine = {"request_put": {"key": coded(CLAIM), "value": coded("a run"), "lease": lease}}
-            told = connection.call("kv/txn", {"compare": [absent], "success": [mine]})
-        except Refused as problem:
-            raise UsageError(f"cannot claim the prefix {PREFIX} of etcd: {problem}") from None
+            put_mine = {"request_put": {"key": coded(CLAIM), "value": coded(mine), "lease": lease}}
+            look = {"request_range": {"key": coded(CLAIM)}}
+            told = connection.call("kv/txn", {"compare": [absent], "success": [put_mine], "failure": [look]})
         finally:
             connection.close()
-        if not told.get("succeeded"):
-            raise Taken(
-                self.title, f"the prefix {PREFIX} (of one that was killed the claim ends within {LEASE} s)"
-            )
-        return Lease(self.dsns, lease).end
+        if told.get("succeeded"):
+            return lease
+        for found in told["responses"][0]["response_range"].get("kvs", []):
+            if decoded(found["value"]) == mine:
+                return str(found["lease"])
+        raise Taken(
+            self.title, f"the prefix {PREFIX} (the claim of one that was killed ends within {LEASE} s)"
+        )
 
     def prepare(self, initial: Mapping[str, str]) -> None:
         connection = self.connect()
