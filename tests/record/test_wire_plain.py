@@ -1,4 +1,4 @@
-"""Which texts are alike to the relay (native/wire/plain.hpp): values are taken out where it is certain what they are."""
+"""Which texts are alike to the relay (native/wire/plain.hpp): values are taken out where that is certain."""
 
 from __future__ import annotations
 
