@@ -80,6 +80,11 @@ class Address:
                 f"found {min(asked)!r} in the address; expected sslmode or sslrootcert, or nothing"
             )
         kind = "postgres" if parts.scheme.startswith("postgres") else "mysql"
+        if kind == "mysql" and mode != "disable":
+            raise UsageError(
+                "found sslmode in the address of a MySQL server; expected none: with TLS, its ways to log in want the "
+                "password itself, which no client tells a proxy; fix: leave it out, and run the proxy beside the server"
+            )
         return cls(kind, parts.hostname, port or PORTS[parts.scheme], mode, roots)
 
     def tls(self) -> ssl.SSLContext | None:
@@ -235,11 +240,6 @@ def watching(kind: str, tracer: Tracer, *, tls: bool = False) -> Callable[[Wire]
         from boomslang.record.wire.postgres.watcher import PostgresWatcher
 
         return lambda wire: PostgresWatcher(wire, tracer, tls=tls)
-    if tls:
-        raise UsageError(
-            "found sslmode in the address of a MySQL server; expected none: with TLS, its ways to log in want the "
-            "password itself, which no client tells a proxy; fix: leave it out, and run the proxy beside the server"
-        )
     from boomslang.record.wire.mysql.watcher import MySQLWatcher
 
     return lambda wire: MySQLWatcher(wire, tracer)
