@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from boomslang.errors import UsageError
 from boomslang.record.sql.understanding import WAIT, NotAnswered, Questions
+from boomslang.record.wire.relay import Malformed
 
 
 class Asking:
@@ -37,12 +39,21 @@ class Asking:
         """The server answered with an error."""
         self._go_on(lambda: self._questions.throw(NotAnswered(why)))
 
+    def stop(self) -> None:
+        """Nobody will answer: others may ask now what this one had begun to."""
+        self._questions.close()
+
     def _go_on(self, step: Callable[[], str]) -> None:
         try:
             query = step()
         except StopIteration:
             self._then()
             return
+        except UsageError:
+            raise
+        except (ValueError, TypeError, LookupError, AttributeError) as error:
+            # The questions are ours, and these are their answers: no server says such a thing.
+            raise Malformed(f"an answer that does not fit its question ({error})") from error
         if query == WAIT:
             self._later(lambda: self.answer([]))
         else:

@@ -220,6 +220,8 @@ class MySQLWatcher(Watcher):
             self._go_on()
 
     def gone(self, who: str) -> None:
+        if self._asking is not None:
+            self._asking.stop()
         if self._cursor is not None and self._answer is None:
             self._leave_cursor()
         while self._sayings:

@@ -123,6 +123,8 @@ class PostgresWatcher(Watcher):
         return messages.refusal(why)
 
     def gone(self, who: str) -> None:
+        if self._asking is not None:
+            self._asking.stop()
         self.dialogue.closed()
 
     def flush(self) -> None:
@@ -426,7 +428,12 @@ class PostgresWatcher(Watcher):
         for message in self._server.messages(data):
             buffer = self._server.buffer
             letter, start, end = message.letter, message.start, message.end
-            if letter == 68 and end >= 0:
+            if self._asking is None:  # all is answered, and what follows is what a server says unasked
+                if letter not in b"NASE" or end < 0:
+                    raise Malformed("an answer to something that was not asked")
+                self._from_server(message, buffer)
+                self.wire.to_client(buffer[start - 5 : end])
+            elif letter == 68 and end >= 0:
                 self._asked.append(buffer[start:end])
             elif letter == 84 and end >= 0:
                 self._asked_columns = messages.column_types(buffer, start, end)
@@ -439,7 +446,6 @@ class PostgresWatcher(Watcher):
             elif letter == 90:
                 self._status = buffer[start:end]
                 asking = self._asking
-                assert asking is not None
                 if self._asked_error is not None:
                     asking.fail(self._asked_error)
                 else:
