@@ -31,8 +31,8 @@ AT_A_TIME = 256
 NICE = 5
 PROMPT = 0.05
 """Seconds after which what is recorded is on file."""
-LARGE = 1 << 20
-"""Bytes of a message that are held; a larger one is not read by anybody."""
+HEAD = 5
+"""Bytes of a message that say what it is, in any protocol."""
 FEW_FILES = "too many open files"
 
 
@@ -69,8 +69,10 @@ class Engine:
         self.complete = True
         """All that was forwarded is in the trace, or in doubt there."""
         self._tracer = tracer
-        self._unread: set[int] = set()
+        self._ended: set[int] = set()
         """Connections that were ended by us, of which more may have been forwarded."""
+        self._unread: set[int] = set()
+        """Those of which something was that is not understood."""
 
     @property
     def behind(self) -> int:
@@ -164,9 +166,8 @@ class Engine:
             )
             for wire in list(self.wires.values()):
                 wire.end("proxy", f"cannot record any further ({why})")
-        elif kind == Kind.FROM_CLIENT and forwarded and number in self._unread:
-            self._unread.discard(number)
-            promise_everything(self._tracer, number)
+        elif kind == Kind.FROM_CLIENT and forwarded and number in self._ended:
+            self._promise_everything(number)
         return kind == Kind.DRAINED
 
     def _begin(self, wire: Wire) -> None:
@@ -187,14 +188,26 @@ class Engine:
         if watcher is None:
             return
         if kind == Kind.FROM_CLIENT:
-            data = wire.tail + data
-            size = watcher.whole(data)
-            data, wire.tail = watcher.masked(data[:size]), data[size:]
-            if len(wire.tail) > LARGE:
-                data, wire.tail = data + wire.tail[:64] + bytes(len(wire.tail) - 64), b""
+            data = self._without_passwords(wire, watcher, data)
             if not data:
                 return
         self._keep(wire, Kind(kind), data)
+
+    def _without_passwords(self, wire: Wire, watcher: Watcher, data: bytes) -> bytes:
+        """What may be on disk of what has come: as many bytes in all, in whole messages; of a message that is too long
+        to be read, zeros."""
+        unread = min(wire.unread, len(data))
+        wire.unread -= unread
+        tail = wire.tail
+        tail += data[unread:]
+        size = watcher.whole(tail)
+        made = bytes(unread) + watcher.masked(bytes(tail[:size]))
+        del tail[:size]
+        if len(tail) > watcher.longest:
+            wire.unread = watcher.missing(tail)
+            made += bytes(tail[:HEAD]) + bytes(len(tail) - HEAD)
+            tail.clear()
+        return made
 
     def _after_held(self, wire: Wire) -> None:
         """May the next be forwarded at once?"""
@@ -204,7 +217,7 @@ class Engine:
         if not wire.logged_in and (state := watcher.state()) is not None:
             wire.logged_in = True
             self._keep(wire, Kind.LOGGED_IN, said(state))
-        if self.odd == 0 and wire.logged_in and not wire.tail and watcher.quiet():
+        if self.odd == 0 and wire.logged_in and not wire.tail and not wire.unread and watcher.quiet():
             self._relay.fast(wire.number, wire.record)
 
     # --- what wires ask for
@@ -228,8 +241,16 @@ class Engine:
         self.wires.pop(wire.number, None)
         self._keep_now(wire, Kind.ENDED)
         if by_us:
-            self._unread.add(wire.number)
+            self._ended.add(wire.number)
         self._relay.close(wire.number)
+
+    def unread(self, wire: Wire) -> None:
+        self._promise_everything(wire.number)
+
+    def _promise_everything(self, number: int) -> None:
+        if number not in self._unread:
+            self._unread.add(number)
+            promise_everything(self._tracer, number)
 
     def later(self, wire: Wire, call: Callable[[], None]) -> None:
         self._timers.append((time.monotonic() + A_MOMENT, wire, call))

@@ -35,6 +35,7 @@ class Replay:
         self.complete = True
         self.connections = 0
         self._wires: dict[int, Wire] = {}
+        self._ended: set[int] = set()
         self._unread: set[int] = set()
         self._waits: dict[int, deque[Callable[[], None]]] = defaultdict(deque)
 
@@ -51,7 +52,15 @@ class Replay:
     def ended(self, wire: Wire, by_us: bool) -> None:
         self._wires.pop(wire.number, None)
         if by_us:
-            self._unread.add(wire.number)
+            self._ended.add(wire.number)
+
+    def unread(self, wire: Wire) -> None:
+        self._promise_everything(wire.number)
+
+    def _promise_everything(self, number: int) -> None:
+        if number not in self._unread:
+            self._unread.add(number)
+            spool.promise_everything(self._tracer, number)
 
     def later(self, wire: Wire, call: Callable[[], None]) -> None:
         self._waits[wire.number].append(call)
@@ -64,9 +73,8 @@ class Replay:
             wire.now = kept.time
             wire.careful(lambda: self._resume(wire, kept))
         elif wire is None:
-            if kept.connection in self._unread and kept.kind is Kind.FROM_CLIENT and kept.forwarded:
-                self._unread.discard(kept.connection)
-                spool.promise_everything(self._tracer, kept.connection)
+            if kept.connection in self._ended and kept.kind is Kind.FROM_CLIENT:
+                self._promise_everything(kept.connection)
         elif kept.kind in (Kind.FROM_CLIENT, Kind.FROM_SERVER):
             wire.now = kept.time
             wire.received(kept.kind is Kind.FROM_CLIENT, kept.data, forwarded=kept.forwarded)
@@ -84,7 +92,7 @@ class Replay:
         wire.watcher = self._watch(wire)
         state = json.loads(kept.data)
         if state["unread"]:
-            spool.promise_everything(self._tracer, kept.connection)
+            self._promise_everything(kept.connection)
         wire.watcher.resume(state)
 
     def close(self) -> None:

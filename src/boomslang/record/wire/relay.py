@@ -70,8 +70,15 @@ class Watcher(ABC):
         """As if the login of which this is the state had been watched."""
 
     @abstractmethod
-    def whole(self, data: bytes) -> int:
+    def whole(self, data: bytes | bytearray) -> int:
         """How many of these bytes of a client are whole messages."""
+
+    longest: int
+    """Bytes of a message of a client that are read; a longer one goes by."""
+
+    @abstractmethod
+    def missing(self, data: bytes | bytearray) -> int:
+        """How many bytes the message that begins here still lacks."""
 
     @abstractmethod
     def masked(self, data: bytes) -> bytes:
@@ -87,6 +94,9 @@ class Carrier(Protocol):
         """In a moment."""
 
     def ended(self, wire: Wire, by_us: bool) -> None: ...
+    def unread(self, wire: Wire) -> None:
+        """Something of the client's is on its way that nobody will understand: it may do anything."""
+
     def know(self, wire: Wire, kind: bytes, text: bytes) -> None: ...
     def know_statement(self, wire: Wire, number: int) -> None: ...
     def slow(self) -> None: ...
@@ -115,8 +125,10 @@ class Wire:
         """It is on its way already."""
         self._ahead = [0, 0]
         """Bytes that were forwarded and that the watcher has not passed on yet: to the client, to the server."""
-        self.tail = b""
+        self.tail = bytearray()
         """The beginning of a message of the client's that is not in the spool yet."""
+        self.unread = 0
+        """Bytes of a message of the client's that nobody reads, still to come."""
         self.logged_in = False
 
     def clock(self) -> int:
@@ -191,6 +203,8 @@ class Wire:
             else:
                 self.watcher.from_server(data)
         except Exception as error:
+            if forwarded and client:
+                self._carrier.unread(self)
             self._lost_its_way(error, "client" if client else "server")
         finally:
             self.forwarded = False

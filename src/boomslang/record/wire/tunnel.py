@@ -8,6 +8,7 @@ whoever watches the connection knows nothing of it.
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 import tempfile
 from collections.abc import Callable
@@ -45,13 +46,7 @@ class Tunnel:
     async def _carry(self, near: asyncio.StreamReader, back: asyncio.StreamWriter) -> None:
         try:
             far, there = await self._open()
-        except (
-            OSError,
-            ssl.SSLError,
-            asyncio.TimeoutError,
-            asyncio.IncompleteReadError,
-            NotOffered,
-        ) as error:
+        except (OSError, ssl.SSLError, asyncio.TimeoutError, NotOffered) as error:
             why = f"no TLS with the server: {error or type(error).__name__}"
             self._trouble(why)
             with suppress(OSError):
@@ -69,29 +64,42 @@ class Tunnel:
                 writer.close()
 
     async def _open(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        far, there = await asyncio.open_connection(self._host, self._port)
-        plain = there.transport
+        loop = asyncio.get_running_loop()
+        sock = await asyncio.wait_for(self._ask(loop), PATIENCE)
         try:
-            there.write(transport.ASK_FOR_TLS)
-            if await asyncio.wait_for(far.readexactly(1), PATIENCE) != b"S":
-                raise NotOffered("the server answered that it speaks none; fix: leave sslmode out")
-            loop = asyncio.get_running_loop()
-            reader = asyncio.StreamReader()
-            protocol = asyncio.StreamReaderProtocol(reader)
-            made = await loop.start_tls(
-                plain,
-                protocol,
-                self._context,
-                server_hostname=self._host,
-                ssl_handshake_timeout=PATIENCE,
+            return await asyncio.open_connection(
+                sock=sock, ssl=self._context, server_hostname=self._host, ssl_handshake_timeout=PATIENCE
             )
-            if made is None:
-                raise NotOffered("the server has closed the connection")
-            protocol.connection_made(made)
         except BaseException:
-            plain.abort()
+            sock.close()
             raise
-        return reader, asyncio.StreamWriter(made, protocol, reader, loop)
+
+    async def _ask(self, loop: asyncio.AbstractEventLoop) -> socket.socket:
+        """A connection to the server, which has said that TLS begins now."""
+        why: OSError = OSError("no address")
+        for family, kind, _, _, place in await loop.getaddrinfo(
+            self._host, self._port, type=socket.SOCK_STREAM
+        ):
+            sock = socket.socket(family, kind)
+            sock.setblocking(False)
+            try:
+                await loop.sock_connect(sock, place)
+                await loop.sock_sendall(sock, transport.ASK_FOR_TLS)
+                answer = await loop.sock_recv(sock, 1)
+                if answer != b"S":
+                    raise NotOffered(
+                        "the server answered that it speaks none; fix: leave sslmode out"
+                        if answer
+                        else "the server has closed the connection"
+                    )
+                return sock
+            except OSError as error:
+                why = error
+                sock.close()
+            except BaseException:
+                sock.close()
+                raise
+        raise why
 
 
 class NotOffered(Exception):

@@ -94,7 +94,7 @@ class Packets:
         yield made
 
 
-def whole(data: bytes) -> int:
+def whole(data: bytes | bytearray) -> int:
     """How many bytes of this are whole packets."""
     at = 0
     while len(data) - at >= HEAD:

@@ -45,7 +45,7 @@ from boomslang.record.wire.mysql.commands import (
 from boomslang.record.wire.mysql.driver import PLAIN, MySQLDriver
 from boomslang.record.wire.mysql.handshake import Greeting, Login, greeting, login
 from boomslang.record.wire.mysql.literals import taken_out
-from boomslang.record.wire.mysql.packets import PIECE, Message, Packets, Reader, framed, whole
+from boomslang.record.wire.mysql.packets import FULL, HEAD, PIECE, Message, Packets, Reader, framed, whole
 from boomslang.record.wire.mysql.values import charset
 from boomslang.record.wire.relay import MUCH, Malformed, Watcher, Wire
 
@@ -179,14 +179,41 @@ class MySQLWatcher(Watcher):
         self._driver.autocommit = state["autocommit"]
         self._phase = Phase.COMMANDS
 
-    def whole(self, data: bytes) -> int:
+    longest = HEAD + FULL
+
+    def whole(self, data: bytes | bytearray) -> int:
         return whole(data)
 
+    def missing(self, data: bytes | bytearray) -> int:
+        return HEAD + int.from_bytes(data[:3], "little") - len(data)
+
     def masked(self, data: bytes) -> bytes:
-        if self._phase is Phase.PROOF or data[4:5] == bytes((Command.CHANGE_USER,)):
-            # A proof; and of a change of user nothing is known afterwards but that there was one.
-            return b"".join(message.raw[:5] + bytes(len(message.raw) - 5) for message in Packets().feed(data))
-        return without_secrets(data)
+        made, at, proves = [], 0, self._phase is Phase.PROOF
+        while at < len(data):
+            start, at = at, at + HEAD + int.from_bytes(data[at : at + 3], "little")
+            raw = data[start:at]
+            if proves and raw[3] != 0:
+                made.append(raw[:HEAD] + bytes(len(raw) - HEAD))
+            elif raw[3:5] == bytes((0, Command.CHANGE_USER)):
+                made.append(self._masked_change(raw))
+                proves = True
+            else:
+                made.append(without_secrets(raw))
+        return b"".join(made)
+
+    def _masked_change(self, raw: bytes) -> bytes:
+        """Of a change of user: the database, and how it writes text. Neither who it is nor how that is proven."""
+        try:
+            user, proof, database, collation = self._change(raw[HEAD:])
+        except Malformed:
+            return raw[: HEAD + 1] + bytes(len(raw) - HEAD - 1)
+        made = raw[: HEAD + 1] + b"*" * len(user) + b"\0"
+        if self._driver.flags & SECURE_CONNECTION:
+            made += bytes((len(proof),)) + bytes(len(proof))
+        else:
+            made += b"*" * len(proof) + b"\0"
+        made += database + b"\0" + (b"" if collation is None else collation.to_bytes(2, "little"))
+        return made + bytes(len(raw) - len(made))
 
     # --- what comes
 
@@ -194,19 +221,24 @@ class MySQLWatcher(Watcher):
         for message in self._client.feed(data):
             if self._phase is Phase.COMMANDS:
                 if (self._busy() and not self._sends_file()) or self._waiting:
-                    self._waiting.append(message)
-                    self._waiting_bytes += len(message.raw)
-                    if self._waiting_bytes > MUCH and not self._held:
-                        self._held = True
-                        self.wire.hold_client()
+                    self._wait(message)
                 else:
                     self._command(message)
             elif self._phase is Phase.LOGIN:
                 self._take_login(message)
-            elif self._phase is Phase.PROOF:
+            elif self._phase is Phase.PROOF and message.number != 0:
                 self.wire.to_server(message.raw)
+            elif self._phase is Phase.PROOF:  # a command, which does not wait for the login to end
+                self._wait(message)
             else:
                 raise Malformed("found a client that speaks before the server has greeted it")
+
+    def _wait(self, message: Message) -> None:
+        self._waiting.append(message)
+        self._waiting_bytes += len(message.raw)
+        if self._waiting_bytes > MUCH and not self._held:
+            self._held = True
+            self.wire.hold_client()
 
     def from_server(self, data: bytes) -> None:
         try:
@@ -510,15 +542,17 @@ class MySQLWatcher(Watcher):
         self._roll_back(then)
         self._forward(message, Shape.PLAIN)
 
+    def _change(self, contents: bytes) -> tuple[bytes, bytes, bytes, int | None]:
+        """The user, a proof, the database, and the collation if there is one."""
+        read = Reader(contents, 1)
+        user = read.until_nul()
+        proof = read.take(read.byte()) if self._driver.flags & SECURE_CONNECTION else read.until_nul()
+        database = read.until_nul()
+        return user, proof, database, read.two() if read.left >= 2 else None
+
     def _change_user(self, message: Message) -> None:
-        read = Reader(_said(message), 1)
-        read.until_nul()
-        if self._driver.flags & SECURE_CONNECTION:
-            read.take(read.byte())
-        else:
-            read.until_nul()
-        database = read.until_nul().decode("utf-8", "replace")
-        collation = read.two() if read.left >= 2 else None
+        _, _, name, collation = self._change(_said(message))
+        database = name.decode("utf-8", "replace")
 
         def then() -> None:
             self._prepared.clear()

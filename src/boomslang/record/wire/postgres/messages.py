@@ -79,7 +79,7 @@ class Frames:
         self.data = data[at:] if at else data
 
 
-def whole(data: bytes) -> int:
+def whole(data: bytes | bytearray) -> int:
     """How many bytes of this are whole messages."""
     at = 0
     while len(data) - at >= 5:

@@ -162,8 +162,13 @@ class PostgresWatcher(Watcher):
             self.dialogue.talk.names_moved = True
         self._settle(b"I")
 
-    def whole(self, data: bytes) -> int:
+    longest = messages.HELD
+
+    def whole(self, data: bytes | bytearray) -> int:
         return messages.whole(data)
+
+    def missing(self, data: bytes | bytearray) -> int:
+        return 1 + int(messages.LENGTH.unpack_from(data, 1)[0]) - len(data)
 
     def masked(self, data: bytes) -> bytes:
         return without_secrets(data)
