@@ -196,15 +196,15 @@ class Engine:
     def _without_passwords(self, wire: Wire, watcher: Watcher, data: bytes) -> bytes:
         """What may be on disk of what has come: as many bytes in all, in whole messages; of a message that is too long
         to be read, zeros."""
-        unread = min(wire.unread, len(data))
-        wire.unread -= unread
+        unread = min(wire.passing, len(data))
+        wire.passing -= unread
         tail = wire.tail
         tail += data[unread:]
         size = watcher.whole(tail)
         made = bytes(unread) + watcher.masked(bytes(tail[:size]))
         del tail[:size]
         if len(tail) > watcher.longest:
-            wire.unread = watcher.missing(tail)
+            wire.passing = watcher.missing(tail)
             made += bytes(tail[:HEAD]) + bytes(len(tail) - HEAD)
             tail.clear()
         return made
@@ -217,7 +217,7 @@ class Engine:
         if not wire.logged_in and (state := watcher.state()) is not None:
             wire.logged_in = True
             self._keep(wire, Kind.LOGGED_IN, said(state))
-        if self.odd == 0 and wire.logged_in and not wire.tail and not wire.unread and watcher.quiet():
+        if self.odd == 0 and wire.logged_in and not wire.tail and not wire.passing and watcher.quiet():
             self._relay.fast(wire.number, wire.record)
 
     # --- what wires ask for

@@ -127,7 +127,7 @@ class Wire:
         """Bytes that were forwarded and that the watcher has not passed on yet: to the client, to the server."""
         self.tail = bytearray()
         """The beginning of a message of the client's that is not in the spool yet."""
-        self.unread = 0
+        self.passing = 0
         """Bytes of a message of the client's that nobody reads, still to come."""
         self.logged_in = False
 
@@ -169,6 +169,10 @@ class Wire:
     def later(self, call: Callable[[], None]) -> None:
         """Call it in a moment; what it raises ends the connection."""
         self._carrier.later(self, lambda: self.careful(call))
+
+    def not_understood(self) -> None:
+        """Something of the client's was forwarded that will not be understood."""
+        self._carrier.unread(self)
 
     def know(self, kind: bytes, text: bytes) -> None:
         """Nothing must be asked before this text is forwarded again."""

@@ -90,7 +90,10 @@ class MySQLWatcher(Watcher):
         self._dialogue = Dialogue(tracer, self._driver, wire.clock, buffered=wire.buffered)
         self._phase = Phase.GREETING
         self._client, self._server = Packets(), Packets()
-        self._waiting: deque[Message] = deque()
+        self._waiting: deque[tuple[Message, bool]] = deque()
+        """Commands that came before the answer to another: and were they forwarded already?"""
+        self._forwarded = False
+        """The command that is looked at was."""
         self._waiting_bytes = 0
         self._held = False
         self._greeting: Greeting | None = None
@@ -146,6 +149,7 @@ class MySQLWatcher(Watcher):
         return (
             self._phase is Phase.COMMANDS
             and self._asking is None
+            and self._answer is None  # what comes now would overtake what the recorder knows
             and self._in_doubt is None
             and not self._waiting
             and not self._held
@@ -223,7 +227,7 @@ class MySQLWatcher(Watcher):
                 if (self._busy() and not self._sends_file()) or self._waiting:
                     self._wait(message)
                 else:
-                    self._command(message)
+                    self._command(message, self.wire.forwarded)
             elif self._phase is Phase.LOGIN:
                 self._take_login(message)
             elif self._phase is Phase.PROOF and message.number != 0:
@@ -234,7 +238,7 @@ class MySQLWatcher(Watcher):
                 raise Malformed("found a client that speaks before the server has greeted it")
 
     def _wait(self, message: Message) -> None:
-        self._waiting.append(message)
+        self._waiting.append((message, self.wire.forwarded))
         self._waiting_bytes += len(message.raw)
         if self._waiting_bytes > MUCH and not self._held:
             self._held = True
@@ -244,6 +248,8 @@ class MySQLWatcher(Watcher):
         try:
             for message in self._server.feed(data):
                 self._from_server(message)
+                if self._waiting and self._answer is None:  # the answer to the next may be here too
+                    self._go_on()
         finally:
             if self._out:
                 self.wire.to_client(b"".join(self._out))
@@ -258,6 +264,9 @@ class MySQLWatcher(Watcher):
             self._leave_cursor()
         while self._sayings:
             self._next_saying()
+        if any(forwarded for _, forwarded in self._waiting):
+            self.wire.not_understood()
+            self._dialogue.promise()
         self._dialogue.closed()
 
     def refusal(self, why: str) -> bytes:
@@ -274,9 +283,9 @@ class MySQLWatcher(Watcher):
     def _go_on(self) -> None:
         """With what the client has sent meanwhile."""
         while self._waiting and (not self._busy() or self._sends_file()):
-            message = self._waiting.popleft()
+            message, forwarded = self._waiting.popleft()
             self._waiting_bytes -= len(message.raw)
-            self._command(message)
+            self._command(message, forwarded)
         if self._held and self._waiting_bytes <= MUCH // 2:
             self._held = False
             self.wire.go_on_with_client()
@@ -321,7 +330,8 @@ class MySQLWatcher(Watcher):
 
     # --- a command
 
-    def _command(self, message: Message) -> None:
+    def _command(self, message: Message, forwarded: bool) -> None:
+        self._forwarded = forwarded
         self._number = (message.number + 1) & 0xFF
         if self._pieces:
             self._pieces = message.number == PIECE
@@ -416,7 +426,7 @@ class MySQLWatcher(Watcher):
         if questions is not None:
             self._ask(questions, lambda: self._say(message, shape, parts, statement))
             return
-        held = not self.wire.forwarded
+        held = not self._forwarded
         standing = [self._standing(text, values) for text, values in parts] if held else []
         for text, values in parts:
             self._sayings.append(self._saying(text, values))
@@ -579,7 +589,7 @@ class MySQLWatcher(Watcher):
 
     def _questions(self, parts: list[tuple[str, Numbered | None]]) -> Questions | None:
         """What must be asked before these can be understood."""
-        if self.wire.forwarded:
+        if self._forwarded:
             self._name_tables()
             return None  # they are on their way
         if self._mode_changed:
