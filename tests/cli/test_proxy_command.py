@@ -97,6 +97,11 @@ def server() -> Iterator[Any]:
         yield running
 
 
+def is_told_unfinished(said: str) -> bool:
+    words = " ".join(said.split())
+    return "no read was checked: a proxy is still recording" in words and "proxy --recover FOLDER" in words
+
+
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_how_it_ends(server: Any, tmp_path: Path, how: signal.Signals) -> None:
     """Asked to end, it has recorded all that it forwarded, and checks it; killed, that can be had later."""
@@ -114,16 +119,20 @@ def test_how_it_ends(server: Any, tmp_path: Path, how: signal.Signals) -> None:
             for number in range(30):
                 c.execute("INSERT INTO cells VALUES (%s, %s)", (number, number))
                 c.execute("SELECT n FROM cells WHERE id = %s", (number,))
+            early = command("check", str(folder), "--level", "ser")
+            assert early.code == 0 and is_told_unfinished(early.out)
             on_disk = b"".join(path.read_bytes() for path in folder.iterdir())
             running.send_signal(how)
             out, err = running.communicate(timeout=60)
     assert b"sesame" not in on_disk and "sesame" not in out + err
     if how is signal.SIGKILL:
         assert (folder / "wire.spool").exists()
+        assert is_told_unfinished(command("check", str(folder), "--level", "ser").out)
         ran = command("proxy", "--recover", str(folder), "--check", "ser")
         assert ran.code == 0, ran.err
     else:
         assert running.returncode == 0 and "valid" in out.lower(), (out, err)
+    assert not is_told_unfinished(command("check", str(folder), "--level", "ser").out)
     assert not (folder / "wire.spool").exists()
     trace = read_trace(folder)
     assert trace.coverage is not None

@@ -30,6 +30,8 @@ LEFT_OUT = "left out: what it read was written by a statement that is not unders
 FROM = re.compile(r"\bfrom\s+[`\"]?([\w.]+)", re.IGNORECASE)
 NAMED = 5
 """Tables that a sentence names."""
+EVERYTHING = "*"
+"""In place of a table's name."""
 
 
 @dataclass
@@ -83,7 +85,9 @@ class Coverage:
             if any(parts)
             else "understood: nothing"
         )
-        out = [f"{table} ({why})" for table, why in self.tainted.items()]
+        if EVERYTHING in self.tainted:
+            said = f"no read was checked: {self.tainted[EVERYTHING]}; {said}"
+        out = [f"{table} ({why})" for table, why in self.tainted.items() if table != EVERYTHING]
         out += [
             f"{_about(statement.text)} ({why})"
             for statement in self.statements
@@ -96,7 +100,8 @@ class Coverage:
             said += f"; left out: {', '.join(out[:NAMED])}{more}"
         if self.untold:
             share = self.untold / max(1, self.untold + self.reads_told)
-            said += f"; {self.untold:,} values read ({_percent(share)}) are left out, as they may be what these wrote"
+            these = "others" if EVERYTHING in self.tainted else "these"
+            said += f"; {self.untold:,} values read ({_percent(share)}) are left out, as they may be what {these} wrote"
         return said
 
     def to_json(self) -> dict[str, Any]:
@@ -226,18 +231,20 @@ class _Notes:
         for t in np.flatnonzero((column >= 0) & (trace.txn_outcome == Outcome.UNKNOWN)).tolist():
             text = trace.texts.content(int(column[t]))
             if MARKS[2] in text:
-                writes = json.loads(text).get("writes")
+                hint = json.loads(text)
+                writes, why = hint.get("writes"), hint.get("why")
+                why = why if isinstance(why, str) else "a statement of which nobody knows whether it happened"
                 for taint in writes if isinstance(writes, list) else ():
                     if isinstance(taint, str):
                         self.found = True
-                        self.taints.setdefault(taint, "a statement of which nobody knows whether it happened")
+                        self.taints.setdefault(taint, why)
 
 
 class _Tainted:
     """Is this key tainted, or this table's condition?"""
 
     def __init__(self, taints: dict[str, str]) -> None:
-        self.all = "*" in taints
+        self.all = EVERYTHING in taints
         self.tables: set[str] = set()
         self.columns: dict[str, set[str]] = defaultdict(set)
         self.cells: set[str] = set()
@@ -249,7 +256,7 @@ class _Tainted:
                 self.tables.add(table)
             elif rest.startswith("]."):
                 self.columns[table].add(rest[2:])
-            elif taint != "*":
+            elif taint != EVERYTHING:
                 self.cells.add(taint)
                 parts = parse_row_key(taint)
                 if parts is not None:

@@ -30,6 +30,11 @@ from boomslang.record.tracer import Tracer, clock_name
 NAME = "wire.spool"
 UNREAD = "unread+ahead"
 """The session that says so."""
+UNFINISHED = (
+    "a proxy is still recording into this folder, or was killed; fix: stop it, or, if there is none, run boomslang "
+    "proxy --recover FOLDER, and check again"
+)
+LOST = "a connection sent something that the proxy could not read, which may have written anything"
 HEAD = struct.Struct("<QqIBBHI")
 
 
@@ -90,7 +95,7 @@ class Spool:
         self.fd = os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_APPEND | os.O_CLOEXEC, 0o600)
         fcntl.flock(self.fd, fcntl.LOCK_EX)  # while it is written, nobody recovers it
         self._marker = tracer.session(UNREAD)
-        self._marker.log("begin", ctx={"writes": [EVERYTHING]})
+        self._marker.log("begin", ctx={"writes": [EVERYTHING], "why": UNFINISHED})
         os.write(self.fd, said(before) + b"\n")
 
     def settle(self) -> None:
@@ -108,7 +113,7 @@ class Spool:
 def promise_everything(tracer: Tracer, number: int) -> None:
     """A connection of which nobody knows what it did: whatever may be written in the trace is not read from it."""
     with tracer.session(f"unread{number}+ahead") as session:
-        session.log("begin", ctx={"writes": [EVERYTHING]})
+        session.log("begin", ctx={"writes": [EVERYTHING], "why": LOST})
 
 
 def settle(marker: Session) -> None:
