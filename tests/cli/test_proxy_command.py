@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import socket
+import struct
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -61,7 +62,7 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
 
 
 @contextmanager
-def proxy(*words: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
+def proxy(*words: str, **options: Any) -> Iterator[tuple[subprocess.Popen[str], int]]:
     """The command, and where it listens."""
     running = subprocess.Popen(
         [*PROGRAM, "proxy", *words, "--listen", "127.0.0.1:0"],
@@ -69,6 +70,7 @@ def proxy(*words: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "COLUMNS": "500"},
+        **options,
     )
     try:
         assert running.stderr is not None
@@ -89,6 +91,32 @@ def test_a_server_that_is_not_there(tmp_path: Path) -> None:
         running.send_signal(signal.SIGTERM)
         _, err = running.communicate(timeout=30)
     assert running.returncode == 0 and "cannot reach the server" in err
+
+
+def test_more_connections_than_files(tmp_path: Path) -> None:
+    """What is missing is said, with its fix; and when there is room again, clients are taken again."""
+    resource = pytest.importorskip("resource")
+    with socket.create_server(("127.0.0.1", 0), backlog=100) as there:
+        place = f"postgres://127.0.0.1:{there.getsockname()[1]}"
+
+        def few() -> None:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))
+
+        with proxy(place, "--out", str(tmp_path / "t"), preexec_fn=few) as (running, port):
+            clients = [socket.create_connection(("127.0.0.1", port), timeout=10) for _ in range(40)]
+            assert running.stderr is not None
+            said = running.stderr.readline()
+            assert "too many open files" in said.lower() and "fix: raise the limit (ulimit -n)" in said
+            for client in clients:
+                client.close()
+            there.settimeout(10)
+            with socket.create_connection(("127.0.0.1", port), timeout=10) as client:
+                ask = struct.pack("!ii", 8, 80877103)
+                client.sendall(ask)
+                assert client.recv(1) == b"N"
+            running.send_signal(signal.SIGINT)
+            running.communicate(timeout=30)
+    assert running.returncode == 0
 
 
 @pytest.fixture(scope="module")

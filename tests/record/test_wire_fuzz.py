@@ -138,7 +138,9 @@ def postgres_client(there: str, client: int, seed: int, connections: int) -> Cal
         rng = random.Random(f"{seed}/{client}")
         for connection in range(connections):
             with suppress(Exception), psycopg.connect(there, connect_timeout=2) as c:
-                threading.Timer(1 + seed % 3, c.pgconn.finish).start()  # a server may wait for what does not come
+                threading.Timer(
+                    1 + seed % 3, c.pgconn.finish
+                ).start()  # a server may wait for what does not come
                 for number in range(30):
                     value = (connection * 100 + number) * 10 + client + 100
                     with c.pipeline() if rng.random() < 0.3 else suppress():

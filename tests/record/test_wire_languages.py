@@ -9,10 +9,14 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
+from support.mysql_clients import built
 from support.recorded_sql import started
 from support.wire import PROGRAM, prepare, proxied, reference, told
+
+from boomslang import check, read_trace
 
 CLIENTS = Path(__file__).parent.parent / "support" / "wire_clients"
 pytestmark = pytest.mark.full
@@ -55,3 +59,54 @@ def test_node(server: Any, node_pg: Path, tmp_path: Path, how: str) -> None:
         assert ran.returncode == 0, ran.stderr
         assert not wrong
     assert told(tmp_path / "wire") == expected
+
+
+def others(server: Any, tmp_path: Path, command: list[Any], *, literals: bool = False) -> None:
+    """The whole program by a client: its trace is the one that Python's is."""
+    expected = reference(server.dsn, tmp_path / "python", PROGRAM, literals=literals)
+    with_client(server, tmp_path, command)
+    assert told(tmp_path / "wire") == expected
+
+
+def with_client(server: Any, tmp_path: Path, command: list[Any]) -> None:
+    prepare(server.dsn)
+    (tmp_path / "program.json").write_text(json.dumps(PROGRAM))
+    with proxied(f"postgres://127.0.0.1:{server.port}", tmp_path / "wire") as (port, wrong):
+        parts = urlsplit(str(server.dsn))
+        words = {
+            "address": str(server.dsn).replace(f":{server.port}/", f":{port}/"),
+            "place": f"127.0.0.1:{port}{parts.path}",
+            "user": parts.username,
+            "password": parts.password,
+            "program": tmp_path / "program.json",
+        }
+        ran = subprocess.run(
+            [str(words.get(word, word)) for word in command], capture_output=True, text=True, timeout=120
+        )
+        assert ran.returncode == 0, ran.stderr
+        assert not wrong
+
+
+@pytest.mark.parametrize("how", ["cache", "exec", "simple"])
+def test_pgx(server: Any, tmp_path: Path, how: str) -> None:
+    command = built("go", "postgres")
+    others(server, tmp_path, [*command, how, "address", "program"], literals=how == "simple")
+
+
+@pytest.mark.parametrize(
+    ("mode", "threshold"),
+    [("extended", 0), ("extended", 1), ("extendedForPrepared", 5), ("extendedCacheEverything", 1)],
+)
+def test_pgjdbc(server: Any, tmp_path: Path, mode: str, threshold: int) -> None:
+    command = built("java", "postgres")
+    words = [mode, threshold, "place", "user", "password", "program"]
+    others(server, tmp_path, [*command, *words])
+
+
+def test_pgjdbc_without_parameters(server: Any, tmp_path: Path) -> None:
+    """It writes values as `('1'::int4)`. Rows that such a condition leaves out are not told, and all others are."""
+    command = [*built("java", "postgres"), "simple", 0, "place", "user", "password", "program"]
+    with_client(server, tmp_path, command)
+    trace = read_trace(tmp_path / "wire")
+    assert trace.coverage is not None and trace.coverage.reads[0] == 15 and trace.coverage.writes[0] == 24
+    assert check(trace, "ser").status != "invalid"

@@ -92,7 +92,9 @@ def differing(one: dict[str, list[str]], other: dict[str, list[str]]) -> list[tu
     for name in sorted({*one, *other}):
         lines, others = one.get(name, ["no file"]), other.get(name, ["no file"])
         if lines != others:
-            at = next((n for n, pair in enumerate(zip(lines, others, strict=False)) if pair[0] != pair[1]), -1)
+            at = next(
+                (n for n, pair in enumerate(zip(lines, others, strict=False)) if pair[0] != pair[1]), -1
+            )
             found.append((name, lines[at][:300], others[at][:300]))
     return found
 
@@ -102,7 +104,9 @@ def is_part_of(part: dict[str, list[str]], whole: dict[str, list[str]]) -> None:
         if "+ahead" in name or name.endswith(".txt"):
             continue
         begins = (at for at, line in enumerate(lines) if json.loads(line).get("op") == "begin")
-        lost = (at for at, line in enumerate(lines) if "ConnectionGone" in line)  # what was in a pipeline then
+        lost = (
+            at for at, line in enumerate(lines) if "ConnectionGone" in line
+        )  # what was in a pipeline then
         done = min(max(begins, default=0), next(lost, len(lines)))
         assert differing({name: lines[:done]}, {name: whole[name][:done]}) == [], lines[-8:]
 
@@ -263,9 +267,7 @@ def test_mysql(mariadb: dict[str, Any], copies: Path, tmp_path: Path, seed: int)
     is_recovered(folder, copies, seed)
 
 
-def test_another_database_by_a_change_of_user(
-    mariadb: dict[str, Any], copies: Path, tmp_path: Path
-) -> None:
+def test_another_database_by_a_change_of_user(mariadb: dict[str, Any], copies: Path, tmp_path: Path) -> None:
     """Which database it is now is in the spool, and who the user is is not: what follows is read in the same way."""
     mysql_work.make_tables(mariadb)
     with pymysql.connect(**mariadb, autocommit=True) as plain, plain.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""Clients of MySQL's protocol in other languages, built from tests/record/wire_clients/mysql with their own tools.
+"""Clients in other languages, built from tests/record/wire_clients with their own tools; and how MySQL's are run.
 
 They are built once for each version of their sources, beside the servers that tests fetch; where a tool or a package
 cannot be had, the test is skipped with a word.
@@ -18,7 +18,7 @@ import pytest
 from boomslang.databases.servers.cache import cache_folder, locked
 from support.mysql_work import WORK, is_text_only
 
-SOURCES = Path(__file__).parent.parent / "record" / "wire_clients" / "mysql"
+SOURCES = Path(__file__).parent.parent / "record" / "wire_clients"
 TOOLS = {"node": ["npm", "node"], "go": ["go"], "java": ["mvn", "java"]}
 BUILDS = {
     "node": ["npm", "install", "--no-audit", "--no-fund", "--silent"],
@@ -27,15 +27,15 @@ BUILDS = {
 }
 
 
-def built(language: str) -> list[str]:
+def built(language: str, protocol: str = "mysql") -> list[str]:
     """The command that runs a client; skips where it cannot be built."""
     missing = [tool for tool in TOOLS[language] if shutil.which(tool) is None]
     if missing:
         pytest.skip(f"no {' and '.join(missing)} here, so no client in {language}")
-    source = SOURCES / language
+    source = SOURCES / protocol / language
     files = sorted(path for path in source.rglob("*") if path.is_file())
     named = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]
-    place = cache_folder() / f"mysql-client-{language}-{named}"
+    place = cache_folder() / f"{protocol}-client-{language}-{named}"
     with locked(place.with_suffix(".lock")):
         if not place.exists():
             _build(language, source, place)

@@ -63,7 +63,9 @@ COMMITS = SCHEMA_CHANGES | frozenset(
 WRITES = re.compile(
     r"\b(insert|update|delete|merge|replace|truncate|into|copy|call|do|execute|load)\b", re.IGNORECASE
 )
-CALLS = re.compile(r"\b(\w+)[\"`]?\s*\(")  # \b: a long word is looked at once, not once for each of its letters
+CALLS = re.compile(
+    r"\b(\w+)[\"`]?\s*\("
+)  # \b: a long word is looked at once, not once for each of its letters
 SYSTEM = re.compile(r"(?i)sqlite_|pg_|information_schema|performance_schema|duckdb_|mysql$|sys$")
 """Names of the database's own tables."""
 START = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/|\()*(\w+)", re.DOTALL)

@@ -149,7 +149,10 @@ def begin_anew(folder: Path, process: int, before: dict[str, str | None]) -> Non
     """Take away what a proxy has made in a folder since its spool began, but for what says that something is unread.
     What others have added stays."""
     for path in folder.iterdir():
-        ours = path.name.startswith((f"p{process}-", f"{ROWS}.", "unread")) or path.suffix in (".txt", ".part")
+        ours = path.name.startswith((f"p{process}-", f"{ROWS}.", "unread")) or path.suffix in (
+            ".txt",
+            ".part",
+        )
         if ours and path.name not in before and path.name != f"{UNREAD}.jsonl":
             path.unlink()
     for name, text in before.items():
