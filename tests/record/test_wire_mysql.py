@@ -214,6 +214,40 @@ def test_a_text_of_several_statements(mariadb: dict[str, Any], tmp_path: Path) -
     assert check(read_trace(tmp_path / "wire"), "strict serializable").valid
 
 
+@pytest.mark.parametrize("together", [True, False])
+def test_a_client_that_does_not_wait(
+    through: tuple[dict[str, Any], list[str]], tmp_path: Path, together: bool
+) -> None:
+    """It sends commands before it has read answers. Answers to several of them may come in one piece."""
+    there, troubles = through
+    texts = ["BEGIN", SET_TO.format(1), SET_TO.format(2), "COMMIT", READ]
+    connection = pymysql.connect(**there, autocommit=True)
+    for _ in range(20):
+        said = [(len(text) + 1).to_bytes(3, "little") + b"\0\x03" + text.encode("ascii") for text in texts]
+        for data in [b"".join(said)] if together else said:
+            connection._sock.sendall(data)
+        for text in texts:
+            connection._next_seq_id = 1
+            connection._read_query_result(unbuffered=False) if text == READ else connection._read_packet()
+    connection.close()
+    time.sleep(0.1)
+    assert troubles == []
+    once = [
+        "begin",
+        *put(1),
+        *put(2),
+        "commit",
+        "begin",
+        "get goods[1]=True",
+        "get goods[1].stock=2",
+        "commit",
+    ]
+    assert [
+        line for line in session_lines(tmp_path / "wire") if line not in ("begin", "commit", "abort")
+    ] == [line for line in once * 20 if line not in ("begin", "commit")]
+    assert check(read_trace(tmp_path / "wire"), "ser").status != "invalid"
+
+
 def test_passwords_are_not_written(through: tuple[dict[str, Any], list[str]], tmp_path: Path) -> None:
     there, _ = through
     run_texts(there, "CREATE USER somebody IDENTIFIED BY 'sesame open'", "DROP USER somebody")
