@@ -11,6 +11,7 @@ import random
 import shutil
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -288,6 +289,35 @@ def test_another_database_by_a_change_of_user(mariadb: dict[str, Any], copies: P
     trace = read_trace(folder)
     assert trace.coverage is not None and trace.coverage.reads == (3, 1, 0)
     assert check(trace, "strict serializable").valid
+
+
+def test_answers_that_come_together(mariadb: dict[str, Any], copies: Path, tmp_path: Path) -> None:
+    """A commit that was forwarded before the answer to the write before it was read, and both answers in one piece."""
+    mysql_work.make_tables(mariadb)
+    folder = tmp_path / "t"
+    with mysql_work.proxied(mariadb, folder) as (there, troubles):
+        with pymysql.connect(**there, autocommit=True) as c, c.cursor() as cursor:
+            for number in range(10):
+                cursor.execute("BEGIN")
+                cursor.execute(f"UPDATE goods SET stock = {number} WHERE id = 1")
+                cursor.execute("COMMIT")
+        assert troubles == []
+    path = copies / spool.NAME
+    found, first = spool.read(path), path.read_bytes().split(b"\n", 1)[0] + b"\n"
+    at = max(n for n, one in enumerate(found) if one.kind is spool.Kind.FROM_CLIENT and b"COMMIT" in one.data)
+    answer, commit, done = found[at - 1 : at + 2]
+    assert (answer.forwarded, commit.forwarded, done.forwarded) == (True, True, True)
+    assert answer.kind is done.kind is spool.Kind.FROM_SERVER
+    found[at - 1 : at + 2] = [commit, replace(done, data=answer.data + done.data)]
+    with path.open("wb") as file:
+        file.write(first)
+        for number, one in enumerate(found):
+            head = (number, one.time, one.connection, one.kind, one.forwarded, 0, len(one.data))
+            file.write(spool.HEAD.pack(*head) + one.data)
+    wrong: list[str] = []
+    recover(copies, wrong.append)
+    assert wrong == []
+    assert mysql_work.comparable(copies) == mysql_work.comparable(folder)
 
 
 @pytest.mark.parametrize("size", [900_000, 3_000_000])
