@@ -25,6 +25,7 @@ from support.recorded_sql import address, server, started
 
 from boomslang import check, read_trace
 from boomslang.record.wire import spool
+from boomslang.record.wire.postgres.messages import message
 from boomslang.record.wire.recovery import recover
 
 COPIED = "copied"
@@ -170,6 +171,31 @@ def test_postgres(postgres: Any, copies: Path, tmp_path: Path, seed: int) -> Non
         all_at_once(the_program, copies_rows, cells(1), cells(2), cells(3))
         assert not wrong
     is_recovered(folder, copies, seed)
+
+
+def test_what_was_forwarded_and_makes_no_sense_may_have_done_anything(
+    postgres: Any, copies: Path, tmp_path: Path
+) -> None:
+    """A Bind that nobody can read, and behind it a write that the database may have done."""
+    with psycopg.connect(postgres.dsn, autocommit=True) as plain:
+        plain.execute("DROP TABLE IF EXISTS cells CASCADE")
+        plain.execute("CREATE TABLE cells (id int PRIMARY KEY, n int)")
+    with wire.proxied(f"postgres://127.0.0.1:{postgres.port}", tmp_path / "t") as (port, _):
+        there = str(postgres.dsn).replace(f":{postgres.port}/", f":{port}/")
+        with psycopg.connect(there, autocommit=True) as c:
+            c.execute("INSERT INTO cells VALUES (1, 1)")
+            c.execute("SELECT n FROM cells WHERE id = 1")
+    path = copies / spool.NAME
+    last = next(one for one in reversed(spool.read(path)) if one.kind is spool.Kind.FROM_SERVER)
+    said = message(b"B", b"nonsense") + message(b"Q", b"UPDATE cells SET n = 2 WHERE id = 1\0")
+    made = bytearray(spool.record(last.number, last.time, last.connection, spool.Kind.FROM_CLIENT, said))
+    made[21] = 1  # it was forwarded
+    data = path.read_bytes()
+    end = data.index(last.data, data.index(b"\n")) + len(last.data)
+    path.write_bytes(data[:end] + made)
+    recover(copies)
+    coverage = read_trace(copies).coverage
+    assert coverage is not None and coverage.tainted["*"] == spool.LOST and coverage.reads_told == 0
 
 
 # --- MySQL's protocol
