@@ -7,6 +7,7 @@ import random
 import re
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -23,6 +24,7 @@ from support.wire import PROGRAM, prepare, proxied, run_with_psycopg, told
 from boomslang import check, read_trace
 from boomslang.errors import UsageError
 from boomslang.record import Tracer, trace_connection
+from boomslang.record.wire.postgres.transport import CANCEL
 from boomslang.record.wire.postgres.watcher import PostgresWatcher
 from boomslang.record.wire.recovery import recover
 from boomslang.record.wire.relay import Malformed
@@ -210,6 +212,14 @@ def test_large_messages_go_by(server: Any, tmp_path: Path) -> None:
         assert not wrong
     assert sum(path.stat().st_size for path in (tmp_path / "t").iterdir()) < 100_000
     assert check(read_trace(tmp_path / "t"), "ser").status != "invalid"
+
+
+def test_who_cancels_hears_nothing(tmp_path: Path) -> None:
+    """Not even that the proxy is being stopped: libpq takes any answer for a failure."""
+    watcher = PostgresWatcher(NoWire(), Tracer(tmp_path / "t"))  # type: ignore[arg-type]
+    assert watcher.refusal("why") != b""
+    watcher.from_client(struct.pack("!iiii", 16, CANCEL, 1, 2))
+    assert watcher.refusal("why") == b""
 
 
 # --- many, and gone

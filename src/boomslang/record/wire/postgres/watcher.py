@@ -120,7 +120,7 @@ class PostgresWatcher(Watcher):
         self._asked_error: str | None = None
 
     def refusal(self, why: str) -> bytes:
-        return messages.refusal(why)
+        return b"" if self._unwatched else messages.refusal(why)  # who cancels expects to hear nothing
 
     def gone(self, who: str) -> None:
         if self._asking is not None:
