@@ -2,7 +2,7 @@
 
 Every measurement is a *cell*: one check in a fresh process with a limit. A cell that was measured is kept in
 `bench-data/reproduce/` under all that determines it, so that an interrupted run goes on where it stopped, and a figure
-can be measured alone. What cannot be had here says "not here" and what it needs.
+can be measured alone (`--fresh` forgets them: a cell does not know which version of the program made it). What cannot be had here says "not here" and what it needs.
 
     python benchmarks/reproduce.py                         all figures, 60 s a cell
     python benchmarks/reproduce.py --only ablation         one of them
@@ -225,9 +225,12 @@ def main(arguments: list[str]) -> int:
     parser.add_argument(
         "--store", type=Path, default=DATA / "reproduce", help="where measured cells are kept"
     )
+    parser.add_argument("--fresh", action="store_true", help="measure all cells anew")
     parser.add_argument("--out", type=Path, default=DOCS / "evaluation.md")
     given = parser.parse_args(arguments)
     plan = Plan(given.quick, given.limit, given.divide, given.store)
+    for kept in given.store.glob("*.json") if given.fresh else ():
+        kept.unlink()
     figures = [figure for figure in FIGURES if not given.only or figure.name in given.only]
     given.out.write_text(page(figures, plan, arguments))
     print(f"wrote {given.out}")
