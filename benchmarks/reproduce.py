@@ -2,7 +2,8 @@
 
 Every measurement is a *cell*: one check in a fresh process with a limit. A cell that was measured is kept in
 `bench-data/reproduce/` under all that determines it, so that an interrupted run goes on where it stopped, and a figure
-can be measured alone (`--fresh` forgets them: a cell does not know which version of the program made it). What cannot be had here says "not here" and what it needs.
+can be measured alone. (`--fresh` forgets them: a cell does not know which version of the program made it.) What cannot
+be had here says "not here" and what it needs.
 
     python benchmarks/reproduce.py                         all figures, 60 s a cell
     python benchmarks/reproduce.py --only ablation         one of them
