@@ -19,7 +19,7 @@ VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard $(foreach depth,* */* */*/*,native/$(depth).cpp native/$(depth).hpp))
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo .demo-database .demo-examples test test-full fuzz bench lint docs clean
+.PHONY: help demo .demo-database .demo-examples test test-full fuzz bench lint docs reproduce clean
 
 help:
 	@echo 'make demo        record a database at a level that holds and at one that does not, and check both'
@@ -88,6 +88,9 @@ lint: $(VENV)/.lint
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy --strict
+
+reproduce: $(VENV)/.test
+	@$(BIN)/python benchmarks/reproduce.py $(if $(QUICK),--quick) $(if $(LIMIT),--limit $(LIMIT))
 
 docs: $(VENV)/.test
 	@$(BIN)/python tests/documents/test_docs.py

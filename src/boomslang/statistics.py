@@ -284,8 +284,12 @@ class Statistics:
 
     @cached_property
     def version_order_pairs(self) -> int:
-        """Pairs of writers of one key: which of the two was first?"""
-        return int((self.writers * (self.writers - 1) // 2).sum())
+        """Pairs of writers of one key: which of the two was first? Nothing is open where lists tell it of all."""
+        from boomslang.ir.lower import lower
+
+        writers = self.writers.copy()
+        writers[list(lower(self.asg, LEVELS[0]).known_orders)] = 0  # told by lists: the same at every level
+        return int((writers * (writers - 1) // 2).sum())
 
     @cached_property
     def read_lineages(self) -> int:

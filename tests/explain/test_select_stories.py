@@ -149,7 +149,7 @@ def test_commands_show_selects(tmp_path: Path, capsys: pytest.CaptureFixture[str
         assert main(["verify", str(ON_CALL), str(tmp_path / f"proof.{level}.json")]) == 0
         assert "right:" in capsys.readouterr().out
     assert main(["check", str(ON_CALL), "--level", "ser", "--module", "session-order"]) == 254
-    assert "modules do not know" in capsys.readouterr().err
+    assert "the module session-order does not know" in capsys.readouterr().err
     assert main(["check", str(ON_CALL), "--level", "ser", "--encoding", "cobra"]) == 254
     assert "ask without an encoding" in capsys.readouterr().err
 

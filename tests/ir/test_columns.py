@@ -14,6 +14,8 @@ from boomslang.asg import build_asg
 from boomslang.explain.parts import first_broken
 from boomslang.ir import IR, lower
 from boomslang.levels import LEVELS, find_level
+from boomslang.modules import find_modules
+from boomslang.modules.module import prepare
 from boomslang.passes import Problem, expand, merge, print_problem, prioritize, prune
 from boomslang.passes.columns import Rows
 from boomslang.passes.columns.of import Columns
@@ -21,6 +23,7 @@ from boomslang.passes.columns.windows import ColumnWindows
 from boomslang.passes.problem import expand_objects
 from boomslang.passes.segments import _Objects
 from boomslang.solve.clock import Clock
+from boomslang.trace import TraceBuilder
 
 WAYS: list[tuple[Callable[[Problem], Problem], ...]] = [
     (prune,),
@@ -88,6 +91,27 @@ def test_what_is_written_as_columns() -> None:
 
     assert columns(plain, "ser") and columns(plain, "si") and columns(lists, "strong-session-ser")
     assert not columns(doubtful, "ser") and not columns(plain, "causal")
+
+
+def test_a_known_version_order_leaves_no_superposition() -> None:
+    """Lists that show all appends, or hints that place all versions: nothing is left to choose, before any pass."""
+    lists = history(txn("A", append("x", 1)), txn("B", append("x", 2)), txn("C", list_("x", [1, 2])))
+    for level in ("ser", "si", "causal", "strong-session-ser"):
+        ir = lower(build_asg(lists), find_level(level))
+        assert not [s for s in expand(ir).superpositions if "wrote" in s.why], level
+        assert not expand_objects(ir, Clock()).superpositions, level
+    told = TraceBuilder()
+    for version in (1, 2):
+        with told.transaction() as t:
+            t.put("x", version, ctx={"version": version})
+    asg = prepare(build_asg(told.build()), find_modules(["version-order"]))
+    assert not expand(lower(asg, find_level("ser"))).superpositions
+    part = history(txn("A", append("x", 1)), txn("B", append("x", 2)), txn("C", list_("x", [1])))
+    assert not expand(lower(build_asg(part), find_level("ser"))).superpositions, (
+        "what was not read comes later"
+    )
+    unread = history(txn("A", append("x", 1)), txn("B", append("x", 2)))
+    assert len(expand(lower(build_asg(unread), find_level("ser"))).superpositions) == 1
 
 
 def test_rows() -> None:

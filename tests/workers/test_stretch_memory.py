@@ -32,14 +32,3 @@ def test_tasks_keep_to_their_memory(tmp_path: Path) -> None:
         assert found.status == "valid" and cost.seams >= 1, (found.reason, cost)
         assert set(workers.peak) >= {"survey", "seam", "stretch"}
         assert max(workers.peak.values()) <= megabytes * MARGIN, (megabytes, workers.peak)
-
-
-@pytest.mark.full
-def test_a_task_gives_up_rather_than_take_more(tmp_path: Path) -> None:
-    path = tmp_path / "trace.jsonl"
-    generate(LONG, path)
-    with Processes(2, preload="boomslang.stretches.check") as processes:
-        processes.megabytes = 60  # the program alone takes more
-        workers = Measured(processes)
-        found, _ = check_in_stretches(path, find_level("ser"), workers)
-    assert found.status == "unknown" and "memory limit" in found.reason

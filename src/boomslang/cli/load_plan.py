@@ -54,9 +54,13 @@ def version_of(database: Database) -> str:
     try:
         return database.version()
     except DatabaseError as error:
-        raise UsageError(
-            f"{database.title} cannot be reached: {error}; fix: start it, or correct the address after --db"
-        ) from None
+        raise _unreachable(database, error) from None
+
+
+def _unreachable(database: Database, error: DatabaseError) -> UsageError:
+    return UsageError(
+        f"{database.title} cannot be reached: {error}; fix: start it, or correct the address after --db"
+    )
 
 
 @contextmanager
@@ -66,7 +70,7 @@ def claimed(database: Database) -> Iterator[None]:
         try:
             stack.enter_context(database.claimed())
         except DatabaseError as error:
-            raise UsageError(f"{database.title} cannot be reached: {error}") from None
+            raise _unreachable(database, error) from None
         yield
 
 

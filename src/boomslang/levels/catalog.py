@@ -253,8 +253,8 @@ def find_level(name: str | Level) -> Level:
     near = difflib.get_close_matches(normal_name(name), [*_by_name(), *_not_supported()], n=1)
     hint = ""
     if near:
-        meant = _by_name().get(near[0])
-        hint = f" (did you mean {_not_supported()[near[0]].name if meant is None else meant.short}?)"
+        same = _by_name().get(near[0])
+        hint = f" (did you mean {_not_supported()[near[0]].name if same is None else same.short}?)"
     from boomslang.levels.registry import known_levels
 
     levels = ", ".join(f"{level.name} ({level.short})" for level in known_levels())

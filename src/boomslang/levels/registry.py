@@ -8,7 +8,6 @@ loaded from a trace or a certificate.
 
 from __future__ import annotations
 
-import runpy
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -133,6 +132,8 @@ def find_outside(name: str) -> Level | None:
 def _of_file(path: Path, wanted: str) -> Level:
     if not path.is_file():
         raise UsageError(f"{path}: there is no such file; expected a Python file with @boomslang.level")
+    import runpy
+
     before = dict(_registered)
     _registered.clear()
     try:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,6 +116,9 @@ def expand_objects(ir: IR, clock: Clock) -> Problem:
     for read in clock.over(ir.read_froms()):
         if ir.is_known(read):
             fixed[ir.wr(read.candidates[0], read)] = True
+    for key, row in ir.known_orders.items():
+        for one, two in combinations(row, 2):
+            fixed[ir.ww(one, two, key)], fixed[ir.ww(two, one, key)] = True, False
     superpositions: list[Superposition] = []
     expressions: list[Expression] = []
     for item in clock.over(ir.expand(clock.look)):

@@ -2,7 +2,8 @@
 
 MonoSAT is a SAT solver that knows monotonic theories, among them whether a graph is acyclic (Bayless et al., "SAT
 modulo monotonic theories", AAAI 2015); Cobra and PolySI were built on it. The adapter uses five things of its
-module: `Var`, `Not`, `AssertClause`, `Graph` and `Solve`.
+module: `Var`, `Not`, `AssertClause`, `Graph` and `Solve`; and where `prioritize` gave advice, the priority and the
+polarity of a variable's decision: what is advised is decided before the rest, and first as it is advised.
 
 It works in a process of its own, which is killed when a limit is reached. MonoSAT's own time limit is one of whole
 seconds, which it looks at between two of its steps; and its module lets no other Python thread run meanwhile, so that
@@ -20,7 +21,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from boomslang.errors import UsageError
@@ -50,6 +51,8 @@ class Question:
     clauses: list[list[int]]
     arcs: list[tuple[int, int, int]]
     always: list[tuple[int, int]]
+    advice: dict[int, bool] = field(default_factory=dict)
+    """What to try first of some variables."""
 
 
 def solve_monosat(given: IR | Problem, limits: Limits | None = None) -> Solution:
@@ -84,6 +87,7 @@ def _question(problem: Problem, written: Clauses | ColumnClauses) -> Question:
         list(written.each_clause()),
         list(written.each_arc()),
         list(written.each_always()),
+        written.advice,
     )
 
 
@@ -136,6 +140,10 @@ def answer(question: Question) -> set[int] | None:
     for clause in question.clauses:
         monosat.AssertClause([variables[x] if x > 0 else monosat.Not(variables[-x]) for x in clause])
     monosat.AssertClause([graph.acyclic()])
+    for number, first in question.advice.items():
+        variables[int(number)].setDecisionPriority(1)
+        # As in MiniSat, the polarity is the sign of the literal that is tried first: true is "not".
+        variables[int(number)].setDecisionPolarity(not first)
     if not monosat.Solve():
         return None
     return {v for v in range(1, question.variables + 1) if variables[v].value()}

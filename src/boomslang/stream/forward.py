@@ -43,6 +43,7 @@ from boomslang.stream.standing import Lost, Standing
 from boomslang.stream.window import Question, place_of, places, question, writers_must_not_overlap
 from boomslang.trace.blocks import Block, Blocks, Files, Lines
 from boomslang.trace.coverage import has_notes
+from boomslang.trace.errors import LimitReached
 from boomslang.trace.model import ABSENT, NO_TIME, Initial, Kind, Outcome, Trace
 from boomslang.trace.scalars import Code, Scalars
 from boomslang.windows.worth import fits_windows
@@ -460,6 +461,8 @@ class Forward:
             return Solution("invalid", core_transactions=broken.transactions, core_reads=broken.reads)
         found = solve(asked.ir, patience.search(asg.transactions, self.limits.since(self.start)))
         self.counted.conflicts += int(found.stats.get("conflicts", 0))
+        if found.status == "unknown" and found.reason != "time":
+            raise LimitReached(found.reason)  # of which no other way to ask makes more
         return found
 
     # --- what is taken of the order

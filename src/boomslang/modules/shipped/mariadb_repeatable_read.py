@@ -16,15 +16,14 @@ Deliberately not a tight check: without locks=held it does not ask that what was
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from boomslang.asg.graph import ASG
 from boomslang.errors import UsageError
 from boomslang.ir.model import IR
 from boomslang.modules.module import Hints, module
+from boomslang.modules.rows import rows_of_keys, without_rows
 from boomslang.modules.split import keep_together, split
 from boomslang.trace.model import Flag, Kind
-from boomslang.trace.rows import parse_row_key
 
 PLAIN = (Kind.GET, Kind.SCAN, Kind.ITERATOR, Kind.NEXT, Kind.LIST, Kind.SELECT)
 WRITES = (Kind.PUT, Kind.DELETE)
@@ -44,9 +43,8 @@ def into_views(asg: ASG, hints: Hints) -> ASG:
     # An iterator locks what its opening says.
     locked_ranges = np.unique(trace.op_range[locking & (trace.op_kind == Kind.ITERATOR)])
     locking |= (trace.op_kind == Kind.NEXT) & np.isin(trace.op_range, locked_ranges)
-    row_of = _rows(asg)
-    silenced: dict[int, set[int]] = {}
-    """Of plain selects, the rows of which they say nothing."""
+    row_of = rows_of_keys(asg)
+    silenced: dict[int, set[int]] = {}  # of plain selects, the rows of which they say nothing
     part = np.zeros(len(trace.op_kind), np.int64)
     commit = np.zeros(len(trace), np.int64)
     for t in range(len(trace)):
@@ -78,39 +76,12 @@ def into_views(asg: ASG, hints: Hints) -> ASG:
         # What a delete wrote is not the snapshot's, even if nothing but the snapshot came later.
         own = bool(last) or (snapshot == view - 1 and bool(told[first:end].any()))
         commit[t] = view if own else max(0, view - 1)
-    made = split(_silent(asg, silenced, row_of), part, commit)
+    made = split(without_rows(asg, silenced, row_of), part, commit)
     note = (
         "mariadb-repeatable-read: plain reads see a snapshot, locking reads and writes the newest state; "
         "each view is a transaction of its own, so this is deliberately not a tight check"
     )
     return replace(made, notes=(*asg.notes, note))
-
-
-def _rows(asg: ASG) -> NDArray[np.int64]:
-    """Of each key of the trace, a number of the row that it is of; -1 if it is of none."""
-    numbers: dict[tuple[object, ...], int] = {}
-    found = np.full(len(asg.trace.keys), -1, np.int64)
-    for key, name in enumerate(asg.given.keys):
-        parsed = parse_row_key(name) if isinstance(name, str) and "[" in name else None
-        if parsed is not None:
-            found[key] = numbers.setdefault((parsed[0], tuple(map(repr, parsed[1]))), len(numbers))
-    return found
-
-
-def _silent(asg: ASG, silenced: dict[int, set[int]], row_of: NDArray[np.int64]) -> ASG:
-    """The ASG in which these selects say nothing of these rows."""
-    entries = asg.entries
-    if entries is None or not silenced:
-        return asg
-
-    def out(op: int, key: int) -> bool:
-        return op in silenced and int(row_of[asg.base_key(key)]) in silenced[op]
-
-    pairs = zip(asg.read_op.tolist(), asg.read_key.tolist(), strict=True)
-    kept = np.array([not out(op, key) for op, key in pairs], bool)
-    joints = tuple(j for j in entries.joints if not any(out(j.op, key) for key in j.keys))
-    fewer = asg if kept.all() else asg.only_reads(kept)
-    return replace(fewer, entries=replace(entries, joints=joints))
 
 
 @module(prepare=into_views, selects=True)

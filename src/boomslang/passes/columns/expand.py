@@ -181,6 +181,9 @@ def expand_columns(ir: IR, clock: Clock) -> Problem | None:
         made: Int64 = int(ww[0] if len(ww) else 0) + base[key] + one * (n[key] - 1) + two - (two > one)
         return made
 
+    known_order = np.zeros(asg.keys, np.bool_)
+    known_order[list(ir.known_orders)] = True
+    upper = upper[~known_order[key_of[upper]]]
     pair_key, pair_i, pair_j = key_of[upper], i[upper], j[upper]
     pairs = np.stack([ww_number(pair_key, pair_i, pair_j), ww_number(pair_key, pair_j, pair_i)], axis=1)
     several = ~given.sure
@@ -214,6 +217,13 @@ def expand_columns(ir: IR, clock: Clock) -> Problem | None:
     lists = _list_edges(given, table, ww_number)
     known = np.concatenate([sure, lists, order_edges(ir, table)])
     fixed = certain(ir, table, known, given.wr[given.sure])
+    for told, row in ir.known_orders.items():
+        at_key = np.full(len(row), told, np.int64)
+        places = _place_of(writers, at_key, np.array(row, np.int32))
+        for k in range(len(row) - 1):
+            earlier, later_ones = np.full(len(row) - k - 1, places[k]), places[k + 1 :]
+            fixed[ww_number(at_key[k + 1 :], earlier, later_ones)] = 1
+            fixed[ww_number(at_key[k + 1 :], later_ones, earlier)] = -1
     atoms = table.atoms()
     _, once = np.unique(known, return_index=True)
     lengths = np.concatenate([np.full(len(pairs), 2), per_read])
