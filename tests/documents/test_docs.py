@@ -182,11 +182,15 @@ def python_names() -> Iterator[str]:
     yield "| --- | --- |"
     for name in boomslang.__all__:
         value = getattr(boomslang, name)
-        kind = "" if callable(value) or name == "Absent" else f"{type(value).__name__}: "
-        said = cell((inspect.getdoc(value) or "").partition("\n\n")[0])
-        if kind:
-            said = "every level there is, by its strength; `boomslang.levels.find_level` finds one by any of its names"
-        yield f"| [`{name}`](#{name.lower()}) | {said} |"
+        said = VALUES.get(name) or cell((inspect.getdoc(value) or "").partition("\n\n")[0])
+        assert said, f"{name} needs a docstring"
+        yield f"| `{name}` | {said} |"
+
+
+VALUES = {
+    "Absent": "What a read found of a key that is not there.",
+    "LEVELS": "Every level there is; `boomslang.levels.find_level` finds one by any of its names.",
+}
 
 
 PARTS: dict[str, Callable[[], Iterator[str]]] = {
@@ -318,6 +322,20 @@ def test_every_level_is_documented() -> None:
     for level in LEVELS:
         assert f"`{level.name}`" in page and f"`{level.short}`" in page
         assert all(f"`{alias}`" in page for alias in names_of(level))
+
+
+def test_the_program_of_the_tutorial(tmp_path: Path) -> None:
+    """Its database loses an update, and the trace tells."""
+    page = blocks((ROOT / "docs" / "tutorial.md").read_text())
+    (program,) = (block.body for block in page if block.info == "python file=till.py")
+    (tmp_path / "till.py").write_text(program)
+    ran = subprocess.run(
+        [sys.executable, "till.py"], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True
+    )
+    assert any(block.body == f"$ python till.py\n{ran.stdout}" for block in page)
+    verdict = boomslang.check(boomslang.read_trace(tmp_path / "till"), "snapshot-isolation")
+    assert verdict.invalid and verdict.counterexample is not None
+    assert "lost update" in str(verdict.counterexample).lower()
 
 
 def test_every_public_name_has_an_example() -> None:
