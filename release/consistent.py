@@ -1,7 +1,8 @@
 """Do all places that tell a release's number tell the same? The first step of `make release-check`.
 
-The number is in pyproject.toml, in the package, in CITATION.cff and on top of the changelog, with a date. A tag `v<number>`,
-if there is one already, must stand on a commit that says so too; a number that a later tag has passed is not released again.
+The number is in pyproject.toml, in the package, in CITATION.cff and on top of the changelog, with a date. A tag
+`v<number>`, if there is one already, must stand on this commit; a number that a later tag has passed is not released
+again.
 """
 
 from __future__ import annotations
@@ -45,10 +46,14 @@ def problems(root: Path, tags: list[str]) -> list[str]:
         wrong.append(f"found releases dated {dates} in CHANGELOG.md; expected the newest on top")
     unreleased = changes.partition("## Unreleased\n")[2].partition("\n## ")[0].strip()
     if unreleased:
-        wrong.append("found changes under 'Unreleased' in CHANGELOG.md; expected them under the number and date of the release")
+        wrong.append(
+            "found changes under 'Unreleased' in CHANGELOG.md; expected them under the number and date of the release"
+        )
     version = told["pyproject.toml"]
     released = [tuple(map(int, tag[1:].split("."))) for tag in tags if re.fullmatch(r"v\d+\.\d+\.\d+", tag)]
-    if re.fullmatch(r"\d+\.\d+\.\d+", version) and any(each > tuple(map(int, version.split("."))) for each in released):
+    if re.fullmatch(r"\d+\.\d+\.\d+", version) and any(
+        each > tuple(map(int, version.split("."))) for each in released
+    ):
         wrong.append(f"found the number {version} and a later tag among {tags}; expected a larger number")
     return wrong
 
@@ -59,11 +64,15 @@ def main() -> int:
     version = numbers(ROOT)["pyproject.toml"]
     if f"v{version}" in listed.stdout.split():
         commits = [
-            subprocess.run(["git", "rev-list", "-n1", name], cwd=ROOT, capture_output=True, text=True).stdout.strip()
+            subprocess.run(
+                ["git", "rev-list", "-n1", name], cwd=ROOT, capture_output=True, text=True
+            ).stdout.strip()
             for name in (f"v{version}", "HEAD")
         ]
         if commits[0] != commits[1]:
-            wrong.append(f"found the tag v{version} on another commit; expected a new number for what came after it")
+            wrong.append(
+                f"found the tag v{version} on another commit; expected a new number for what came after it"
+            )
     for line in wrong:
         print(line, file=sys.stderr)
     if not wrong:

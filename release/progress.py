@@ -1,7 +1,7 @@
 """Run a build, and say how far it is in one line, instead of nothing for two minutes or a thousand lines.
 
-`python release/progress.py pip install -v ...`: of what the command prints only its stages and ninja's counts are shown. If
-it fails, all that it printed follows.
+`python release/progress.py pip install -v ...`: of what the command prints only its stages and ninja's counts are
+shown. If it fails, all that it printed follows.
 """
 
 from __future__ import annotations
@@ -53,7 +53,9 @@ def main(command: list[str]) -> int:
     ) as running:
         assert running.stdout is not None
         for words in told(keep(running.stdout)):
-            print(f"\r\x1b[K  {words}" if screen else f"  {words}", end="" if screen else "\n", file=sys.stderr)
+            print(
+                f"\r\x1b[K  {words}" if screen else f"  {words}", end="" if screen else "\n", file=sys.stderr
+            )
             sys.stderr.flush()
     if screen:
         print("\r\x1b[K", end="", file=sys.stderr)

@@ -1,7 +1,7 @@
 """A hook of the site's builder: what pages say to readers of a checkout, said so that it also holds on the site.
 
-Links that lead out of docs/, to example programs, cannot be followed there: their text stays, with the file's path. Blocks
-such as `json file=NAME` are named for the tests; the site gets the language alone.
+Links that lead out of docs/, to example programs, cannot be followed there: their text stays, with the file's path.
+Blocks such as `json file=NAME` are named for the tests; the site gets the language alone.
 """
 
 from __future__ import annotations

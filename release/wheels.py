@@ -1,10 +1,12 @@
 """Build what a release consists of, and try it as a stranger would: `make wheels`.
 
-A source distribution, and from it, without the network, a wheel for each Python that is here: one of the stable ABI, made
-by the oldest Python from 3.12 on, for all of those; and one each for 3.10 and 3.11, whose stable ABI nanobind cannot use.
+A source distribution, and from it, without the network, a wheel for each Python that is here: one of the stable ABI,
+made by the oldest Python from 3.12 on, for all of those; and one each for 3.10 and 3.11, whose stable ABI nanobind
+cannot use.
 Each is
 
-- repaired and audited (auditwheel: which systems it runs on; abi3audit: that it keeps to the ABI that its name promises),
+- repaired and audited (auditwheel: which systems it runs on; abi3audit: that it keeps to the ABI that its name
+  promises),
 - looked at as the registry would (twine),
 - installed into an empty environment by each Python it says it is for, with no compiler on the path and nothing but the
   wheels that were fetched before, and asked for two verdicts that it must get right.
@@ -43,7 +45,9 @@ def run(*command: str | Path, expect: int = 0, **options: object) -> str:
     texts = [str(part) for part in command]
     done = subprocess.run(texts, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)  # type: ignore[call-overload]
     if done.returncode != expect:
-        raise Failed(f"{' '.join(texts)}\nfound exit code {done.returncode}, expected {expect}:\n{done.stdout[-6000:]}")
+        raise Failed(
+            f"{' '.join(texts)}\nfound exit code {done.returncode}, expected {expect}:\n{done.stdout[-6000:]}"
+        )
     return str(done.stdout)
 
 
@@ -55,7 +59,11 @@ def pythons() -> dict[tuple[int, int], Path]:
         places = [shutil.which(name), *sorted(Path.home().glob(f".pyenv/versions/{name[6:]}.*/bin/python"))]
         for place in places:
             try:
-                said = run(str(place), "-c", "import sys, venv, ensurepip; print(*sys.version_info[:2])") if place else ""
+                said = (
+                    run(str(place), "-c", "import sys, venv, ensurepip; print(*sys.version_info[:2])")
+                    if place
+                    else ""
+                )
             except (Failed, OSError):
                 continue
             if said.split() == [str(part) for part in version]:
@@ -75,7 +83,18 @@ def environment(python: Path, place: Path, *, wheels: Path | None = None) -> Pat
 def fetch(python: Path, wheelhouse: Path, work: Path, requirements: list[str]) -> None:
     """All wheels that building and running need, for this Python, so that what follows may do without the network."""
     inside = environment(python, work)
-    run(inside, "-m", "pip", "download", "--quiet", "--only-binary", ":all:", "--dest", wheelhouse, *requirements)
+    run(
+        inside,
+        "-m",
+        "pip",
+        "download",
+        "--quiet",
+        "--only-binary",
+        ":all:",
+        "--dest",
+        wheelhouse,
+        *requirements,
+    )
 
 
 def build(python: Path, sdist: Path, wheelhouse: Path, work: Path) -> Path:
@@ -121,7 +140,19 @@ def smoke(python: Path, wheel: Path, wheelhouse: Path, work: Path) -> None:
     bare["PATH"] = str(inside.parent)
     if any(shutil.which(name, path=bare["PATH"]) for name in ("c++", "g++", "clang++", "cc", "cmake")):
         raise Failed(f"found a compiler on {bare['PATH']}; expected none")
-    run(inside, "-m", "pip", "install", "--quiet", "--no-index", "--find-links", wheelhouse, wheel, env=bare, cwd=work)
+    run(
+        inside,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-index",
+        "--find-links",
+        wheelhouse,
+        wheel,
+        env=bare,
+        cwd=work,
+    )
     program = inside.parent / "boomslang"
     for name, levels, code in SMOKE:
         run(program, "check", ROOT / "examples" / name, "--level", levels, expect=code, env=bare, cwd=work)
@@ -133,7 +164,9 @@ def smoke(python: Path, wheel: Path, wheelhouse: Path, work: Path) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--out", type=Path, default=ROOT / "dist", help="where the files go (dist)")
     parser.add_argument("--only", action="append", metavar="3.N", help="this Python only; may be given again")
     arguments = parser.parse_args()
@@ -166,7 +199,9 @@ def main() -> int:
                     stable = wheel
             chosen = wheel if version < STABLE_SINCE or stable is None else stable
             smoke(python, chosen, wheelhouse, work / f"smoke-{name}")
-            print(f"  {chosen.name}: audited, installed without a compiler, asked, by Python {name}", flush=True)
+            print(
+                f"  {chosen.name}: audited, installed without a compiler, asked, by Python {name}", flush=True
+            )
     for made in sorted(dist.glob("boomslang_checker-*")):
         print(f"{made.stat().st_size / 2**20:6.2f} MB  {made.name}")
     for line in untried:

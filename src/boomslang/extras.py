@@ -1,8 +1,8 @@
 """What Boomslang can use but does without: the package behind each extra, and the command that brings it.
 
 The command and the import are `boomslang`; the distribution is `boomslang-checker`, for the shorter name belongs to
-somebody else in the registry. Where Boomslang is installed already, from its sources too, pip only adds what an extra asks
-for, in the version that it asks for.
+somebody else in the registry. Where Boomslang is installed already, from its sources too, pip only adds what an extra
+asks for, in the version that it asks for.
 """
 
 DISTRIBUTION = "boomslang-checker"

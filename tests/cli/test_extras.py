@@ -6,7 +6,6 @@ import re
 from importlib import metadata
 
 import pytest
-
 from support.paths import ROOT
 
 import boomslang

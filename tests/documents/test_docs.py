@@ -330,7 +330,12 @@ def test_the_program_of_the_tutorial(tmp_path: Path) -> None:
     (program,) = (block.body for block in page if block.info == "python file=till.py")
     (tmp_path / "till.py").write_text(program)
     ran = subprocess.run(
-        [sys.executable, "till.py"], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True
+        [sys.executable, "till.py"],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert any(block.body == f"$ python till.py\n{ran.stdout}" for block in page)
     verdict = boomslang.check(boomslang.read_trace(tmp_path / "till"), "snapshot-isolation")

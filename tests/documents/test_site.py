@@ -83,7 +83,9 @@ def test_no_link_is_dead_and_nothing_is_fetched(site: Path) -> None:
     assert not dead, dead
 
 
-@pytest.mark.parametrize("name", ["index.html", "tutorial.html", "reference-commands.html", "findings/index.html"])
+@pytest.mark.parametrize(
+    "name", ["index.html", "tutorial.html", "reference-commands.html", "findings/index.html"]
+)
 def test_pages_open_from_disk_without_a_complaint(browser: Browser, site: Path, name: str) -> None:
     browser.open(site / name)
     assert browser.js("document.querySelector('h1').innerText.length > 3")

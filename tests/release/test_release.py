@@ -48,7 +48,12 @@ def test_a_release_that_does_not(tmp_path: Path, about: dict[str, str], tags: li
 
 
 def test_progress_is_a_line_for_each_step() -> None:
-    lines = ["  Installing build dependencies: started\n", "noise\n", "  [1/15] Building CXX\n", "  [1/15] again\n"]
+    lines = [
+        "  Installing build dependencies: started\n",
+        "noise\n",
+        "  [1/15] Building CXX\n",
+        "  [1/15] again\n",
+    ]
     assert list(progress.told([*lines, "[15/15] Linking\n", "Installing collected packages: x\n"])) == [
         "fetching what the build needs",
         "compiling: step 1 of 15",
@@ -60,7 +65,9 @@ def test_progress_is_a_line_for_each_step() -> None:
 def test_a_build_that_fails_says_all_it_said() -> None:
     program = "import sys; print('[1/2] Building'); print('the reason'); sys.exit(3)"
     ran = subprocess.run(
-        [sys.executable, ROOT / "release/progress.py", sys.executable, "-c", program], capture_output=True, text=True
+        [sys.executable, ROOT / "release/progress.py", sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
     )
     assert ran.returncode == 3 and "step 1 of 2" in ran.stderr and "the reason" in ran.stderr
     ran = subprocess.run(

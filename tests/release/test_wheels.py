@@ -1,4 +1,4 @@
-"""`make wheels`, for one Python: built offline from the source distribution, audited, installed where nothing is, and asked."""
+"""`make wheels`, for one Python: built offline from the source distribution, audited, installed where nothing is."""
 
 from __future__ import annotations
 
