@@ -22,6 +22,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 from pathlib import Path
 
@@ -35,6 +36,12 @@ SMOKE = (
     ("write-skew.jsonl", "ser", 1),
     ("write-skew.jsonl", "si", 0),
 )
+
+
+CONTENTS = {
+    "src", "native", "CMakeLists.txt", "pyproject.toml", "PKG-INFO", "README.md", "LICENSE", "CHANGELOG.md", "CITATION.cff",
+}  # fmt: skip
+"""What a source distribution has on top: all that builds, and nothing of whoever built it."""
 
 
 class Failed(Exception):
@@ -70,6 +77,18 @@ def pythons() -> dict[tuple[int, int], Path]:
                 found[version] = Path(str(place))
                 break
     return found
+
+
+def look_into(sdist: Path) -> None:
+    """Fails if a source distribution holds more or less than it should."""
+    with tarfile.open(sdist) as packed:
+        names = packed.getnames()
+    tops = {name.split("/")[1] for name in names if "/" in name}
+    strange = [name for name in names if name.endswith((".so", ".o", ".pyc"))]
+    if tops != CONTENTS or strange:
+        raise Failed(
+            f"{sdist.name}: found {sorted(tops)} and {strange[:3]}; expected {sorted(CONTENTS)}, no compiled files"
+        )
 
 
 def environment(python: Path, place: Path, *, wheels: Path | None = None) -> Path:
@@ -186,6 +205,7 @@ def main() -> int:
         print("source distribution ...", flush=True)
         run(sys.executable, "-m", "build", "--sdist", "--outdir", dist, ROOT)
         (sdist,) = dist.glob("boomslang_checker-*.tar.gz")
+        look_into(sdist)
         run(Path(sys.executable).parent / "twine", "check", "--strict", sdist)
         stable: Path | None = None
         for version, python in sorted(here.items()):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ sys.path.insert(0, str(ROOT / "release"))
 import consistent
 import progress
 import site_links
+import wheels
 
 
 def checkout(folder: Path, *, version: str = "0.2.0", changes: str = "## 0.2.0 (2026-02-03)\n") -> Path:
@@ -45,6 +48,17 @@ def test_a_release_that_agrees(tmp_path: Path) -> None:
 def test_a_release_that_does_not(tmp_path: Path, about: dict[str, str], tags: list[str], said: str) -> None:
     (problem,) = consistent.problems(checkout(tmp_path, **about), tags)
     assert said in problem
+
+
+def test_a_source_distribution_has_what_builds_and_nothing_else(tmp_path: Path) -> None:
+    backend = pytest.importorskip("scikit_build_core.build")
+    with contextlib.chdir(ROOT) if sys.version_info >= (3, 11) else contextlib.nullcontext():
+        name = backend.build_sdist(str(tmp_path))
+    wheels.look_into(tmp_path / name)
+    with tarfile.open(tmp_path / "spoilt.tar.gz", "w:gz") as spoilt:
+        spoilt.add(ROOT / "README.md", "x/.venv/README.md")
+    with pytest.raises(wheels.Failed, match=r"\.venv"):
+        wheels.look_into(tmp_path / "spoilt.tar.gz")
 
 
 def test_progress_is_a_line_for_each_step() -> None:
