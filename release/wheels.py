@@ -39,7 +39,8 @@ SMOKE = (
 
 
 CONTENTS = {
-    "src", "native", "CMakeLists.txt", "pyproject.toml", "PKG-INFO", "README.md", "LICENSE", "CHANGELOG.md", "CITATION.cff",
+    "src", "native", "CMakeLists.txt", "pyproject.toml", "PKG-INFO",
+    "README.md", "LICENSE", "CHANGELOG.md", "CITATION.cff",
 }  # fmt: skip
 """What a source distribution has on top: all that builds, and nothing of whoever built it."""
 
@@ -86,9 +87,8 @@ def look_into(sdist: Path) -> None:
     tops = {name.split("/")[1] for name in names if "/" in name}
     strange = [name for name in names if name.endswith((".so", ".o", ".pyc"))]
     if tops != CONTENTS or strange:
-        raise Failed(
-            f"{sdist.name}: found {sorted(tops)} and {strange[:3]}; expected {sorted(CONTENTS)}, no compiled files"
-        )
+        found = f"found {sorted(tops)} and {strange[:3]}"
+        raise Failed(f"{sdist.name}: {found}; expected {sorted(CONTENTS)} and nothing compiled")
 
 
 def environment(python: Path, place: Path, *, wheels: Path | None = None) -> Path:
