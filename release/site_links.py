@@ -1,7 +1,8 @@
 """A hook of the site's builder: what pages say to readers of a checkout, said so that it also holds on the site.
 
 Links that lead out of docs/, to example programs, cannot be followed there: their text stays, with the file's path.
-The theme would fetch the worker of its search from the network; file_worker.js stands in for it. Blocks such as `json file=NAME` are named for the tests; the site gets the language alone.
+Blocks such as `json file=NAME` are named for the tests; the site gets the language alone. The theme would fetch the
+worker of its search from the network; file_worker.js stands in for it.
 """
 
 from __future__ import annotations
