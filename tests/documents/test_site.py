@@ -93,15 +93,17 @@ def test_pages_open_from_disk_without_a_complaint(browser: Browser, site: Path, 
 
 
 def test_search_finds_a_level(browser: Browser, site: Path) -> None:
+    browser.window(1280, 900)
     browser.open(site / "index.html")
+    browser.click(".md-search__input")
     found = browser.js(
         """new Promise(done => {
             const box = document.querySelector('.md-search__input');
-            box.focus(); box.value = 'snapshot isolation'; box.dispatchEvent(new Event('input', {bubbles: true}));
-            box.dispatchEvent(new KeyboardEvent('keyup', {bubbles: true}));
             const look = n => {
+                box.value = 'snapshot isolation';
+                box.dispatchEvent(new KeyboardEvent('keyup', {bubbles: true, key: 'n'}));
                 const links = [...document.querySelectorAll('.md-search-result__link')].map(a => a.href);
-                if (links.length || n > 200) done(links); else setTimeout(() => look(n + 1), 100);
+                if (links.length || n > 50) done(links); else setTimeout(() => look(n + 1), 200);
             };
             look(0);
         })"""
@@ -113,6 +115,14 @@ def test_search_finds_a_level(browser: Browser, site: Path) -> None:
 def test_light_and_dark(browser: Browser, site: Path, scheme: str) -> None:
     browser.colours(scheme)
     browser.open(site / "levels.html")
-    back = browser.js("getComputedStyle(document.body).backgroundColor")
+    # The theme chooses a little after the page was drawn.
+    chosen = "slate" if scheme == "dark" else "default"
+    back = browser.js(
+        f"""new Promise(done => {{
+            const look = n => document.body.dataset.mdColorScheme === '{chosen}' || n > 50
+                ? done(getComputedStyle(document.body).backgroundColor) : setTimeout(() => look(n + 1), 100);
+            look(0);
+        }})"""
+    )
     brightness = sum(int(part) for part in re.findall(r"\d+", back)[:3])
     assert (brightness > 600) == (scheme == "light"), back
