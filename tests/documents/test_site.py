@@ -115,6 +115,8 @@ def test_search_finds_a_level(browser: Browser, site: Path) -> None:
 def test_light_and_dark(browser: Browser, site: Path, scheme: str) -> None:
     browser.colours(scheme)
     browser.open(site / "levels.html")
+    browser.js("localStorage.clear()")  # what it chose before
+    browser.open(site / "levels.html")
     # The theme chooses a little after the page was drawn.
     chosen = "slate" if scheme == "dark" else "default"
     back = browser.js(
