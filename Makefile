@@ -19,7 +19,8 @@ VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard $(foreach depth,* */* */*/*,native/$(depth).cpp native/$(depth).hpp))
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo .demo-database .demo-examples test test-full fuzz bench lint docs site wheels release-check clean
+.PHONY: help demo .demo-database .demo-examples test test-full fuzz bench lint docs reproduce site wheels
+.PHONY: release-check clean
 
 help:
 	@echo 'make demo        record a database at a level that holds and at one that does not, and check both'
@@ -30,6 +31,7 @@ help:
 	@echo 'make bench       measure (BENCH=quick for the quick ones; BENCH="all --list" shows what there is)'
 	@echo 'make lint        ruff and mypy'
 	@echo 'make docs        write the generated parts of the documentation again'
+	@echo 'make reproduce   measure the published figures again (QUICK=1 for a part)'
 	@echo 'make site        the documentation as a site that opens from disk (build/site/index.html)'
 	@echo 'make wheels      build the source distribution and the wheels, audit, install and try them (into dist)'
 	@echo 'make release-check  lint, compare versions, changelog and tags, then wheels'
@@ -91,6 +93,9 @@ lint: $(VENV)/.lint
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy --strict
+
+reproduce: $(VENV)/.test
+	@$(BIN)/python benchmarks/reproduce.py $(if $(QUICK),--quick) $(if $(LIMIT),--limit $(LIMIT))
 
 docs: $(VENV)/.test
 	@$(BIN)/python tests/documents/test_docs.py

@@ -1,10 +1,11 @@
-"""What is each pass worth? Eager back ends with none, each alone, and all, beside the native engine.
+"""What is each pass worth? Eager back ends with none, each alone, all but each, and all, beside the native engine.
 
 One BlindW-like history (half reads, half blind writes; Tan et al., OSDI 2020), valid, and one with a lost
 update planted in its middle; the time of each phase.
 
     python benchmarks/ablation.py                          300 transactions
-    python benchmarks/ablation.py --transactions 1000 --write
+    python benchmarks/ablation.py --transactions 10000 --keys 2000 --sessions 32 --level ser --solvers clingo \
+        --timeout 600 --write                              the paper's (figure "Decomposition of runtime")
 """
 
 from __future__ import annotations
@@ -17,19 +18,27 @@ from simulate import BLINDW, stored
 
 PASSES = ("prune", "merge", "prioritize", "segments")
 
+WAYS = (
+    ("none", ()),
+    *((name, (name,)) for name in PASSES),
+    *((f"no {name}", tuple(other for other in PASSES if other != name)) for name in PASSES),
+    ("all", PASSES),
+)
+
 
 def main(arguments: list[str]) -> int:
     made = parser(__doc__, "ablation")
     made.add_argument("--transactions", type=int, default=300)
     made.add_argument("--keys", type=int, default=0, help="default: as many as transactions, over 3")
+    made.add_argument("--sessions", type=int, default=8)
     made.add_argument("--level", default="strong-session-ser")
     made.add_argument("--solvers", default="z3,clingo")
     made.add_argument("--timeout", type=float, default=60)
     given = made.parse_args(arguments)
     size = given.transactions
-    valid = replace(BLINDW, transactions=size, keys=given.keys or max(3, size // 3), sessions=8)
+    valid = replace(BLINDW, transactions=size, keys=given.keys or max(3, size // 3), sessions=given.sessions)
     names = ("back end", "passes", *COLUMNS, "superpositions", "left")
-    widths = (8, 12, *(9 for _ in COLUMNS), 14, 6)
+    widths = (8, 13, *(9 for _ in COLUMNS), 14, 6)
     lines: list[str] = []
     wrong = 0
     for title, history, expected in (
@@ -41,7 +50,7 @@ def main(arguments: list[str]) -> int:
         rows = []
         ways = [("native", "", Way(given.level, timeout=given.timeout))]
         for solver in given.solvers.split(","):
-            for label, passes in (("none", ()), *((name, (name,)) for name in PASSES), ("all", None)):
+            for label, passes in WAYS:
                 ways.append((solver, label, Way(given.level, solver, passes, timeout=given.timeout)))
         for solver, label, way in ways:
             found = run(path, way)
@@ -52,8 +61,8 @@ def main(arguments: list[str]) -> int:
         lines += [f"## {title}", "", *table(names, rows, words=3), ""]
     if given.write:
         about = (
-            f"A BlindW-like history of {size} transactions of 8 operations over {valid.keys} keys, 8 sessions, at "
-            f"{given.level}. *construct* ends with the expanded IR, *optimise* is the passes, *left* the "
+            f"A BlindW-like history of {size} transactions of 8 operations over {valid.keys} keys, {given.sessions} "
+            f"sessions, at {given.level}. *construct* ends with the expanded IR, *optimise* is the passes, *left* the "
             f"superpositions after them; `unknown` is the {given.timeout:g} s limit. Seconds, each line in "
             "a fresh process."
         )

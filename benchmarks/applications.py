@@ -10,13 +10,15 @@ serializable. All questions about a trace are one process (application_questions
     python benchmarks/applications.py generate on-call --at si --size 1000 --order times FOLDER
     python benchmarks/applications.py generate carts --at lost-update --order log --set users=9 FILE
 
-The page has large sizes, too, of which not every question is asked. It is made of all runs since the last --fresh,
-which may go side by side:
+The page is all parts of PLAN below, one after the other, and MariaDB's trace, which is recorded first where a server is
+installed. It may be stopped and started again: a trace whose questions are all answered is not asked again, unless
+--fresh says so.
 
-    python benchmarks/applications.py --sizes 100 --timeout 5 --fresh
-    python benchmarks/applications.py --sizes 1000 --timeout 5 --no-shared
-    python benchmarks/applications.py --sizes 10000 --orders times --no-shared
-    python benchmarks/applications.py --sizes 100000 --orders times --at si,ser --levels si,ser,sser --no-shared
+    python benchmarks/applications.py --all --write
+
+Parts of it may go side by side, and the page is made of all that was answered since the last --fresh:
+
+    python benchmarks/applications.py --sizes 1000 --orders times --again --no-shared
     python benchmarks/applications.py --sizes none --write
 
 What a database promised must hold, and what was planted must not at the strict level: another answer is reported as
@@ -27,7 +29,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import statistics
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
@@ -44,6 +48,15 @@ from simulated_database import ORDERS, PLANTS, Application, CannotPlant, Recordi
 
 from boomslang import read_trace
 
+PLAN = (
+    "--sizes 100",
+    "--sizes 1000 --no-shared",
+    "--sizes 10000 --orders times --levels pl-2+,si,ser,strong-session-ser,sser --no-shared",
+    "--sizes 10000 --orders times --levels strong-si,pl-fcv --no-shared",
+    "--sizes 10000 --orders log,sessions --at si,ser --levels si,ser --no-shared",
+    "--sizes 100000 --orders times --at si,ser --levels si,ser,sser --within none --no-shared",
+)
+"""What the page is made of."""
 PAGE = "benchmarks-applications"
 RESULTS = DATA / "applications"
 SHARED = HERE.parent.parent / "shared" / "apps"
@@ -54,6 +67,22 @@ BOUNDED = ("pl-2+", "si", "ser", "strong-session-ser")
 """Levels that can also be asked for up to a slack of real time."""
 AT = (*DATABASES, *PLANTS)
 SLACK = "1s"
+SECONDS, LARGEST = 10.0, 10_000
+"""What is asked for: strict levels, and levels within a bound, decided in so many seconds up to this size."""
+MARIADB = "mariadb-10000"
+_RECORD = [
+    "run",
+    "--db",
+    "mariadb",
+    "--workload",
+    "blindw",
+    "--sessions",
+    "24",
+    "--txns",
+    "10000",
+    "--quiet",
+    "--out",
+]
 MOMENT = 0.3
 """Seconds: an explanation looks at its clock between steps."""
 
@@ -315,20 +344,26 @@ def unknowns(answers: list[Answer]) -> list[str]:
 
 def bounded(answers: list[Answer]) -> list[str]:
     """Of plain levels that stayed unknown: how many have an answer within a bound?"""
-    known = {a.key for a in answers if a.decided}
     plain = [a for a in answers if a.status == "unknown" and a.order == "times" and a.level in BOUNDED]
-    slacks = {a.level.split(" within ")[1] for a in answers if " within " in a.level}
-    within = [
-        a
-        for a in plain
-        if a.refuted_within or any((*a.key[:4], f"{a.level} within {slack}") in known for slack in slacks)
-    ]
+    within = len(plain) - len(unanswered(answers))
     asked = sum(a.order == "times" and a.level in BOUNDED for a in answers)
     return [
-        f"Of {asked:,} plain questions with times, {len(plain)} stayed unknown; {len(within)} of these have an "
+        f"Of {asked:,} plain questions with times, {len(plain)} stayed unknown; {within} of these have an "
         "answer within a bound of real time: the bounded question above is decided, or the longest bound within "
         "which the level is known to be broken is told in brackets.",
         "",
+    ]
+
+
+def unanswered(answers: list[Answer]) -> list[Answer]:
+    """Plain levels with times that stayed unknown, with no answer within a bound either."""
+    known = {a.key for a in answers if a.decided}
+    slacks = {a.level.split(" within ")[1] for a in answers if " within " in a.level}
+    return [
+        a
+        for a in answers
+        if a.status == "unknown" and a.order == "times" and a.level in BOUNDED and not a.refuted_within
+        if not any((*a.key[:4], f"{a.level} within {slack}") in known for slack in slacks)
     ]
 
 
@@ -350,8 +385,55 @@ def explaining(answers: list[Answer]) -> list[str]:
     ]
 
 
+def asked_for(answers: list[Answer], shared: list[Answer]) -> list[str]:
+    """What should be shown, and what was found, line by line."""
+    timed = [a for a in answers if a.order == "times"]
+    near = [a for a in timed if a.size <= LARGEST]
+
+    def within(asked: list[Answer]) -> str:
+        soon = sum(a.decided and a.cpu <= SECONDS for a in asked)
+        return f"{soon:,} of {len(asked):,} ({sum(a.decided for a in asked):,} at all)"
+
+    def share(asked: list[Answer]) -> str:
+        return f"{sum(a.decided for a in asked):,} of {len(asked):,}"
+
+    plain = [a for a in timed if a.level not in STRICT and " within " not in a.level]
+    without = unanswered(answers)
+    rows = [
+        [
+            f"strict levels, up to {LARGEST:,} transactions, in {SECONDS:g} s",
+            within([a for a in near if a.level in STRICT]),
+        ],
+        [
+            f"levels within {SLACK}, up to {LARGEST:,} transactions, in {SECONDS:g} s",
+            within([a for a in near if " within " in a.level]),
+        ],
+        ["plain levels with times, all sizes", share(plain)],
+        ["plain levels unknown that take a bound, with no answer within one", str(len(without))],
+        ["one log, no times", share([a for a in answers if a.order == "log"])],
+        ["a file a session, no times", share([a for a in answers if a.order == "sessions"])],
+    ]
+    for name, levels in _TABLE.items():
+        for a in (a for a in shared if a.family == name and a.level in levels):
+            told = f", {a.name}, {a.lines} lines" if a.core else ""
+            rows.append([f"{name} at {a.level}", f"{a.status} in {a.cpu:.2f} s{told}"])
+    return ["## What was asked for", "", *table(["asked for", "found"], rows, words=2), ""]
+
+
+_TABLE = {
+    "on-call": ("ser", "strong-session-ser", "sser"),
+    "inventory-200-lost": ("ser", "si"),
+    "inventory-1000-lost": ("ser", "si"),
+    "inventory-200-even": ("ser", "si"),
+    "inventory-1000-even": ("ser", "si"),
+    MARIADB: ("si", "pl-2+"),
+}
+"""Traces recorded elsewhere that were once unknown, or told nothing."""
+
+
 def report(answers: list[Answer], shared: list[Answer]) -> list[str]:
-    text = [*shares(answers), *costs(answers), *explaining([*answers, *shared]), *how(answers)]
+    text = [*asked_for(answers, shared)]
+    text += [*shares(answers), *costs(answers), *explaining([*answers, *shared]), *how(answers)]
     if shared:
         rows = [[c[0], *c[4:]] for c in map(cells, shared)]
         text += ["## Recorded elsewhere", "", *table([NAMES[0], *NAMES[4:]], rows, words=3), ""]
@@ -373,9 +455,11 @@ def what_was_run(runs: list[str]) -> str:
     return f"Not every question is asked of large traces. What was: {', then '.join(runs)}."
 
 
-def shared_answers(folder: Path, given: argparse.Namespace) -> Iterator[Answer]:
+def shared_answers(folder: Path, given: argparse.Namespace, known: Known) -> Iterator[Answer]:
     """Traces of applications that were recorded elsewhere, if there are any."""
     for path in sorted([*folder.glob("*.jsonl"), *(p for p in folder.glob("*") if p.is_dir())]):
+        if (path.stem, "", 0, "times") in known:
+            continue
 
         def expect(level: str, slack: str | None, name: str = path.stem) -> str | None:
             return None if slack else expected_elsewhere(name, level)
@@ -458,6 +542,10 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         "--shared", type=Path, default=SHARED, help="traces of applications recorded elsewhere"
     )
     parser.add_argument("--no-shared", action="store_true", help="leave them out")
+    parser.add_argument(
+        "--all", action="store_true", help="all parts of the page, as far as they are not answered"
+    )
+    parser.add_argument("--again", action="store_true", help="ask again what this run has answered before")
     parser.add_argument("--fresh", action="store_true", help="forget the results of earlier runs")
     parser.add_argument("--table", type=Path, help="also write the tables here")
     parser.add_argument("--write", action="store_true", help=f"write docs/{PAGE}.md")
@@ -473,23 +561,56 @@ def main(arguments: list[str]) -> int:
     if given.fresh:
         for path in RESULTS.glob("*.json"):
             path.unlink()
-    results = Results(arguments)
+    asked: list[Answer] = []
+    print(shown(NAMES, WIDTHS))
+    if given.all:
+        asked += run_part(MARIADB_PART, parse(MARIADB_PART), mariadb_answers)
+        for part in PLAN:
+            more = [*part.split(), "--timeout", f"{given.timeout:g}"]
+            asked += run_part(more, parse(more), family_answers)
+    elif given.sizes:
+        asked += run_part(arguments, given, family_answers)
+    if given.write:
+        *parts, runs = Results.of_all_runs()
+        paragraphs = [*PARAGRAPHS, what_was_run(runs)]
+        page(PAGE, "Applications", paragraphs, report(*parts), arguments, script="applications")
+    wrong, decided = sum(a.wrong for a in asked), sum(a.decided for a in asked)
+    print(f"{len(asked)} questions, {decided} decided, {wrong} wrong")
+    return 1 if wrong else 0
 
-    def keep(made: Answer) -> None:
+
+Known = set[tuple[str, str, int, str]]
+"""Traces whose questions were all answered: family, where recorded, size, order."""
+
+
+def run_part(
+    arguments: list[str],
+    given: argparse.Namespace,
+    answers: Callable[[argparse.Namespace, Known], Iterator[Answer]],
+) -> list[Answer]:
+    """All answers of one part of the page. What was answered when it was stopped is not asked again."""
+    results = Results(arguments, forget=given.again)
+    for made in answers(given, {a.key[:4] for a in results.answers}):
         results.keep(made)
         print(shown(cells(made), WIDTHS), flush=True)
         if given.table:
             mine = [a for a in results.answers if a.size], [a for a in results.answers if not a.size]
             given.table.write_text("\n".join(report(*mine)) + "\n")
+    results.end()
+    return results.answers
 
-    print(shown(NAMES, WIDTHS))
-    if given.sizes and not given.no_shared and given.shared.is_dir():
-        for made in shared_answers(given.shared, given):
-            keep(made)
+
+def family_answers(given: argparse.Namespace, known: Known) -> Iterator[Answer]:
+    """Of traces recorded elsewhere, then of the families."""
+    if not given.no_shared and given.shared.is_dir():
+        yield from shared_answers(given.shared, given, known)
     for size in given.sizes:
         for family in given.families:
             for at in given.at:
                 if at in PLANTS and at not in FAMILIES[family].plants:
+                    continue
+                orders = [order for order in given.orders if (family, at, size, order) not in known]
+                if not orders:
                     continue
 
                 def expect(level: str, slack: str | None, at: str = at) -> str | None:
@@ -497,29 +618,48 @@ def main(arguments: list[str]) -> int:
 
                 with tempfile.TemporaryDirectory() as folder:
                     run = Run(family, at, size, given.seed)
-                    for order, path in orders_of(run, given.orders, Path(folder)):
+                    for order, path in orders_of(run, orders, Path(folder)):
                         questions = list(levels_of(order, given.levels, given.within))
-                        for made in answers_about(path, (family, at, size, order), questions, expect, given):
-                            keep(made)
-    results.end()
-    if given.write:
-        *parts, runs = Results.of_all_runs()
-        paragraphs = [*PARAGRAPHS, what_was_run(runs)]
-        page(PAGE, "Applications", paragraphs, report(*parts), arguments, script="applications")
-    asked = results.answers
-    wrong, decided = sum(a.wrong for a in asked), sum(a.decided for a in asked)
-    print(f"{len(asked)} questions, {decided} decided, {wrong} wrong")
-    return 1 if wrong else 0
+                        yield from answers_about(path, (family, at, size, order), questions, expect, given)
+
+
+MARIADB_PART = ["--sizes", "none", "--levels", "pl-2+,si", "--no-shared"]
+
+
+def mariadb_answers(given: argparse.Namespace, known: Known) -> Iterator[Answer]:
+    """Of a trace of MariaDB at its default level, where a server is installed to record it. It is kept."""
+    about = (MARIADB, "", 0, "times")
+    folder = DATA / MARIADB
+    if about in known:
+        return
+    if not folder.is_dir():
+        done = subprocess.run([sys.executable, "-m", "boomslang", *_RECORD, str(folder)], check=False)
+        if done.returncode:
+            print(f"no trace of MariaDB: recording it ended with {done.returncode}")
+            shutil.rmtree(folder, ignore_errors=True)
+            return
+    questions: list[Question] = [(level, None) for level in given.levels]
+    yield from answers_about(folder, about, questions, lambda level, slack: None, given)
+
+
+def whole_traces(answers: list[Answer]) -> list[Answer]:
+    """Without those of the last trace, which may have been stopped in the middle of."""
+    return [a for a in answers if a.key[:4] != answers[-1].key[:4]]
 
 
 class Results:
     """The answers of this run, in a file of its own among those of other runs: runs may go side by side."""
 
-    def __init__(self, arguments: list[str]) -> None:
-        self.run = [word for word in arguments if word != "--write"]
+    def __init__(self, arguments: list[str], *, forget: bool = False) -> None:
+        self.run = [word for word in arguments if word not in ("--write", "--fresh", "--again")]
         name = "-".join(word.strip("-").replace(",", "+") for word in self.run) or "everything"
         self.path = RESULTS / f"{name.replace('/', '')[:200]}.json"
         self.answers: list[Answer] = []
+        if self.path.exists() and not forget:
+            data = json.loads(self.path.read_text())
+            self.answers = [Answer(**one) for one in data["answers"]]
+            if not data["ended"]:
+                self.answers = whole_traces(self.answers)
 
     def keep(self, made: Answer) -> None:
         self.answers.append(made)

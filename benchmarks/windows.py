@@ -5,8 +5,16 @@ one core (`--jobs 1`), and in windows on all (`--jobs N`). Reading and analysing
 a person waits for; *solve* is the solver's own part.
 
     python benchmarks/windows.py                             100K transactions, a few minutes
-    python benchmarks/windows.py --large 1000000 --write     a few of them larger, too; into docs/benchmarks-windows.md
+    python benchmarks/windows.py --large 1000000             a few of them larger, too: ten minutes more
+    python benchmarks/windows.py --large 1000000 --reach 10000000 --write
+                                                             and how far it reaches (reach.py), up to so many
+                                                             transactions: some 40 minutes and 30 GB of disk on two
+                                                             quiet cores, making the traces included; into
+                                                             docs/benchmarks-windows.md
     python benchmarks/windows.py --keep rows.json            in pieces: later runs go on where it stopped
+
+A hundred million, generated while it is checked, is `benchmarks/watch.py --case si:100000000:40000`: some 45 minutes
+and 100 GB of disk.
 """
 
 from __future__ import annotations
@@ -20,6 +28,7 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import reach
 from phases import page, parser, shown, table
 from simulate import BLINDW, History, stored
 
@@ -52,6 +61,7 @@ class Found:
     cpu: float
     wall: float
     megabytes: float
+    load: float
     solve: float
     conflicts: int
     windows: int
@@ -75,7 +85,8 @@ def ask(path: Path, level: str, *words: str) -> Found:
     out, err, cpu, megabytes = measured(command)
     wall = time.perf_counter() - start
     try:
-        told = json.loads(out)["levels"][0]
+        answer = json.loads(out)
+        told = answer["levels"][0]
     except (ValueError, KeyError, IndexError):
         raise SystemExit(f"{' '.join(command)}: {err.strip() or 'no answer'}") from None
     stats = told.get("stats") or {}
@@ -84,11 +95,17 @@ def ask(path: Path, level: str, *words: str) -> Found:
         cpu,
         wall,
         megabytes,
+        float(answer.get("seconds", {}).get("load", 0)),
         float(stats.get("solve", 0)),
         int(stats.get("windows: conflicts", stats.get("conflicts", 0))),
         int(stats.get("windows: windows", 0)),
         str(stats.get("decided by", "")),
     )
+
+
+def _asked(path: Path, level: str, *words: str) -> reach.Asked:
+    found = ask(path, level, *words)
+    return reach.Asked(found.status, found.cpu, found.wall, found.megabytes, found.load, found.solve)
 
 
 NAMES = (
@@ -101,11 +118,23 @@ def main(arguments: list[str]) -> int:
     made = parser(__doc__, "benchmarks-windows")
     made.add_argument("--size", type=int, default=100_000)
     made.add_argument("--large", type=int, help=f"also so many transactions of: {'; '.join(LARGE)}")
+    made.add_argument("--reach", type=int, default=0, help="also load and check up to so many (reach.py)")
+    made.add_argument(
+        "--forget", action="store_true", help="delete traces of ten million once they were asked"
+    )
     made.add_argument(
         "--keep", type=Path, help="a file of rows: those of earlier runs, and then those of this one"
     )
     given = made.parse_args(arguments)
-    rows: list[list[str]] = json.loads(given.keep.read_text()) if given.keep and given.keep.exists() else []
+    kept = json.loads(given.keep.read_text()) if given.keep and given.keep.exists() else {}
+    kept = {"windows": kept} if isinstance(kept, list) else kept
+    rows: list[list[str]] = kept.get("windows", [])
+    far: list[list[str]] = kept.get("reach", [])
+
+    def keep() -> None:
+        if given.keep:
+            given.keep.write_text(json.dumps({"windows": rows, "reach": far}))
+
     wrong = 0
     jobs = os.cpu_count() or 1
     widths = (38, 12, 5, 8, *(11 for _ in NAMES[4:]))
@@ -129,8 +158,14 @@ def main(arguments: list[str]) -> int:
                     f"{one.wall:.1f}", f"{all_.wall:.1f}",
                 ])  # fmt: skip
                 print(shown(rows[-1], widths), flush=True)
-                if given.keep:
-                    given.keep.write_text(json.dumps(rows))
+                keep()
+    if given.reach:
+        print(shown(reach.NAMES, widths))
+    for row, agree in reach.measured_rows(_asked, jobs, given.reach, list(far), given.forget):
+        wrong += not agree
+        far.append(row)
+        print(shown(row, widths), flush=True)
+        keep()
     if given.write:
         about = [
             f"Simulated histories, 8 operations a transaction, as JSON Lines; *all jobs* are {jobs} threads. "
@@ -139,8 +174,17 @@ def main(arguments: list[str]) -> int:
             "On a machine with other work (see the load average) CPU and MB say something, and wall times do not.",
         ]
         lines = table(NAMES, rows, words=1)
+        if far:
+            lines += [
+                "",
+                *(reach.__doc__ or "").strip().splitlines(),
+                "",
+                *table(reach.NAMES, far, words=1),
+                "",
+            ]
+            lines += [f"- {line}" for line in reach.growth(far)]
         page("benchmarks-windows", "Windows", about, lines, arguments, script="windows")
-    print(f"{len(rows)} questions, {wrong} with different answers")
+    print(f"{len(rows) + len(far)} questions, {wrong} with different answers")
     return 1 if wrong else 0
 
 

@@ -9,6 +9,7 @@
 #include "forced.hpp"
 #include "overwriting.hpp"
 #include "states.hpp"
+#include "sweep.hpp"
 #include "trails.hpp"
 
 using namespace boomslang;
@@ -185,6 +186,30 @@ nb::dict trails(int32_t txns, int32_t points, int32_t helpers, int32_t keys, In<
     d["rounds"] = pass->rounds, d["detours"] = pass->detours;
     return d;
 }
+
+nb::dict sweep(int32_t txns, int32_t points, int32_t keys, In<int64_t> read_start, In<int32_t> read_key, In<int32_t> read_value,
+               In<int64_t> key_start, In<int32_t> write_txn, In<int32_t> write_value, In<int32_t> init, In<int32_t> before,
+               In<int32_t> events, int64_t most_places, double seconds, double megabytes) {
+    SweepProblem p;
+    p.txns = txns, p.points = points, p.keys = keys;
+    p.read_start = view(read_start), p.read_key = view(read_key), p.read_value = view(read_value);
+    p.key_start = view(key_start), p.write_txn = view(write_txn), p.write_value = view(write_value), p.init = view(init);
+    p.before = view(before), p.events = view(events), p.most_places = most_places;
+    Limits limits(seconds, megabytes);
+    std::unique_ptr<Sweep> pass;
+    bool valid = false;
+    auto work = [&] {
+        pass = std::make_unique<Sweep>(p, limits);
+        valid = pass->run();
+    };
+    nb::dict d;
+    d["stopped"] = guarded(limits, work, [] {});
+    d["valid"] = valid;
+    d["places"] = pass ? pass->places : 0;
+    d["order"] = out(pass ? std::move(pass->order) : std::vector<int32_t>{});
+    d["read_writer"] = out(pass ? std::move(pass->read_writer) : std::vector<int32_t>{});
+    return d;
+}
 }  // namespace
 
 NB_MODULE(_engine, m) {
@@ -213,5 +238,8 @@ NB_MODULE(_engine, m) {
           nb::arg("read_start"), nb::arg("read_key"), nb::arg("read_value"), nb::arg("key_start"), nb::arg("write_txn"),
           nb::arg("write_value"), nb::arg("init"), nb::arg("edge_from"), nb::arg("edge_to"), nb::arg("priority"),
           nb::arg("patience"), nb::arg("stall"), nb::arg("seconds"), nb::arg("megabytes"));
+    m.def("sweep", &sweep, nb::arg("txns"), nb::arg("points"), nb::arg("keys"), nb::arg("read_start"), nb::arg("read_key"),
+          nb::arg("read_value"), nb::arg("key_start"), nb::arg("write_txn"), nb::arg("write_value"), nb::arg("init"),
+          nb::arg("before"), nb::arg("events"), nb::arg("most_places"), nb::arg("seconds"), nb::arg("megabytes"));
     m.def("resident_megabytes", &resident_megabytes);
 }

@@ -1,6 +1,8 @@
 #include "saturate.hpp"
 
 #include <algorithm>
+#include <numeric>
+#include <span>
 
 namespace boomslang {
 
@@ -62,31 +64,82 @@ void Saturation::derive(Edge edge) {
 
 // The closure, along a topological order. False: there is a cycle, which the search will find by itself.
 bool Saturation::close() {
-    std::vector<std::vector<int32_t>> out(static_cast<size_t>(nodes_));
-    std::vector<int32_t> missing(static_cast<size_t>(nodes_), 0), queue;
-    auto edge = [&](int32_t a, int32_t b) { out[size_t(a)].push_back(b), ++missing[size_t(b)]; };
-    for (size_t i = 0; i < edge_from.size(); ++i) edge(edge_from[i], edge_to[i]);
+    const int32_t given = int32_t(p_.edge_from.size());
+    // Who leads to each node, and by which derived edge (-1: by a known one).
+    struct Step {
+        int32_t from, edge;
+    };
+    std::vector<int32_t> start(static_cast<size_t>(nodes_) + 1, 0), missing, queue;
+    std::vector<std::pair<int32_t, int32_t>> known;
     for (int32_t t = 0; t < p_.txns; ++t) {
-        if (p_.points == 2) edge(2 * t, 2 * t + 1);
+        if (p_.points == 2) known.emplace_back(2 * t, 2 * t + 1);
         if (p_.state[t] != MUST) continue;
         for (int64_t r = p_.read_start[t]; r < p_.read_start[t + 1]; ++r)
-            if (p_.read_writer[r] >= 0) edge(commit_of(p_.read_writer[r]), begin_of(t));
+            if (p_.read_writer[r] >= 0) known.emplace_back(commit_of(p_.read_writer[r]), begin_of(t));
     }
-    std::fill(above_.begin(), above_.end(), 0);
-    for (int32_t v = 0; v < nodes_; ++v)
+    auto each = [&](auto&& visit) {
+        for (size_t i = 0; i < edge_from.size(); ++i) visit(edge_from[i], edge_to[i], std::max(-1, int32_t(i) - given));
+        for (auto [from, to] : known) visit(from, to, -1);
+    };
+    each([&](int32_t, int32_t to, int32_t) { ++start[size_t(to) + 1]; });
+    std::partial_sum(start.begin(), start.end(), start.begin());
+    std::vector<Step> in(static_cast<size_t>(start.back()));
+    std::vector<int32_t> next(start.begin(), start.end() - 1);
+    std::vector<std::vector<int32_t>> out(static_cast<size_t>(nodes_));
+    each([&](int32_t from, int32_t to, int32_t edge) {
+        in[size_t(next[size_t(to)]++)] = {from, edge < settled_ ? -1 : edge};
+        out[size_t(from)].push_back(to);
+    });
+    missing.resize(size_t(nodes_));
+    for (int32_t v = 0; v < nodes_; ++v) {
+        missing[size_t(v)] = start[size_t(v) + 1] - start[size_t(v)];
         if (missing[size_t(v)] == 0) queue.push_back(v);
+    }
+    std::vector<int32_t> place(static_cast<size_t>(nodes_), 0);
     for (size_t i = 0; i < queue.size(); ++i) {
-        int32_t v = queue[i];
-        const uint64_t* mine = &above_[size_t(v) * words_];
-        for (int32_t next : out[size_t(v)]) {
-            uint64_t* its = &above_[size_t(next) * words_];
-            for (size_t k = 0; k < words_; ++k) its[k] |= mine[k];
-            its[size_t(v >> 6)] |= uint64_t(1) << (v & 63);
+        place[size_t(queue[i])] = int32_t(i);
+        for (int32_t to : out[size_t(queue[i])])
+            if (--missing[size_t(to)] == 0) queue.push_back(to);
+    }
+    if (int32_t(queue.size()) != nodes_) return false;
+    std::fill(above_.begin(), above_.end(), 0);
+    std::vector<uint8_t> needless(derived.size(), 0);
+    for (int32_t v : queue) {
+        std::span<Step> from(in.data() + start[size_t(v)], size_t(start[size_t(v) + 1] - start[size_t(v)]));
+        // The latest first: whoever comes before it by another way is there already.
+        std::sort(from.begin(), from.end(), [&](const Step& a, const Step& b) {
+            return a.from != b.from ? place[size_t(a.from)] > place[size_t(b.from)] : a.edge < b.edge;
+        });
+        uint64_t* mine = &above_[size_t(v) * words_];
+        for (const Step& step : from) {
+            limits_.step();
+            uint64_t bit = uint64_t(1) << (step.from & 63);
+            if (mine[size_t(step.from >> 6)] & bit) {
+                if (step.edge >= 0) needless[size_t(step.edge)] = 1;
+                continue;
+            }
+            const uint64_t* its = &above_[size_t(step.from) * words_];
+            for (size_t k = 0; k < words_; ++k) mine[k] |= its[k];
+            mine[size_t(step.from >> 6)] |= bit;
             limits_.step(uint32_t(words_ / 4 + 1));
-            if (--missing[size_t(next)] == 0) queue.push_back(next);
         }
     }
-    return int32_t(queue.size()) == nodes_;
+    drop(needless);
+    return true;
+}
+
+void Saturation::drop(const std::vector<uint8_t>& needless) {
+    std::vector<Edge> kept;
+    for (size_t i = 0; i < derived.size(); ++i)
+        if (!needless[i]) kept.push_back(derived[i]);
+    if (kept.size() < derived.size()) {
+        derived.clear();
+        index_ = {};
+        edge_from.resize(p_.edge_from.size());
+        edge_to.resize(p_.edge_to.size());
+        for (const Edge& edge : kept) derive(edge);
+    }
+    settled_ = int32_t(derived.size());
 }
 
 }  // namespace boomslang

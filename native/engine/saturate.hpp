@@ -5,6 +5,11 @@
 // (Cobra, OSDI 2020, calls the idea pruning; here it adds edges rather than removing constraints.) Reachability is kept as
 // one bit for each pair of nodes, which is quadratic, so this is for traces of some ten thousand transactions, and only
 // worth its time when nothing else suggests an order. Each edge remembers what it was derived from, for the core.
+//
+// Most of what a round derives follows from the rest of it: whoever read the initial value is before every writer, and these
+// are before each other. After each round those of its edges are dropped along whose ends other edges lead (what is left is
+// the transitive reduction, which a graph without cycles has just one of). Others never rest on edges of their own round,
+// so whatever is derived later still finds the path that it rests on among edges of earlier rounds.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -40,6 +45,8 @@ private:
     bool close();
     bool reaches(int32_t a, int32_t b) const { return above_[size_t(b) * words_ + size_t(a >> 6)] >> (a & 63) & 1; }
     void derive(Edge edge);
+    // Forgets derived edges that others lead along, too.
+    void drop(const std::vector<uint8_t>& needless);
     int32_t begin_of(int32_t t) const { return p_.points == 2 ? 2 * t : t; }
     int32_t commit_of(int32_t t) const { return p_.points == 2 ? 2 * t + 1 : t; }
 
@@ -49,6 +56,7 @@ private:
     size_t words_;
     std::vector<uint64_t> above_;  // for each node, the set of nodes that reach it
     HashMap index_;
+    int32_t settled_ = 0;  // derived edges of rounds that were looked through for needless ones
 };
 
 }  // namespace boomslang

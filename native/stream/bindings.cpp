@@ -56,6 +56,13 @@ NB_MODULE(_live, m) {
                 if (!cell.absent) found.append(nb::make_tuple(nb::bytes(key.data(), key.size()), value_of(cell)));
             });
             return found;
+        })
+        .def("everything", [](const Live& live) {
+            nb::list found;
+            live.each([&](const std::string& key, const Cell& cell) {
+                found.append(nb::make_tuple(nb::bytes(key.data(), key.size()), value_of(cell), cell.writer, cell.at));
+            });
+            return found;
         });
     nb::class_<Written>(m, "Written")
         .def(nb::init<int>())

@@ -152,6 +152,8 @@ void History::apply_to(const Record& r, std::int32_t session, std::uint32_t line
   const std::int32_t txn = transaction_of(r, session, load);
   if (txn == loading) [[unlikely]]
     return load_step(r, load, line);
+  if (txn == none) [[unlikely]]
+    return strays.push_back({file_, line});
   if ((r.op == Op::commit || r.op == Op::abort) && !r.has(Field::error)) return end(r, txn, line);
   operation(r, txn, line);
 }
@@ -220,6 +222,7 @@ std::int32_t History::transaction_of(const Record& r, std::int32_t session, std:
   if (!r.has(Field::txn)) {
     txn = s->txn;
     load = s->load;
+    if (txn == none && midway) return none;
     if (txn == none)
       fault(
           op_text(r.op) + " without a begin: session " + show(sessions[session]) + " has no open transaction",
@@ -232,6 +235,7 @@ std::int32_t History::transaction_of(const Record& r, std::int32_t session, std:
       txn = find_txn(session, name);
       if (txn == none) {
         load = find_load(session, name);
+        if (load == none && midway) return none;
         if (load == none)
           fault(op_text(r.op) + " without a begin of " + txn_text(session, name), "a begin first",
                 "record the begin, or correct \"txn\"");

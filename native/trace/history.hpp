@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "trace/close_times.hpp"
@@ -59,6 +60,11 @@ class History {
   // Some formats have a database's time stamps, which a broken database may hand out in any order: then time
   // that runs backwards in a session is a finding, and no mistake of the recorder.
   bool times_may_run_back = false;
+
+  // The lines start in the middle of a trace: operations of transactions that began before are no mistake, but strays,
+  // which are put aside by file and line for whoever has the begin.
+  bool midway = false;
+  std::vector<std::pair<std::int32_t, std::uint32_t>> strays;
 
   Interner keys, values, names, texts, sessions, clocks;
   std::vector<std::string> files, warnings;

@@ -248,6 +248,8 @@ NB_MODULE(_reader, m) {
       .def("end_file", &Reader::end_file, nb::call_guard<nb::gil_scoped_release>())
       .def("settle", &Reader::settle, nb::call_guard<nb::gil_scoped_release>())
       .def("files", &Reader::files)
+      .def("start_midway", [](Reader& r) { r.history.midway = true; })
+      .def("strays", [](const Reader& r) { return r.history.strays; })
       .def("finish_step", &Reader::finish_step, nb::call_guard<nb::gil_scoped_release>())
       .def("columns", [](Reader& r) { return columns(r.history); });
   nb::class_<FormatReader>(m, "FormatReader")

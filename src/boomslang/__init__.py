@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from boomslang.assertion import assert_isolation
     from boomslang.checker import Checker, check
     from boomslang.errors import UsageError
-    from boomslang.levels import LEVELS, Level
+    from boomslang.levels import LEVELS, Level, level
     from boomslang.modules import Hints, Module, module, register_user_module
     from boomslang.record import Tracer
     from boomslang.trace import Absent, Trace, TraceBuilder, TraceError, read_trace
@@ -41,6 +41,7 @@ __all__ = [
     "Verdict",
     "assert_isolation",
     "check",
+    "level",
     "module",
     "read_trace",
     "register_user_module",
@@ -54,7 +55,7 @@ __getattr__, __dir__ = lazily(
         "assertion": "assert_isolation",
         "checker": "Checker check",
         "errors": "UsageError",
-        "levels": "LEVELS Level",
+        "levels": "LEVELS Level level",
         "modules": "Hints Module module register_user_module",
         "record": "Tracer",
         "trace": "Absent Trace TraceBuilder TraceError read_trace",

@@ -77,6 +77,13 @@ def check(
     threads that may work at a time, and `window` the transactions of one window of a long trace (0: no windows);
     neither changes an answer.
     """
+    if isinstance(level, str) and "-" in level:
+        from boomslang.levels.vendors import vendors_level
+
+        if (meant := vendors_level(level)) is not None:
+            asked = list(modules)
+            own = [m for m in meant.modules if not any(str(a).partition(":")[0] == m for a in asked)]
+            level, modules = meant.level, [*asked, *own]
     level = find_level(level)
     return Checker(
         trace,

@@ -239,6 +239,50 @@ def test_runs_add_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert f"{first}, then `python benchmarks/applications.py --sizes 100 --levels ser`." in told
 
 
+def test_a_run_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(applications, "RESULTS", tmp_path / "runs")
+    first = applications.Results(["--sizes", "100"])
+    for family in ("on-call", "bank"):
+        first.keep(replace(example("valid", "valid"), family=family))
+    stopped = applications.Results(["--sizes", "100", "--write"])
+    assert [a.family for a in stopped.answers] == ["on-call"], "the last trace may lack questions"
+    first.end()
+    assert [a.family for a in applications.Results(["--sizes", "100"]).answers] == ["on-call", "bank"]
+    assert not applications.Results(["--sizes", "100"], forget=True).answers
+
+
+def test_what_is_answered_is_not_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(applications, "RESULTS", tmp_path / "runs")
+    words = ["--families", "on-call", "--at", "ser", "--orders", "times", "--levels", "ser", "--no-shared"]
+    assert applications.main(words) == 0
+    monkeypatch.setattr(applications, "answers_about", None)  # asking would fail
+    assert applications.main(words) == 0
+    assert [a.status for a in applications.Results(words).answers] == ["valid", "valid"]
+
+
+def test_the_plan_is_understood() -> None:
+    for part in (*applications.PLAN, " ".join(applications.MARIADB_PART)):
+        assert applications.parse(part.split()).levels
+
+
+def test_what_was_asked_for_line_by_line() -> None:
+    asked = [
+        example("valid", "valid", "sser"),
+        replace(example("valid", "valid", "sser"), cpu=11.0),
+        example("unknown", None, "si within 1s"),
+        example("unknown", None, "si"),
+        replace(example("unknown", None, "si"), size=100_000, refuted_within="20ms"),
+    ]
+    lost = replace(
+        example("invalid", "invalid"), family="inventory-200-lost", size=0, core=11, name="lost update"
+    )
+    text = applications.asked_for(asked, [replace(lost, lines=10)])
+    assert "| strict levels, up to 10,000 transactions, in 10 s | 1 of 2 (2 at all) |" in text
+    assert "| levels within 1s, up to 10,000 transactions, in 10 s | 0 of 1 (0 at all) |" in text
+    assert "| plain levels unknown that take a bound, with no answer within one | 1 |" in text
+    assert "| inventory-200-lost at ser | invalid in 0.50 s, lost update, 10 lines |" in text
+
+
 @pytest.mark.parametrize(
     ("name", "ser", "sser"), [("even", "valid", "invalid"), ("lost", "invalid", "invalid")]
 )

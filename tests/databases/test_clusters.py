@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
@@ -15,6 +16,9 @@ import pytest
 from boomslang import check, read_trace
 from boomslang.databases import Aborted, Database, DriverMissing, Failed, find_database
 from boomslang.databases.servers import ServerMissing
+from boomslang.databases.servers.moved_clock import find_library
+from boomslang.databases.servers.watcher import below
+from boomslang.errors import UsageError
 from boomslang.run import Plan, run
 from boomslang.run.fault_schedule import parse_schedule
 from boomslang.workloads import find_workload
@@ -97,12 +101,16 @@ def test_etcds_local_reads_are_serializable_and_may_be_old(etcd: Any, tmp_path: 
 
 @pytest.mark.full
 def test_five_minutes_of_faults_on_etcd(etcd: Any, tmp_path: Path) -> None:
+    """Many sessions of short transactions on many keys: a read that asks the other members takes long, and a range in
+    which anything has changed is an abort, so fewer and longer ones commit little."""
     kinds = ("pause", "cut", "kill", "slow")
     faults = "; ".join(f"at {8 + 12 * n}s {kinds[n % 4]} node{1 + n % 3} for 6s" for n in range(24))
-    ran = loaded(
-        etcd, tmp_path / "t", "randombench", values=0, keys=60, txns=10**6, seconds=300, faults=faults
+    load = {"values": 0, "keys": 2000, "sessions": 24, "ops": 4, "txns": 10**6, "seconds": 300}
+    ran = loaded(etcd, tmp_path / "t", "randombench", faults=faults, **load)
+    print(
+        f"{ran.committed:,} committed, {ran.aborted:,} aborted, {ran.unknown:,} unknown; {ran.faults}; {ran.problems}"
     )
-    assert ran.committed > 1000 and not ran.gave_up, ran.problems
+    assert ran.committed > 3000 and not ran.gave_up, ran.problems
     verdict = check(read_trace(tmp_path / "t"), "sser", timeout=300)
     assert verdict.valid, verdict.counterexample and list(verdict.counterexample.lines())
 
@@ -122,12 +130,25 @@ def test_galera_lets_writes_skew_between_nodes(galera: Any, tmp_path: Path) -> N
 
 
 @pytest.mark.full
-def test_faults_on_galera(galera: Any, tmp_path: Path) -> None:
-    faults = "at 5s pause node2 for 8s; at 20s kill node3 for 3s; at 40s cut node2 for 8s"
+def test_five_minutes_of_faults_on_galera(galera: Any, tmp_path: Path) -> None:
+    kinds = ("pause", "slow", "kill", "cut")
+    faults = "; ".join(f"at {10 + 25 * n}s {kinds[n % 4]} node{1 + (n + 1) % 3} for 7s" for n in range(11))
+    faults += "; at 50s clock node3 by -1h for 30s; at 200s clock node2 by +1d for 30s"
     ran = loaded(
-        galera, tmp_path / "t", "blindw", "repeatable read", values=0, txns=10**6, seconds=60, faults=faults
+        galera,
+        tmp_path / "t",
+        "blindw",
+        "repeatable read",
+        values=0,
+        keys=200,
+        txns=10**6,
+        seconds=300,
+        faults=faults,
     )
-    assert ran.committed and not ran.gave_up
+    print(
+        f"{ran.committed:,} committed, {ran.aborted:,} aborted, {ran.unknown:,} unknown; {ran.faults}; {ran.problems}"
+    )
+    assert ran.committed > 3000 and not ran.gave_up, ran.problems
     offered = galera.level("repeatable read")
     assert check(read_trace(tmp_path / "t"), offered.promises, modules=offered.modules, timeout=120).valid
 
@@ -178,4 +199,85 @@ def test_nothing_is_left_of_a_cluster_whose_starter_is_killed(kind: str) -> None
     left = [*(Path("/proc") / pid for pid in pids), *map(Path, folders)]
     while any(path.exists() for path in left) and time.monotonic() < end:
         time.sleep(0.05)
+    assert [path for path in left if path.exists()] == []
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    ("kind", "asked"),
+    [("postgres-replica", "SELECT extract(epoch FROM now())"), ("galera", "SELECT UNIX_TIMESTAMP()")],
+)
+def test_a_nodes_clock_is_moved_and_nobody_elses(kind: str, asked: str) -> None:
+    try:
+        find_library()
+    except ServerMissing as problem:
+        pytest.skip(str(problem))
+    for database in opened(kind):
+        cluster: Any = database.server  # type: ignore[attr-defined]
+        cluster.give_clocks([1])
+
+        def off(node: int, database: Database = database) -> float:
+            connection: Any = database.connect_to(node)
+            try:
+                return float(connection.run(asked).fetchone()[0]) - time.time()
+            finally:
+                connection.close()
+
+        assert abs(off(0)) < 30 and abs(off(1)) < 30
+        cluster.move_clock(1, -3600.0)
+        assert abs(off(0)) < 30 and abs(off(1) + 3600) < 30
+        cluster.kill(1)
+        cluster.restart(1)
+        assert abs(off(1) + 3600) < 30  # its clock is a part of it
+        cluster.move_clock(1, 0.0)
+        assert abs(off(1)) < 30
+
+
+def test_a_schedule_with_a_moved_clock() -> None:
+    (fault,) = parse_schedule("at 5s clock node2 by -1h for 500ms")
+    assert (fault.kind, fault.node, fault.at, fault.lasts, fault.by) == ("clock", 1, 5.0, 0.5, -3600.0)
+    assert parse_schedule(str(fault)) == (fault,)
+    for wrong in (
+        "at 5s clock node2 for 1s",
+        "at 5s pause node2 by +1s for 1s",
+        "at 5s clock node2 by 1h for 1s",
+    ):
+        with pytest.raises(UsageError, match="clock node2 by -1h for 5s"):
+            parse_schedule(wrong)
+
+
+@pytest.mark.full
+def test_nothing_is_left_of_a_run_that_is_killed_in_the_middle_of_its_faults(tmp_path: Path) -> None:
+    for database in opened("etcd"):
+        del database
+    words = [
+        "run",
+        "--db",
+        "etcd",
+        "--workload",
+        "blindw",
+        "--txns",
+        "10000000",
+        "--out",
+        str(tmp_path / "t"),
+    ]
+    faults = "at 1s slow node2 for 60s; at 1s cut node3 for 60s; at 2s pause node1 for 60s"
+    with subprocess.Popen(
+        [sys.executable, "-m", "boomslang", *words, "--faults", faults],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as runner:
+        end = time.monotonic() + 90
+        while not (tmp_path / "t" / "c1.jsonl").exists() and time.monotonic() < end:
+            time.sleep(0.1)
+        time.sleep(6)  # all three faults are going on
+        processes = [Path("/proc") / str(pid) for pid in below(runner.pid)]
+        said = b" ".join((process / "cmdline").read_bytes() for process in processes)
+        folders = {Path(name.decode()) for name in re.findall(rb"/[^\s\"]*?/boomslang-server-\w+", said)}
+        assert len(processes) > 6 and len(folders) >= 3 and runner.poll() is None
+        runner.send_signal(signal.SIGKILL)
+    left = [*processes, *folders]
+    end = time.monotonic() + 60
+    while any(path.exists() for path in left) and time.monotonic() < end:
+        time.sleep(0.1)
     assert [path for path in left if path.exists()] == []

@@ -27,6 +27,7 @@ from support.servers import (
 from boomslang import check, read_trace
 from boomslang.databases import Aborted, Failed, Lost, find_database
 from boomslang.databases.mysql import MySQL, MySQLConnection
+from boomslang.databases.server_database import TABLE
 from boomslang.databases.tidb import TiDBConnection
 from boomslang.errors import UsageError
 from boomslang.run import Plan
@@ -460,3 +461,29 @@ def test_tidb_begins_both_kinds(mariadb: MySQL, monkeypatch: pytest.MonkeyPatch)
             "BEGIN PESSIMISTIC",
             "BEGIN OPTIMISTIC",
         ]
+
+
+def test_a_key_that_tidb_deletes_keeps_its_row(mariadb: MySQL, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A transaction that inserts a key and deletes it again must leave a write for others to collide with."""
+    monkeypatch.setattr(TiDBConnection, "_send", _as_mariadb)
+    with find_database("tidb" + mariadb.dsn.removeprefix("mariadb")) as database:
+        database.prepare({"a": "1"})
+        with connected(database) as c:
+            c.begin(RR)
+            c.put("b", "2")
+            assert c.delete("b") and not c.delete("b") and not c.delete("none")
+            assert c.get("b") is None and c.get_for_update("b") is None
+            assert c.scan(None, None) == list(c.iterator(None, None)) == [("a", "1")]
+            c.commit()
+            assert c.run(f"SELECT k, v FROM {TABLE} ORDER BY k").fetchall() == ((b"a", b"1"), (b"b", None))
+            c.begin(RR)
+            c.append("b", "3")
+            c.append("b", "4")
+            assert c.get("b") == "3,4" and c.scan("b", "c") == [("b", "3,4")]
+            assert c.delete("b")
+            c.put("b", "5")
+            c.commit()
+            assert c.get("b") == "5"
+        database.prepare({"a": "1"})  # it is no other table the second time
+        with connected(database) as c:
+            assert c.scan(None, None) == [("a", "1")]

@@ -23,6 +23,9 @@ from boomslang.workloads import find_workload
 MINUTES = float(os.environ.get("SOAK_MINUTES", "10"))
 """Of a long one."""
 
+MORE = 1.7
+"""Times as many transactions as a trial says that there is time for."""
+
 EMBEDDED = [("sqlite", "deferred"), ("rocksdb", "snapshot"), ("slatedb", "snapshot")]
 
 
@@ -59,8 +62,11 @@ class Soak:
         kinds = {name.replace("_", "-"): count for name, count in faults.items()}
         plan = Plan(database, workload, offered, txns=10**9)
         trial = run(plan, folder.with_name("trial"), seconds=5.0)
-        # Faults come after a share of the transactions, so there are about as many as the time has room for.
-        self.plan = replace(plan, txns=int(60 * MINUTES * trial.committed / trial.seconds), faults=kinds)
+        # Faults come after a share of the transactions; these are more than the time has room for, so that it ends the
+        # run also if the trial was slow.
+        self.plan = replace(
+            plan, txns=int(MORE * 60 * MINUTES * trial.committed / trial.seconds), faults=kinds
+        )
         self.level, self.folder = find_level(offered.promises), folder
         self.seen: list[Status] = []
 
@@ -86,6 +92,7 @@ class Soak:
     def check(self, ran: Ran, told: Told) -> None:
         assert told.status == "valid", told
         assert told.last.committed == ran.committed > 10_000
+        assert ran.seconds > 0.95 * 60 * MINUTES, "it was over before its time"
         assert ran.faults or not self.plan.faults, ran.problems
         # Where all sessions go on it is at most a few seconds behind; one that died holds it up until it is idle.
         lags = sorted(seen.lag for seen in self.seen if seen.lag is not None)

@@ -88,7 +88,10 @@ def check_certificates(seed: int, step: int, *, z3: bool) -> Counter[str]:
 
 def test_certificates_hold() -> None:
     found: Counter[str] = Counter()
-    for seed in range(200, 230):
+    for seed in (
+        90010,
+        *range(200, 230),
+    ):  # the first: refuted by what joint reads say, and by no cycle at all
         found += check_certificates(seed, 6, z3=seed % 3 == 0)
     assert found["valid"] > 50 and found["invalid"] > 8, found
 

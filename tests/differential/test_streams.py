@@ -10,52 +10,24 @@ import random
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
-from fuzz.traces import MIXES, random_trace
+from fuzz.traces import MIXES
 from simulate import PLANTS, History, generate
 from support.effort import examples
-from support.streams import goes_by
+from support.streams import (
+    KINDS,
+    RECORDED,
+    goes_by,
+    random_traces,
+    simulated_traces,
+    some_levels,
+    whole_witness,
+)
 
 from boomslang import Trace, check, read_trace
-from boomslang.certify.certificate import Witness
 from boomslang.certify.replay import replay
-from boomslang.levels import LEVELS, Level, find_level
-from boomslang.levels.needs import lacks
-from boomslang.stream.forward import Taken
-from boomslang.stream.window import place_of
-from boomslang.trace import write_trace
-from boomslang.windows.worth import fits_windows
-
-CUT = [level for level in LEVELS if fits_windows(level)]
-
-
-def whole_witness(trace: Trace, level: Level, taken: list[Taken]) -> Witness:
-    """The parts of the order as one."""
-    number = {(int(trace.txn_file[t]), int(trace.txn_begin_line[t])): t for t in range(len(trace))}
-    order, initial = [], []
-    keys = {trace.keys.code(i): i for i in range(len(trace.keys))}
-    values = {trace.values.code(i): i for i in range(len(trace.values))}
-    for part in taken:
-        for i, place in enumerate(part.place.tolist()):
-            t = number[place_of(place)]
-            order.append(t if part.commit is None else 2 * t + int(part.commit[i]))
-        initial += [(keys[k], values[v]) for k, v in part.initial if v is not None]
-    return Witness(level.name, level.points, np.array(order, np.int64), initial)
-
-
-def compare(trace: Trace, folder: Path, levels: list[Level], draw: random.Random, seen: Counter[str]) -> None:
-    path = folder / "trace.jsonl"
-    path.unlink(missing_ok=True)
-    if len(trace.clocks) > 1:
-        return
-    write_trace(trace, path)
-    trace = read_trace(path)
-    for level in levels:
-        if not lacks(level, trace):
-            compare_file(path, trace, level, draw, seen, (200, 400, 1000, 3000))
+from boomslang.levels import Level, find_level
 
 
 def compare_file(
@@ -89,37 +61,26 @@ def compare_file(
 @pytest.mark.parametrize("mix", [mix for mix in MIXES if mix != "clocks"])  # several clocks do not go by
 def test_going_by_agrees_with_the_whole(mix: str, tmp_path: Path) -> None:
     seen: Counter[str] = Counter()
-    for seed in range(examples(25)):
-        draw = random.Random(seed)
-        compare(random_trace(seed, mix), tmp_path, draw.sample(CUT, 3), draw, seen)
+    for path, trace, draw in random_traces(mix, range(examples(25)), tmp_path):
+        for level in some_levels(trace, draw, 3):
+            compare_file(path, trace, level, draw, seen, (200, 400, 1000, 3000))
     assert seen.total(), seen
 
 
 SIMULATED = History(transactions=200, sessions=6, keys=20, operations=5)
-"""Lines of several sessions between each other, as clients write them."""
 
 
-@pytest.mark.parametrize("recorded", ["one log", "one log with times", "a file a session"])
-@pytest.mark.parametrize("kind", ["registers", "values repeat", "scans and deletes", "answers lost"])
+@pytest.mark.parametrize("recorded", RECORDED)
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("promised", ["ser", "si", "rc"])
 def test_what_clients_wrote_between_each_other(
     promised: str, kind: str, recorded: str, tmp_path: Path
 ) -> None:
-    more: dict[str, Any] = {
-        "registers": {},
-        "values repeat": {"values": 6, "rmw": 0.2, "writes": 0.3},
-        "scans and deletes": {"scans": 0.1, "iterators": 0.1, "deletes": 0.1, "writes": 0.3, "span": 5},
-        "answers lost": {"unknown": 0.1},
-    }[kind]
     seen: Counter[str] = Counter()
-    for seed in range(examples(5)):
-        history = replace(SIMULATED, level=promised, times=recorded != "one log", **more)
-        history = replace(history, folder=recorded == "a file a session", seed=seed + 1)
-        path = tmp_path / (f"trace{seed}" if history.folder else f"trace{seed}.jsonl")
-        generate(history, path)
-        trace, draw = read_trace(path), random.Random(seed)
-        levels = [level for level in CUT if not lacks(level, trace)]
-        for level in draw.sample(levels, 2):
+    for path, trace, draw in simulated_traces(
+        SIMULATED, promised, kind, recorded, range(examples(5)), tmp_path
+    ):
+        for level in some_levels(trace, draw, 2):
             compare_file(path, trace, level, draw, seen)
     assert seen.total() > seen["no"] + seen["stuck"], seen
     if promised == "ser":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
@@ -15,7 +16,8 @@ pytest.importorskip("sqlglot")
 from boomslang.record.sql.catalogs import catalog
 from boomslang.record.sql.labels import key_label, label
 from boomslang.record.sql.meaning import meaning_of
-from boomslang.record.sql.schema import Column, Schema, Unknown
+from boomslang.record.sql.returning import with_returning
+from boomslang.record.sql.schema import Column, Reach, Schema, Unknown
 from boomslang.record.sql.text import spelled
 from boomslang.record.sql.told import Answer
 from boomslang.record.statements import Record
@@ -81,6 +83,7 @@ def told(
 
 
 UNMATCHED = "rows that did not match are not recorded"
+SOME = "a write of some of the rows that it names, and nobody knows which"
 CASES: dict[str, tuple[Any, list[str]]] = {
     # --- SELECT
     "SELECT stock FROM items WHERE id = ?": (
@@ -213,7 +216,54 @@ CASES: dict[str, tuple[Any, list[str]]] = {
     ),
     "UPDATE items SET stock = 0 WHERE id IN (1, 2)": (
         {"count": 1},
+        ["taints items[1].stock items[2].stock", f"left out: {SOME}"],
+    ),
+    "UPDATE items SET stock = 0 WHERE id IN (1, 2) AND stock > 5": (
+        {"count": 2},
+        [
+            "select items ['and', ['in', {'key': 0}, [1, 2]], ['>', {'column': 'stock'}, 5]]: ['items[1]', 'items[2]'] "
+            "(update)",
+            "put items[1].stock = 0",
+            "put items[2].stock = 0",
+        ],
+    ),
+    "UPDATE items SET stock = 0 WHERE name = 'tea'": (
+        {"count": 1},
         ["taints items[].stock", "left out: a write of rows that are not known"],
+    ),
+    "UPDATE items SET stock = 1 WHERE name = 'tea'": (
+        {"count": 0},
+        ["select items ['=', {'column': 'name'}, 'tea']: [] (update)"],
+    ),
+    "UPDATE items SET stock = stock + 1 WHERE name = 'tea' RETURNING id, stock": (
+        {"rows": [(3, 8)], "count": 1},
+        [
+            "select items ['=', {'column': 'name'}, 'tea']: ['items[3]'] (update)",
+            "get items[3].stock 7 (update)",
+            "put items[3].stock = 8",
+        ],
+    ),
+    "UPDATE items SET stock = 2 WHERE id BETWEEN 3 AND 5 RETURNING id, stock": (
+        {"rows": [(4, 2)], "count": 1},
+        ["select items ['between', {'key': 0}, 3, 5]: ['items[4]'] (update)", "put items[4].stock = 2"],
+    ),
+    "UPDATE items SET stock = 2 RETURNING id, stock": (
+        {"rows": [(4, 2), (5, 2)], "count": 2},
+        [
+            "select items True: ['items[4]', 'items[5]'] (update)",
+            "put items[4].stock = 2",
+            "put items[5].stock = 2",
+        ],
+    ),
+    "UPDATE items SET stock = stock WHERE id IN (1, 2, 3) RETURNING id": (
+        {"rows": [(1,)], "count": 1},
+        [
+            "get items[1] True (update)",
+            "get items[2] absent (update)",
+            "get items[3] absent (update)",
+            "taints items[1].stock",
+            "partly: a value of stock that only the database knows",
+        ],
     ),
     "UPDATE items SET id = 5 WHERE id = 4": (
         {"count": 1},
@@ -233,6 +283,33 @@ CASES: dict[str, tuple[Any, list[str]]] = {
         {"count": 2},
         ["taints items[] lines[]", "left out: a write of rows that are not known"],
     ),
+    "DELETE FROM doctors WHERE name IN ('Ann', 'Ben')": (
+        {"count": 1},
+        [
+            'taints doctors["Ann"] doctors["Ann"].on_call doctors["Ben"] doctors["Ben"].on_call',
+            f"left out: {SOME}",
+        ],
+    ),
+    "DELETE FROM doctors WHERE name > 'B' RETURNING name": (
+        {"rows": [("Ben",)], "count": 1},
+        [
+            "select doctors ['>', {'key': 0}, 'B']: ['doctors[\"Ben\"]'] (update)",
+            'delete doctors["Ben"]',
+            'delete doctors["Ben"].on_call',
+        ],
+    ),
+    "DELETE FROM items WHERE name = 'tea' RETURNING id": (
+        {"rows": [(3,)], "count": 1},
+        [
+            "select items ['=', {'column': 'name'}, 'tea']: ['items[3]'] (update)",
+            "delete items[3]",
+            "delete items[3].name",
+            "delete items[3].stock",
+            "delete items[3].price",
+            "taints lines[]",
+        ],
+    ),
+    "DELETE FROM doctors RETURNING name": ({"rows": [], "count": 0}, ["select doctors True: [] (update)"]),
     # --- INSERT
     "INSERT INTO items (name) VALUES (?)": (
         {"given": ("a",), "count": 1, "last": 8},
@@ -301,6 +378,39 @@ CASES: dict[str, tuple[Any, list[str]]] = {
         {"count": 2},
         ["taints doctors[]", "left out: new rows that the statement does not give"],
     ),
+    "INSERT INTO doctors SELECT name, 1 FROM items RETURNING name, on_call": (
+        {"rows": [("tea", 1)], "count": 1},
+        [
+            'put doctors["tea"] = True',
+            'put doctors["tea"].on_call = 1',
+            "partly: what its new rows were made from is not recorded",
+        ],
+    ),
+    "INSERT INTO doctors VALUES ('Ann', 1), ('Ben', 0) ON CONFLICT DO NOTHING RETURNING *": (
+        {"rows": [("Ben", 0)], "count": 1},
+        [
+            'put doctors["Ben"] = True',
+            'put doctors["Ben"].on_call = 0',
+            "partly: a conflict: which row was there is not recorded",
+        ],
+    ),
+    "INSERT INTO items (name, stock) VALUES ('tea', 2) ON CONFLICT (name) DO UPDATE SET stock = items.stock + 2 "
+    "RETURNING *": (
+        {"rows": [(3, "tea", 9, None)], "count": 1},
+        [
+            "put items[3] = True",
+            "put items[3].name = 'tea'",
+            "put items[3].stock = 9",
+            "put items[3].price = None",
+        ],
+    ),
+    "INSERT OR REPLACE INTO items (id, name) VALUES (1, 'x') RETURNING *": (
+        {"rows": [(1, "x", 0, None)], "count": 1},
+        [
+            "taints items[] lines[]",
+            "left out: a conflict of another column than the primary key may have changed another row",
+        ],
+    ),
     "INSERT INTO noted VALUES ('x')": ({"count": 1}, ["left out: no primary key"]),
     # --- whatever else
     "WITH gone AS (DELETE FROM doctors RETURNING name) SELECT * FROM gone": (
@@ -329,6 +439,77 @@ CASES: dict[str, tuple[Any, list[str]]] = {
 def test_what_a_statement_tells(schema: Schema, text: str) -> None:
     answer, expected = CASES[text]
     assert list(told(schema, text, **answer)) == expected
+
+
+NEEDED = {
+    "UPDATE items SET stock = stock - 1 WHERE id = 1": '"id", "stock"',
+    "UPDATE items SET stock = 4 WHERE id = 1 OR id = 2": '"id", "stock"',
+    "UPDATE items SET stock = 4, price = ? WHERE name = 'x' ;\n": '"id", "stock", "price"',
+    "UPDATE items SET stock = 4 WHERE name = ';' -- all of them;": '"id", "stock"',
+    "UPDATE items AS i SET stock = 4": '"id", "stock"',
+    "DELETE FROM lines WHERE ord = 1": '"ord", "pos"',
+    "DELETE FROM doctors": '"name"',
+    "INSERT INTO lines (ord, pos) VALUES (1, 2)": '"ord", "pos", "item_id", "qty", "at"',
+    "INSERT INTO doctors SELECT name, 1 FROM items": '"name", "on_call"',
+    "INSERT INTO items (id, stock) VALUES (1, 2 * 3)": '"id", "name", "stock", "price"',
+    "INSERT INTO doctors VALUES ('Ann', 1) ON CONFLICT (name) DO NOTHING": '"name", "on_call"',
+    "INSERT INTO doctors VALUES ('Ann', 1) ON CONFLICT (name) DO UPDATE SET on_call = 0": '"name", "on_call"',
+}
+
+
+@pytest.mark.parametrize("text", NEEDED)
+def test_returning_is_added_where_a_write_does_not_tell_enough(schema: Schema, text: str) -> None:
+    given = (1,) if "?" in text else None
+    made = with_returning(text, schema, given)
+    assert made is not None and made.endswith(f"\nRETURNING {NEEDED[text]}")
+    assert made.startswith(text.rstrip(" \n;")[:40])
+    connection = sqlite3.connect(":memory:")
+    connection.executescript(TABLES)
+    connection.execute(made, given or ())  # it is SQL
+    connection.close()
+    assert with_returning(made, schema, given) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "UPDATE items SET stock = 4 WHERE id = 1",
+        "UPDATE items SET stock = ?, price = -1 WHERE id = ? AND stock = 5",
+        "DELETE FROM lines WHERE ord = 1 AND pos = ?",
+        "INSERT INTO doctors VALUES (?, ?)",
+        "INSERT INTO lines (ord, pos, at) VALUES (1, 2, NULL)",
+        # what cannot have it, or nobody would understand it
+        "UPDATE items SET id = id + 1",
+        "UPDATE items SET stock = 0 FROM lines WHERE lines.item_id = items.id",
+        "UPDATE items SET stock = 0 LIMIT 1",
+        "DELETE FROM noted",
+        "UPDATE shown SET stock = 0",
+        "UPDATE items SET stock = 0; -- a comment behind the end",
+        "UPDATE items SET stock = 0; DELETE FROM items",
+        "WITH w AS (SELECT 1) UPDATE items SET stock = 0",
+        "INSERT OR REPLACE INTO items SELECT * FROM items",
+        "SELECT id FROM items",
+        "DROP TABLE items",
+        "this is no SQL",
+    ],
+)
+def test_returning_is_not_added_elsewhere(schema: Schema, text: str) -> None:
+    assert with_returning(text, schema, (1, 2) if "?" in text else None) is None
+
+
+def test_returning_is_added_only_where_the_database_has_it(schema: Schema) -> None:
+    update, delete = "UPDATE items SET stock = 0", "DELETE FROM doctors"
+    mysql = replace(schema, dialect="mysql")
+    mariadb = replace(mysql, options=frozenset({"mariadb"}))
+    assert with_returning(update, mysql, None) is None and with_returning(delete, mysql, None) is None
+    assert with_returning(update, mariadb, None) is None
+    assert with_returning(delete, mariadb, None) == "DELETE FROM doctors\nRETURNING `name`"
+    assert with_returning(delete, replace(schema, dialect="postgres"), None) is not None
+    (place,) = [place for place, table in schema.tables.items() if table.name == "doctors"]
+    secured = replace(schema.tables[place], hides=True)
+    ruled = replace(schema.tables[place], triggered=frozenset({Reach("*")}))
+    for table in (secured, ruled):
+        assert with_returning(delete, replace(schema, tables={**schema.tables, place: table}), None) is None
 
 
 @pytest.mark.parametrize(
@@ -411,3 +592,131 @@ def test_a_row_is_found_whatever_its_collation_overlooks() -> None:
     assert key_label(careless, "é") is Unknown
     assert key_label(Column("name", "text"), "Ann ") == "Ann "
     assert key_label(careless, None) is Unknown
+
+
+# --- other databases' ways to say it
+
+
+def tables_of(dialect: str, **parts: Any) -> Schema:
+    """Two tables: one with nothing unique but its primary key, and one with a name that is."""
+    made = Schema(dialect, "here", ("public",), "public", options=frozenset(parts.get("options", ())))
+    integer, text = Column("id", "integer"), Column("name", "text", length=20)
+    n = Column("n", "integer", default=3)
+    made.add("public", "pairs", {"id": integer, "n": n}, key=("id",))
+    made.add(
+        "public",
+        "things",
+        {"id": replace(integer, generated=True, default=Unknown), "name": text, "n": n},
+        key=("id",),
+        other_unique=True,
+    )
+    return made
+
+
+OTHER = "left out: a conflict of another column than the primary key may have changed another row"
+ELSEWHERE: dict[tuple[str, str], tuple[Any, list[str]]] = {
+    ("postgres", "SELECT n FROM pairs WHERE id = %s FOR SHARE"): (
+        {"given": (1,), "rows": [(5,)]},
+        ["get pairs[1] True (share)", "get pairs[1].n 5 (share)"],
+    ),
+    ("postgres", "SELECT id FROM pairs WHERE n > 2 FOR UPDATE"): (
+        {"rows": [(1,)]},
+        ["select pairs ['>', {'column': 'n'}, 2]: ['pairs[1]'] (update)"],
+    ),
+    ("postgres", "SELECT id, n FROM pairs WHERE n > 2 FOR UPDATE SKIP LOCKED"): (
+        {"rows": [(1, 5)]},
+        [
+            "get pairs[1] True (update)",
+            "get pairs[1].n 5 (update)",
+            f"partly: {UNMATCHED} (some may be hidden, as by LIMIT)",
+        ],
+    ),
+    ("mysql", "SELECT n FROM pairs WHERE id = 1 LOCK IN SHARE MODE"): (
+        {"rows": [(5,)]},
+        ["get pairs[1] True (share)", "get pairs[1].n 5 (share)"],
+    ),
+    ("postgres", "SELECT id, n FROM pairs WHERE id IN (SELECT id FROM things WHERE n > 1)"): (
+        {"rows": [(1, 5)]},
+        [
+            "get pairs[1] True",
+            "get pairs[1].n 5",
+            f"partly: {UNMATCHED} (a condition that only the database can evaluate)",
+        ],
+    ),
+    ("postgres", "INSERT INTO pairs SELECT * FROM UNNEST(%s::INT[], %s::INT[])"): (
+        {"given": ([1, 2], [5, 6]), "count": 2},
+        ["put pairs[1] = True", "put pairs[1].n = 5", "put pairs[2] = True", "put pairs[2].n = 6"],
+    ),
+    (
+        "postgres",
+        "INSERT INTO things (name) VALUES ('a') ON CONFLICT (name) DO UPDATE SET n = 4 RETURNING *",
+    ): (
+        {"rows": [(7, "a", 4)], "count": 1},
+        ["put things[7] = True", "put things[7].name = 'a'", "put things[7].n = 4"],
+    ),
+    ("postgres", "INSERT INTO things VALUES (1, 'a', 2) ON CONFLICT (id) DO UPDATE SET n = excluded.n"): (
+        {"count": 1},
+        [
+            "put things[1] = True",
+            "put things[1].n = 2",
+            "taints things[1].name",
+            "partly: a value of name that only the database knows",
+        ],
+    ),
+    ("mysql", "INSERT INTO pairs VALUES (1, 2) ON DUPLICATE KEY UPDATE n = VALUES(n)"): (
+        {"count": 2},
+        ["put pairs[1] = True", "put pairs[1].n = 2"],
+    ),
+    ("mysql", "INSERT INTO pairs VALUES (1, 2) AS new ON DUPLICATE KEY UPDATE n = new.n"): (
+        {"count": 2},
+        ["put pairs[1] = True", "put pairs[1].n = 2"],
+    ),
+    ("mysql", "INSERT INTO pairs VALUES (1, 2) ON DUPLICATE KEY UPDATE n = n + 1"): (
+        {"count": 2},
+        [
+            "put pairs[1] = True",
+            "taints pairs[1].n",
+            "partly: a value of n that only the database knows",
+        ],
+    ),
+    ("mysql", "INSERT INTO things VALUES (1, 'a', 2) ON DUPLICATE KEY UPDATE n = 4"): (
+        {"count": 2},
+        ["taints things[]", OTHER],
+    ),
+    ("mysql", "INSERT IGNORE INTO pairs VALUES (1, 2), (2, 3)"): (
+        {"count": 2},
+        ["put pairs[1] = True", "put pairs[1].n = 2", "put pairs[2] = True", "put pairs[2].n = 3"],
+    ),
+    ("mysql", "INSERT IGNORE INTO pairs VALUES (3, 2), (4, 3)"): (
+        {"count": 1},
+        ["taints pairs[]", "left out: some of the rows were not inserted, and nobody knows which"],
+    ),
+    ("mysql", "REPLACE INTO pairs (id) VALUES (1)"): (
+        {"count": 2},
+        ["put pairs[1] = True", "put pairs[1].n = 3"],
+    ),
+    ("mysql", "REPLACE INTO things VALUES (1, 'a', 2)"): ({"count": 3}, ["taints things[]", OTHER]),
+    ("mysql", "INSERT INTO things (name) VALUES ('a')"): (
+        {"count": 1, "last": 9},
+        ["put things[9] = True", "put things[9].name = 'a'", "put things[9].n = 3"],
+    ),
+    ("mysql", "INSERT INTO things (name) VALUES ('a'), ('b')"): (
+        {"count": 2, "last": 9},
+        ["taints things[]", "left out: new rows whose primary key is not known"],
+    ),
+    ("mysql", "DELETE FROM things WHERE name = 'a' RETURNING id"): (
+        {"rows": [(4,)], "count": 1},
+        [
+            "select things ['=', {'column': 'name'}, 'a']: ['things[4]'] (update)",
+            "delete things[4]",
+            "delete things[4].name",
+            "delete things[4].n",
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize(("dialect", "text"), ELSEWHERE)
+def test_what_it_tells_elsewhere(dialect: str, text: str) -> None:
+    answer, expected = ELSEWHERE[dialect, text]
+    assert list(told(tables_of(dialect), text, **answer)) == expected

@@ -24,7 +24,7 @@ from boomslang.explain.parts import first_broken
 from boomslang.ir import lower
 from boomslang.ir.expression import Committed, Implies, Not, Or, Superposition, all_of
 from boomslang.levels import LEVELS, find_level
-from boomslang.passes import Problem, expand
+from boomslang.passes import Problem, expand, prioritize
 from boomslang.solve import monosat_solver
 from boomslang.solve.backends import EAGER, any_eager, eager, solve_eagerly
 from boomslang.solve.clingo_solver import solve_clingo
@@ -238,6 +238,12 @@ class StandIn(types.ModuleType):
             def value(self) -> bool:
                 return self.number in standin.true
 
+            def setDecisionPriority(self, priority: int) -> None:
+                standin.priority[self.number] = priority
+
+            def setDecisionPolarity(self, negative: bool) -> None:
+                standin.negative[self.number] = negative
+
         class Monosat:
             def newSolver(self) -> None:
                 standin.variables, standin.clauses, standin.arcs, standin.true = [], [], [], set()
@@ -263,6 +269,8 @@ class StandIn(types.ModuleType):
         self.clauses: list[list[int]] = []
         self.arcs: list[tuple[int, int, int]] = []
         self.true: set[int] = set()
+        self.priority: dict[int, int] = {}
+        self.negative: dict[int, bool] = {}
         self.Var, self.Monosat, self.Graph = Var, Monosat, Graph
 
     def Not(self, variable: Any) -> int:
@@ -303,6 +311,30 @@ def test_monosat_adapter(monkeypatch: pytest.MonkeyPatch) -> None:
             assert found.status == solve_native(ir).status
             if found.status == "valid":
                 replay(trace, witness(ir, found))
+
+
+def test_monosat_takes_advice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two writers, the order that the log suggests is tried first, and before variables without advice."""
+    module = StandIn()
+    monkeypatch.setitem(sys.modules, "monosat", module)
+    monkeypatch.setattr(
+        monosat_solver, "in_a_process", lambda question, limits: monosat_solver.answer(question)
+    )
+    ir = lower(build_asg(history(txn("A", put("x", 1)), txn("B", put("x", 2)))), find_level("ser"))
+    assert solve_monosat(expand(ir), Limits()).status == "valid" and not module.priority
+    assert solve_monosat(prioritize(expand(ir)), Limits()).status == "valid"
+    first = {(a, b): number for a, b, number in module.arcs}
+    assert module.priority == {first[0, 1]: 1, first[1, 0]: 1}
+    assert module.negative == {first[0, 1]: False, first[1, 0]: True}
+
+
+@pytest.mark.skipif(not EAGER["monosat"].installed, reason="MonoSAT is in no package registry")
+def test_monosat_itself_takes_advice() -> None:
+    for seed in range(20):
+        trace = random_trace(seed, "default")
+        if first_broken(asg := build_asg(trace)) is None:
+            ir = lower(asg, find_level("ser"))
+            assert solve_monosat(prioritize(expand(ir)), Limits(30)).status == solve_native(ir).status
 
 
 def monosat_that(solve: str, folder: Path) -> None:

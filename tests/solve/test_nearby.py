@@ -15,7 +15,7 @@ from boomslang.explain.parts import Parts, first_broken
 from boomslang.ir.lower import lower
 from boomslang.levels import find_level
 from boomslang.solve.brute import brute, brute_core
-from boomslang.solve.nearby import refute_nearby
+from boomslang.solve.nearby import Missed, _missed_each_other, refute_nearby
 from boomslang.solve.solution import Limits, Solution
 
 LEVELS = ("sser", "strong-si", "pl-fcv", "strong-session-sser")
@@ -81,3 +81,43 @@ def test_without_times_it_says_nothing() -> None:
     rows = [txn("a", get("x", 1), get("y", 1), put("x", 0)), txn("b", get("x", 1), get("y", 1), put("y", 0))]
     trace = history(*rows, initial={"x": 1, "y": 1})
     assert nearby(trace, "ser") is None and nearby(trace, "sser") is None
+
+
+def missed_one_by_one(trace: Trace) -> list[Missed]:
+    """The same pairs, each looked at."""
+    asg, pairs = build_asg(trace), []
+    begin, end = trace.txn_begin[asg.txn_of].tolist(), trace.txn_end[asg.txn_of].tolist()
+    rows = list(zip(asg.write_txn.tolist(), asg.write_key.tolist(), asg.write_value.tolist(), strict=True))
+    wrote = {t for t, _, _ in rows if asg.outcome[t] == 0}
+    by = sorted(wrote, key=lambda t: (begin[t], t))
+
+    def missed(reader: int, writer: int) -> list[int]:
+        seen = range(int(asg.read_start[reader]), int(asg.read_start[reader + 1]))
+        saw = [(int(asg.read_key[r]), int(asg.read_value[r])) for r in seen]
+        return sorted(
+            {k for t, k, v in rows for key, value in saw if t == writer and k == key and v != value}
+        )
+
+    for n, a in enumerate(by):
+        for b in by[n + 1 :]:
+            one, other = missed(a, b), missed(b, a)
+            if begin[b] <= end[a] and one and other:
+                both = [key for key in one if key in other]
+                keys = (both[0],) if both else tuple(sorted((one[0], other[0])))
+                pairs.append(Missed(a, b, keys, end[a]))
+    return pairs
+
+
+def test_who_missed_each_other() -> None:
+    met = 0
+    for seed in range(60):
+        trace = bank(random.Random(seed), 12, skew=seed % 12)
+        expected = missed_one_by_one(trace)
+        assert list(_missed_each_other(build_asg(trace))) == expected, seed
+        met += bool(expected)
+    assert met > 10
+
+
+def test_nobody_missed_another() -> None:
+    trace = history(txn("a", get("x", 0), put("x", 1), time=(0, 5)), initial={"x": 0})
+    assert list(_missed_each_other(build_asg(trace))) == []

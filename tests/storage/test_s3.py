@@ -10,11 +10,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from simulate import History, generate
 from support.commands import command, environment, program
 from support.paths import ROOT
 from support.s3_server import S3Server, binary, running
+from support.streams import whole_witness
+from support.work import Here
 
-from boomslang.storage import download
+from boomslang.certify.replay import replay
+from boomslang.levels import find_level
+from boomslang.storage import download, located
+from boomslang.storage.object_path import ObjectPath
+from boomslang.stream.forward import Taken
+from boomslang.stretches.check import Sizes, check_in_stretches
+from boomslang.stretches.slices import PROBE
 from boomslang.trace import read_trace
 
 pytest.importorskip("obstore", reason="obstore, the extra `cloud`, is not installed")
@@ -107,6 +116,41 @@ def test_memory_does_not_grow_with_the_object(server: S3Server) -> None:
     )
     size, peak = map(int, done.stdout.split())
     assert size == 300 and peak < 100
+
+
+def test_stretches_of_an_object_are_read_as_ranges_of_it(
+    server: S3Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Nobody opens it as a whole, no request is for more than a window, and each byte is asked for a few times."""
+    file = server.folder / "traces" / "long.jsonl"
+    generate(History(transactions=4000, sessions=8, keys=500, operations=6, times=True, level="ser"), file)
+    total, asked = file.stat().st_size, list[tuple[int, int]]()
+    for name, value in server.environment().items():
+        monkeypatch.setenv(name, value)
+    ranged = ObjectPath.slice
+
+    def noted(path: ObjectPath, start: int, end: int) -> bytes:
+        asked.append((start, end))
+        return ranged(path, start, end)
+
+    monkeypatch.setattr(ObjectPath, "slice", noted)
+    monkeypatch.setattr(ObjectPath, "read_bytes", lambda path: pytest.fail("all of it was read"))
+    monkeypatch.setattr(ObjectPath, "open", lambda path, *_: pytest.fail("it was opened as a whole"))
+    window = total // 40
+    taken: list[Taken] = []
+    found, cost = check_in_stretches(
+        located("s3://traces/long.jsonl"),
+        find_level("ser"),
+        Here(),
+        take=taken.append,
+        sizes=Sizes(total // 5, window, 40, 1000),
+    )
+    assert found.status == "valid" and cost.seams >= 3, cost
+    assert max(end - start for start, end in asked) <= max(window, PROBE)
+    assert total < sum(end - start for start, end in asked) < 4 * total
+    monkeypatch.undo()
+    trace = read_trace(file)
+    replay(trace, whole_witness(trace, find_level("ser"), taken))
 
 
 @pytest.mark.parametrize(

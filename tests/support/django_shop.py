@@ -199,6 +199,8 @@ class Shop:
             draw = random.Random(number)
             try:
                 for _ in range(each):
+                    if getattr(connection.connection, "closed", False):  # it was cut
+                        connection.close()
                     with suppress(DatabaseError, KeyError, self.Item.DoesNotExist), transaction.atomic():
                         draw.choice(choices)(draw)
                         if draw.random() < 0.1:
@@ -207,7 +209,8 @@ class Shop:
                                 _ = 1 // draw.randrange(2)
                         if draw.random() < 0.05:
                             raise KeyError
-                self.look(random.Random(1))  # in autocommit mode
+                with suppress(DatabaseError):
+                    self.look(random.Random(1))  # in autocommit mode
             except BaseException as error:
                 trouble.append(error)
             finally:

@@ -184,7 +184,7 @@ class Statements:
         if "COUNT" in columns:
             tail = ""
         lock = (
-            " FOR UPDATE"
+            draw.choice((" FOR UPDATE", " LOCK IN SHARE MODE" if self.dialect == "mysql" else " FOR SHARE"))
             if self.dialect != "sqlite" and "COUNT" not in columns and draw.random() < 0.2
             else ""
         )
@@ -242,8 +242,30 @@ class Statements:
             parameters,
         )
 
+    def upsert_thing(self) -> tuple[str, list[Any]]:
+        """Into a table where another column than the primary key is unique, too."""
+        draw, mark = self.draw, self.mark
+        parameters = [draw.randint(1, 12), self.value("name"), self.compared("n")]
+        insert = f"INSERT INTO things (id, name, n) VALUES ({mark}, {mark}, {mark})"
+        if self.dialect == "mysql":
+            tail = draw.choice(("n = VALUES(n)", "n = n + 1", "name = VALUES(name), n = VALUES(n)"))
+            return f"{insert} ON DUPLICATE KEY UPDATE {tail}", parameters
+        target = "id" if self.tame else draw.choice(("id", "id", "name"))
+        tail = draw.choice(
+            (
+                "DO UPDATE SET n = excluded.n",
+                "DO UPDATE SET name = excluded.name, n = things.n + 1",
+                "DO UPDATE SET n = excluded.n WHERE things.n > 2",
+                "DO NOTHING",
+            )
+        )
+        back = draw.choice(("", " RETURNING id, n", " RETURNING *"))
+        return f"{insert} ON CONFLICT ({target}) {tail}{back}", parameters
+
     def upsert(self) -> tuple[str, list[Any]]:
         mark = self.mark
+        if self.draw.random() < (0.3 if self.dialect != "mysql" or not self.tame else 0.03):
+            return self.upsert_thing()
         parameters = [self.value("a"), self.value("b"), self.value("v")]
         if self.dialect == "mysql":
             tail = self.draw.choice(("v = VALUES(v)", "v = v + 1"))
@@ -353,11 +375,18 @@ class Statements:
 
 
 def play(
-    connection: Any, dialect: str, seed: int, transactions: int, errors: tuple[type[BaseException], ...]
+    connection: Any,
+    dialect: str,
+    seed: int,
+    transactions: int,
+    errors: tuple[type[BaseException], ...],
+    *,
+    wild: bool = False,
 ) -> int:
     """Transactions of random statements on a recorded connection that is in autocommit mode; returns how many
-    statements were executed."""
+    statements were executed. At the end all tables are read: they must hold what was recorded."""
     statements = Statements(dialect, seed)
+    statements.tame &= not wild
     draw = statements.draw
     count = 0
     cursor = connection.cursor()
@@ -391,4 +420,6 @@ def play(
                 whole = False
                 break
         cursor.execute("COMMIT" if whole and draw.random() < 0.9 else "ROLLBACK")
+    for table in TABLES:
+        send(f"SELECT * FROM {table}", [])
     return count

@@ -27,7 +27,7 @@ from boomslang.databases import (
     find_database,
 )
 from boomslang.databases.server_database import Served
-from boomslang.databases.servers import ServerMissing
+from boomslang.databases.servers import ServerMissing, start_server
 from boomslang.record import Recorded, Tracer
 from support.interleavings import SCRIPTS, Played, play
 
@@ -261,3 +261,14 @@ def survives_a_crash(database: Served, folder: Path, *, crashes: int = 2) -> Non
     assert "committed" in known.values()
     verdict = check(read_trace(folder), level.promises, modules=list(level.modules))
     assert verdict.valid, verdict.counterexample and verdict.counterexample.lines()
+
+
+@contextmanager
+def server_or_skip(kind: str) -> Iterator[Any]:
+    """A server that is reached by its address, as somebody else's."""
+    try:
+        server = start_server(kind)
+    except ServerMissing as problem:
+        pytest.skip(str(problem))
+    with server:
+        yield server

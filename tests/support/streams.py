@@ -1,15 +1,77 @@
-"""A trace that goes by in windows of a few lines."""
+"""Traces of every kind that can go by, and one that goes by in windows of a few lines."""
 
 from __future__ import annotations
 
+import random
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from boomslang.levels import Level
+import numpy as np
+from fuzz.traces import random_trace
+from simulate import History, generate
+
+from boomslang import Trace, read_trace
+from boomslang.certify.certificate import Witness
+from boomslang.levels import LEVELS, Level
+from boomslang.levels.needs import lacks
 from boomslang.stream.forward import Forward, NotForward, Stuck, Taken
 from boomslang.stream.past import Past
+from boomslang.stream.window import place_of
+from boomslang.trace import write_trace
 from boomslang.trace.blocks import Blocks, Source, sources_of
 from boomslang.verdict import Verdict
+from boomslang.windows.worth import fits_windows
+
+CUT = [level for level in LEVELS if fits_windows(level)]
+"""Levels that windows serve."""
+RECORDED = ("one log", "one log with times", "a file a session")
+KINDS: dict[str, dict[str, Any]] = {
+    "registers": {},
+    "values repeat": {"values": 6, "rmw": 0.2, "writes": 0.3},
+    "scans and deletes": {"scans": 0.1, "iterators": 0.1, "deletes": 0.1, "writes": 0.3, "span": 5},
+    "answers lost": {"unknown": 0.1},
+}
+"""What simulated clients do and see, besides what is the same for all of them."""
+
+
+def random_traces(
+    mix: str, seeds: Iterable[int], folder: Path
+) -> Iterator[tuple[Path, Trace, random.Random]]:
+    """Small random traces of a mix, each as a file; those of several clocks, which do not go by, are left out."""
+    path = folder / "trace.jsonl"
+    for seed in seeds:
+        trace = random_trace(seed, mix)
+        if len(trace.clocks) > 1:
+            continue
+        path.unlink(missing_ok=True)
+        write_trace(trace, path)
+        yield path, read_trace(path), random.Random(seed)
+
+
+def simulated_traces(
+    like: History, promised: str, kind: str, recorded: str, seeds: Iterable[int], folder: Path
+) -> Iterator[tuple[Path, Trace, random.Random]]:
+    """Lines of several sessions between each other, as clients of a database of that level write them."""
+    for seed in seeds:
+        history = replace(like, level=promised, times=recorded != "one log", seed=seed + 1, **KINDS[kind])
+        history = replace(history, folder=recorded == "a file a session")
+        path = folder / (f"trace{seed}" if history.folder else f"trace{seed}.jsonl")
+        generate(history, path)
+        yield path, read_trace(path), random.Random(seed)
+
+
+def some_levels(trace: Trace, draw: random.Random, most: int) -> list[Level]:
+    """So many of the levels that windows serve and of which the trace tells enough."""
+    levels = [level for level in CUT if not lacks(level, trace)]
+    return draw.sample(levels, min(most, len(levels)))
+
+
+def bytes_of(path: Path) -> int:
+    """Of a file, or of all files of a folder."""
+    return sum(file.stat().st_size for file in ([path] if path.is_file() else path.iterdir()))
 
 
 class SmallPieces:
@@ -53,3 +115,17 @@ def goes_by(
         except Stuck:
             return "stuck", None, forward, taken
     return ("valid" if found is None else "invalid"), found, forward, taken
+
+
+def whole_witness(trace: Trace, level: Level, taken: list[Taken]) -> Witness:
+    """The parts of the order as one."""
+    number = {(int(trace.txn_file[t]), int(trace.txn_begin_line[t])): t for t in range(len(trace))}
+    order, initial = [], []
+    keys = {trace.keys.code(i): i for i in range(len(trace.keys))}
+    values = {trace.values.code(i): i for i in range(len(trace.values))}
+    for part in taken:
+        for i, place in enumerate(part.place.tolist()):
+            t = number[place_of(place)]
+            order.append(t if part.commit is None else 2 * t + int(part.commit[i]))
+        initial += [(keys[k], values[v]) for k, v in part.initial if v is not None]
+    return Witness(level.name, level.points, np.array(order, np.int64), initial)

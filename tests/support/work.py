@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
+
+from boomslang.workers import Lost
 
 
 def doubled(n: int) -> int:
@@ -58,3 +61,54 @@ def other_version(workers: Any) -> Iterator[Any]:
         yield from workers.map(doubled, [1])
     finally:
         ray_cluster.__version__ = before
+
+
+class Here:
+    """Workers that are far away, as far as their tasks can tell."""
+
+    megabytes: float | None = None
+    obstacle = ""
+
+    def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[tuple[int, Any]]:
+        for number, item in enumerate(items):
+            yield number, pickle.loads(pickle.dumps(function(pickle.loads(pickle.dumps(item)))))
+
+    def __enter__(self) -> Here:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+class Measured:
+    """Other workers, and the most memory that any of their processes held, by the name of the function."""
+
+    def __init__(self, workers: Any) -> None:
+        self.workers, self.megabytes, self.obstacle = workers, workers.megabytes, ""
+        self.peak: dict[str, float] = {}
+
+    def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[tuple[int, Any]]:
+        for number, told in self.workers.map(with_peak, [(function, item) for item in items]):
+            if isinstance(told, Lost):
+                yield number, told
+                continue
+            result, peak = told
+            name = function.__name__
+            self.peak[name] = max(peak, self.peak.get(name, 0.0))
+            yield number, result
+
+    def __enter__(self) -> Measured:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+def with_peak(task: tuple[Callable[[Any], Any], Any]) -> tuple[Any, float]:
+    """A result, and the most memory that this process has ever held, in MB (not ru_maxrss, which begins with that of
+    the process it was forked off)."""
+    function, item = task
+    result = function(item)
+    lines = Path("/proc/self/status").read_text().splitlines()
+    (peak,) = [line.split()[1] for line in lines if line.startswith("VmHWM:")]
+    return result, int(peak) / 1024

@@ -21,8 +21,10 @@ from typing import Any
 import pytest
 from support.commands import PROGRAM, Ran, command, environment, program
 from support.paths import ROOT
+from support.streams import whole_witness
 from support.work import doubled, dying, failing, held_megabytes, other_version, sleeping
 
+from boomslang.certify.replay import replay
 from boomslang.errors import UsageError
 from boomslang.workers import TRIES, Lost
 
@@ -229,6 +231,7 @@ def test_no_cluster_there() -> None:
     found: Ran = program("check", VALID, "--level", "ser", "--on", "ray://127.0.0.1:9")
     assert found.code == 254 and "Traceback" not in found.err
     assert "no Ray cluster could be reached at ray://127.0.0.1:9" in found.err
+    assert len(found.err.splitlines()) == 1, found.err  # and no warning of Ray's own
 
 
 def test_a_hunt_on_two_machines_of_which_one_is_killed(cluster: Any, tmp_path: Path) -> None:
@@ -273,3 +276,69 @@ def test_a_hunt_on_two_machines_of_which_one_is_killed(cluster: Any, tmp_path: P
     assert found["invalid"] and len({quarry["trace"] for quarry in found["invalid"]}) == len(found["invalid"])
     for quarry in found["invalid"][:2]:
         assert command("verify", quarry["trace"], quarry["certificate"]).code == 0
+
+
+@pytest.mark.parametrize("plant", ["none", "lost-update"])
+def test_stretches_of_one_trace_on_two_machines_of_which_one_is_killed(
+    cluster: Any, tmp_path: Path, plant: str
+) -> None:
+    """The answer and what is told of it are those of one machine, and certificates verify."""
+    from simulate import History, generate
+
+    from boomslang import check, read_trace
+    from boomslang.levels import find_level
+    from boomslang.stream.forward import Taken
+    from boomslang.stretches.check import Sizes, check_in_stretches
+    from boomslang.workers.ray_cluster import RayCluster
+
+    path = tmp_path / "trace.jsonl"
+    generate(
+        History(transactions=6000, sessions=8, keys=400, operations=6, times=True, level="si", plant=plant),
+        path,
+    )
+    total, level = path.stat().st_size, find_level("si")
+    killed: list[str] = []
+
+    def progress(what: str, done: int, _: int) -> None:
+        if what == "stretches decided" and done == 1 and not killed:
+            killed.append(what)
+            cluster.remove_node(cluster.workers[1], allow_graceful=False)
+
+    taken: list[Taken] = []
+    with RayCluster(None) as workers:
+        found, cost = check_in_stretches(
+            path,
+            level,
+            workers,
+            take=taken.append,
+            progress=progress,
+            sizes=Sizes(total // 6, total // 40, 40),
+        )
+    assert killed and cost.seams >= 4
+    trace = read_trace(path)
+    alone = check(trace, level)
+    assert found.status == alone.status == ("valid" if plant == "none" else "invalid")
+    if found.status == "valid":
+        replay(trace, whole_witness(trace, level, taken))
+    else:
+        assert found.verdict is not None and found.verdict.counterexample is not None
+        assert alone.counterexample is not None
+        assert found.verdict.counterexample.anomaly == alone.counterexample.anomaly
+
+
+def test_the_command_spreads_one_long_trace(cluster: Any, tmp_path: Path) -> None:
+    from simulate import History, generate
+
+    path, proof = tmp_path / "trace.jsonl", tmp_path / "proof.jsonl"
+    generate(
+        History(transactions=60_000, sessions=16, keys=5000, operations=8, times=True, level="ser"), path
+    )
+    words = ["--level", "ser", "--on", "ray", "--memory", "300", "--stats", "--certificate", str(proof)]
+    found = program("check", path, *words)
+    assert found.code == 0, found.err
+    assert "slices" in found.err and "60,000 transactions" in found.out
+    assert command("verify", path, proof).code == 0
+    lists = program(
+        "check", ROOT / "examples" / "on-call.jsonl", "--level", "rc", "--on", "ray", "--memory", "300"
+    )
+    assert "checked as one task: read committed is not decided by an order" in lists.err

@@ -21,6 +21,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from boomslang.asg.entries import everything
 from boomslang.asg.graph import ASG, OUT, PRESENT, UNKNOWN_INITIAL, build_asg
 from boomslang.certify.certificate import Core, Witness
 from boomslang.certify.refute import CoreError, MissingSolver, Part
@@ -44,14 +45,15 @@ from boomslang.ir.families import ReadFrom
 from boomslang.ir.lower import lower
 from boomslang.ir.model import IR
 from boomslang.ir.printer import format_item
-from boomslang.levels import find_level
+from boomslang.ir.relations import classes_of, joint_reads
+from boomslang.levels import find_level, is_shipped
 from boomslang.levels.level import Dependency, Level, Point
 from boomslang.modules.module import Module, prepare
 from boomslang.modules.registry import find_recorded
 from boomslang.passes.problem import expand
 from boomslang.solve.backends import EAGER
 from boomslang.solve.solution import Limits
-from boomslang.trace.model import ABSENT, Outcome, Trace
+from boomslang.trace.model import ABSENT, Initial, Outcome, Trace
 
 
 def replay_with_modules(trace: Trace, witness: Witness, given: Iterable[Module] = ()) -> bool:
@@ -63,10 +65,15 @@ def replay_with_modules(trace: Trace, witness: Witness, given: Iterable[Module] 
     level = find_level(witness.level)
     if not level.observes:
         raise ReplayError(_says_nothing(level))
-    asg = prepare(build_asg(trace), find_recorded(witness.modules, given))
+    asg = everything(prepare(build_asg(trace), find_recorded(witness.modules, given)))
+    if asg.entries is not None and trace.initial_mode == Initial.UNKNOWN:
+        raise UsageError(
+            "the trace has selects and an unknown initial state, which a certificate with modules does not tell; this "
+            "certificate cannot be verified"
+        )
     ir = lower(asg, level)
     as_ever = not changed(ir)
-    if as_ever:
+    if as_ever and is_shipped(level):  # the replay knows levels by their names
         replay(trace, witness)
     try:
         _World(ir, witness).examine()
@@ -147,6 +154,7 @@ class _World:
         for read in self.ir.read_froms():
             if self.inside(read.txn):
                 self._read(read)
+        self._joint_reads()
         for txn in self.asg.doubtful.tolist():
             if self.inside(txn):
                 self._lists(txn)
@@ -205,7 +213,7 @@ class _World:
         last = self.versions[read.key][before - 1] if before else START
         taken = last
         if self.named:
-            name = int(self.asg.read_op[read.read]), self.asg.trace_key(read.key)
+            name = int(self.asg.read_op[read.read]), self._witness_key(read.key)
             if name not in self.named:
                 raise ReplayError(f"{what} has no writer")
             taken = self.named[name]
@@ -218,6 +226,26 @@ class _World:
         if ir.sees_last(read.read) and taken != last:
             raise ReplayError(f"{what} does not see the last version before it")
         self.taken[read.read] = taken
+
+    def _witness_key(self, key: int) -> int:
+        return int(self.asg.witness_key(np.array([self.asg.trace_key(key)], np.int32))[0])
+
+    def _joint_reads(self) -> None:
+        """What a select saw of a row's columns together."""
+        for joint, reads in joint_reads(self.asg):
+            txn = int(self.asg.read_txn[reads[0]])
+            if not self.inside(txn):
+                continue
+            seen: list[int] = []
+            for column, read in enumerate(reads):
+                family = self.ir.read_from(read, txn)
+                made = classes_of(self.asg, joint, column, family)[self.taken[read]]
+                if made is not None:
+                    seen.append(made)
+            if len(seen) == len(reads) and tuple(seen) in joint.bad:
+                raise ReplayError(
+                    f"{self.name(txn)}: its select of {joint.name} did not see these versions together"
+                )
 
     def _initially(self, read: ReadFrom, what: str) -> None:
         by_read = bool(len(self.asg.initial_by)) and self.asg.initial_by[read.key] >= 0
@@ -381,7 +409,7 @@ def _prepared(trace: Trace, core: Core, given: Iterable[Module]) -> ASG:
     level = find_level(core.level)
     if not level.observes:  # what it reads does not break it
         raise CoreError(_says_nothing(level))
-    return prepare(build_asg(trace), find_recorded(core.modules, given))
+    return everything(prepare(build_asg(trace), find_recorded(core.modules, given)))
 
 
 def _refuted(asg: ASG, core: Core) -> bool:
@@ -402,14 +430,18 @@ def _part(asg: ASG, core: Core) -> ASG:
     """The weakened problem that a core stands for."""
     if any(not 0 <= t < asg.transactions for t in core.transactions):
         raise CoreError("the core has a transaction that is not in the trace")
-    reads = {(int(o), int(k)): r for r, (o, k) in enumerate(zip(asg.read_op, asg.read_key, strict=True))}
-    inner = {(int(o), int(k)): i for i, (o, k) in enumerate(zip(*asg.internal[1:3], strict=True))}
+    reads: dict[tuple[int, int], list[int]] = {}  # of a select over several columns there are several
+    for r in range(len(asg.read_key)):
+        reads.setdefault(asg.pair(r), []).append(r)
+    inner = {
+        (int(o), asg.pair_key(int(k))): i for i, (o, k) in enumerate(zip(*asg.internal[1:3], strict=True))
+    }
     for row, key in core.reads:
         if (row, key) not in reads and (row, key) not in inner:
             raise CoreError(f"the core has a read (operation {row}, key {key}) that the trace does not have")
     kept = set(core.reads)
     return asg.restrict(
         np.array(sorted(set(core.transactions)), np.int64),
-        np.array(sorted(reads[read] for read in kept if read in reads), np.int64),
+        np.array(sorted(r for read in kept for r in reads.get(read, ())), np.int64),
         np.array(sorted(inner[read] for read in kept if read in inner), np.int64),
     )

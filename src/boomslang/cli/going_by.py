@@ -40,19 +40,26 @@ def wants_to_go_by(arguments: argparse.Namespace, asked: list[Level] | None) -> 
     return resident_mb() + CHECKING * needed > float(arguments.memory)
 
 
-def _why_not(arguments: argparse.Namespace, asked: list[Level] | None) -> str:
+def needs_memory(arguments: argparse.Namespace, asked: list[Level] | None) -> str:
+    """Why such a question is about a trace that is in memory; nothing if it need not be."""
     if asked is None:
         return "the strongest level is looked for in a trace that is in memory"
     if arguments.module or arguments.all is not None or arguments.encoding is not None:
         return "with --module, --all or --encoding a trace must be in memory"
     if (arguments.solver or NATIVE) != NATIVE:
         return "only the native engine checks a trace window by window"
+    return ""
+
+
+def _why_not(arguments: argparse.Namespace, asked: list[Level] | None) -> str:
+    if reason := needs_memory(arguments, asked):
+        return reason
     path = located(arguments.trace)
     if arguments.trace == "-" or not path.exists() or not (path.is_file() or path.is_dir()):
         return "only files can be gone through window by window"
     if "://" in arguments.trace:
         return "only files can be gone through window by window"
-    return next((why for level in asked if (why := why_not(path, level))), "")
+    return next((why for level in asked or [] if (why := why_not(path, level))), "")
 
 
 def answers_as_it_goes_by(
@@ -73,12 +80,12 @@ def answers_as_it_goes_by(
             report.trace = found.verdict.trace
         answer = Answer(level, found.status, found.reason, found.verdict)
         report.answers.append(answer)
-        _certified(answer, certificates)
+        certify(answer, certificates)
     report.seconds = time.monotonic() - start
     return report
 
 
-def _certified(answer: Answer, certificates: Certificates) -> None:
+def certify(answer: Answer, certificates: Certificates) -> None:
     """That of valid was written as it grew; that of invalid is a line."""
     target = certificates.path(answer.level)
     if target is None:

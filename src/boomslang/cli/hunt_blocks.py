@@ -135,6 +135,7 @@ def hunted_block(block: Block) -> Bag:
     with (
         tempfile.TemporaryDirectory(prefix="boomslang-hunt-") as home,
         find_database(arguments.db) as database,
+        load_plan.claimed(database),
     ):
         hunted = hunt(
             (load_plan.planned(arguments, database, made) for made in islice(row, first, first + RUNS)),

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 EVERY = 5.0
 """Seconds between two lines where there is no terminal."""
 MOST_NAMES = 5
+USUAL = ("checking", "waiting for the recorder", "over")
+"""Phases that need no word in a line of figures."""
 
 
 def in_words(status: Status) -> str:
@@ -36,6 +38,8 @@ def in_words(status: Status) -> str:
     ]
     if not status.committed and not status.transactions:
         parts = [status.phase]
+    elif status.phase not in USUAL:
+        parts.append(status.phase)
     if status.idle:
         parts.append(f"idle: {names(status.idle)}")
     if status.restarts:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,17 @@ def version_of(database: Database) -> str:
         ) from None
 
 
+@contextmanager
+def claimed(database: Database) -> Iterator[None]:
+    """Nobody else's run comes between several of ours."""
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(database.claimed())
+        except DatabaseError as error:
+            raise UsageError(f"{database.title} cannot be reached: {error}") from None
+        yield
+
+
 def headline(made: Plan, version: str, screen: Screen) -> None:
     """What is run, in a line."""
     promised = find_level(made.level.promises).title
@@ -82,6 +94,8 @@ def settings(made: Plan) -> str:
 def what(made: Plan, version: str, load: str) -> dict[str, str]:
     """What a report says of the run beside the trace."""
     said = {"Database": f"{version} at {made.level.name!r}", "Workload": load}
+    if made.database.settings:
+        said["Settings"] = ", ".join(f"{name}={value}" for name, value in made.database.settings.items())
     return said | ({"Faults": "; ".join(map(str, made.schedule))} if made.schedule else {})
 
 

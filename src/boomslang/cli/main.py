@@ -92,7 +92,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     if words and words[0] in COMMANDS:
         parser = Parser(prog=f"boomslang {words[0]}")
         import_module(f"boomslang.cli.commands.{words[0]}").add(parser)
-        return parser.parse_args(words[1:])
+        return _with_vendors_levels(parser.parse_args(words[1:]))
     parser = Parser(
         prog="boomslang",
         description="Did your database keep its isolation promise? Checks a trace of what clients saw, "
@@ -111,6 +111,20 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
         )
     parser.parse_args(words)
     raise UsageError(f"which command?\n{parser.format_usage().strip()}\nTry: boomslang --help")
+
+
+def _with_vendors_levels(arguments: argparse.Namespace) -> argparse.Namespace:
+    """`--level mariadb-repeatable-read` is `--level si --module mariadb-repeatable-read`."""
+    level, modules = getattr(arguments, "level", None), getattr(arguments, "module", None)
+    words = [level] if isinstance(level, str) else level
+    if not words or modules is None or not any("-" in word and "strong" not in word for word in words):
+        return arguments
+    from boomslang.levels.vendors import taken_apart
+
+    names = [name for word in words for name in word.split(",")]
+    levels, arguments.module = taken_apart(names, modules)
+    arguments.level = ",".join(levels) if isinstance(level, str) else levels
+    return arguments
 
 
 def _columns() -> int:

@@ -16,7 +16,7 @@ from pathlib import Path
 from boomslang.cli import exit_codes, watch_answer
 from boomslang.cli.coloured_story import show_story
 from boomslang.cli.interruptible import in_thread
-from boomslang.cli.live_status import LiveStatus, page_of
+from boomslang.cli.live_status import USUAL, LiveStatus, page_of
 from boomslang.cli.load_plan import Check
 from boomslang.cli.screen import Screen
 from boomslang.errors import UsageError
@@ -85,9 +85,8 @@ def run_and_watch(
 def _with_load(status: Status, speeds: list[Speed], plan: Plan) -> Status:
     if not speeds or status.phase == "checking what is left":
         return status
-    return replace(
-        status, phase=f"{plan.workload.name} on {plan.database.title}: {speeds[0].begun:,} of {plan.txns:,}"
-    )
+    load = f"{plan.workload.name} on {plan.database.title}: {speeds[0].begun:,} of {plan.txns:,}"
+    return replace(status, phase=load if status.phase in USUAL else f"{load}; {status.phase}")
 
 
 def watched_level(level: str, modules: Sequence[str]) -> Level:

@@ -19,9 +19,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from boomslang.databases.claims import Holder, Release
 from boomslang.errors import UsageError, did_you_mean
 
 
@@ -134,10 +136,23 @@ class Database(ABC):
 
     options: Mapping[str, str] = {}
     """How it is to store and search, where that can be said. (No secrets: they are written down with each run.)"""
+    settings: Mapping[str, str] = {}
+    """Settings of the database's own that were given with its address (settings.py); written down, too."""
 
     @abstractmethod
     def prepare(self, initial: Mapping[str, str]) -> None:
         """Make an empty store that holds just these pairs, committed, in place of what an earlier run left."""
+
+    @contextmanager
+    def claimed(self) -> Iterator[None]:
+        """Nobody else's run may use the same tables meanwhile. Raises `Taken` if one does."""
+        holder = self.__dict__.setdefault("_holder", Holder())
+        with holder.held(self.claim):
+            yield
+
+    def claim(self) -> Release | None:
+        """Keep others' runs from the tables; returns what ends that. None if nobody else could come there."""
+        return None
 
     @abstractmethod
     def connect(self) -> Connection:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from boomslang.databases.database import Aborted, Connection, Database, Lost, Offered
 from boomslang.databases.embedded_files import missing, split_argument
+from boomslang.databases.settings import literal, refused, split_settings
 from boomslang.databases.sql import DROP, LOAD, TABLE, SqlConnection
 
 try:
@@ -80,11 +81,21 @@ class DuckDB(Database):
     capabilities = frozenset({"iterator", "append"})
 
     def __init__(self, argument: str = "") -> None:
+        argument, self.settings = split_settings(argument)
         path, _ = split_argument(self.title, argument, {})
         try:
             self._driver = duckdb.connect(path or ":memory:", config={"threads": "1"})
         except duckdb.Error as error:
             raise Lost(str(error)) from error
+        self._set(self._driver)
+
+    def _set(self, driver: duckdb.DuckDBPyConnection) -> None:
+        for name, value in self.settings.items():
+            try:
+                driver.execute(f"SET {name} = {literal(value)}")
+            except duckdb.Error as error:
+                driver.close()
+                raise refused(self.title, name, value, error) from None
 
     def prepare(self, initial: Mapping[str, str]) -> None:
         try:
@@ -97,9 +108,11 @@ class DuckDB(Database):
 
     def connect(self) -> Connection:
         try:
-            return DuckDBConnection(self._driver.cursor())
+            cursor = self._driver.cursor()
         except duckdb.Error as error:
             raise Lost(str(error)) from error
+        self._set(cursor)
+        return DuckDBConnection(cursor)
 
     def version(self) -> str:
         return f"DuckDB {duckdb.__version__}"

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import parse_qsl
 
+from boomslang.databases.claims import Release, claim_file
 from boomslang.databases.database import DriverMissing
 from boomslang.errors import UsageError
 from boomslang.extras import how_to_install
@@ -27,6 +28,10 @@ class Place:
         self._temporary = None if path else tempfile.mkdtemp(prefix=f"boomslang-{Path(name).stem}-")
         self._maker = os.getpid()
         self.path = Path(path).expanduser() if self._temporary is None else Path(self._temporary) / name
+
+    def claim(self, title: str) -> Release | None:
+        """Keep others' runs from it; none can come to a temporary folder."""
+        return claim_file(title, self.path.absolute()) if self._temporary is None else None
 
     def remove(self) -> None:
         """Removes a temporary folder; leaves what was given."""

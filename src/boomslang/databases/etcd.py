@@ -5,8 +5,9 @@ own client makes them: what is written is kept back, all reads are of the revisi
 commit is one transaction of etcd's, which compares and writes only if nothing that was read has changed since. For a
 range that means each pair it held, and that no key in it is newer than the revision.
 
-Reads are *linearizable* (the member asks the others whether it is behind) or, at `local reads`, what the member has,
-which may be old; the commit's comparison is made by all of them either way. All keys are below one prefix.
+A transaction's first read is *linearizable* (the member asks the others whether it is behind) or, at `local reads`,
+what the member has, which may be old; the commit's comparison is made by all of them either way. All keys are below
+one prefix.
 
 Outcomes. A comparison that failed is an abort. Errors before the commit are aborts, too: nothing was sent. Of the
 commit's, only one that says that the request itself was refused (InvalidArgument) is certain to have done nothing.
@@ -17,10 +18,14 @@ from __future__ import annotations
 import base64
 import http.client
 import json
+import threading
+import time
+import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any, ClassVar
 
+from boomslang.databases.claims import Release, Taken
 from boomslang.databases.database import Aborted, Connection, Lost, Offered
 from boomslang.databases.server_database import Served
 from boomslang.errors import UsageError
@@ -33,6 +38,11 @@ REFUSED = 3
 """gRPC's InvalidArgument."""
 BLOCK = 1000
 """Pairs that are loaded at a time."""
+CLAIM = "boomslang-claim"
+CLAIMED = 45.0
+"""Seconds in which a claim must have been made."""
+LEASE = 15
+"""Seconds that a claim outlives its run, if that is killed."""
 LOCAL = "local reads"
 
 _GUARANTEES = "etcd.io/docs/v3.5/learning/api_guarantees"
@@ -64,6 +74,40 @@ class Etcd(Served):
 
     def connect(self) -> EtcdConnection:
         return self.connect_at(self.dsn)
+
+    def claim_tables(self) -> Release | None:
+        mine = uuid.uuid4().hex
+        end = time.monotonic() + CLAIMED
+        while True:
+            try:
+                return Lease(self.dsns, self._claimed_by(mine)).end
+            except (
+                Refused,
+                Lost,
+            ) as problem:  # it may be busy; whether it did what was asked shows next time
+                if time.monotonic() > end:
+                    raise UsageError(f"cannot claim the prefix {PREFIX} of etcd: {problem}") from None
+                time.sleep(0.2)
+
+    def _claimed_by(self, mine: str) -> str:
+        """The lease that the claim hangs on, which is ours from now on, or was from an attempt without an answer."""
+        connection = self.connect()
+        try:
+            lease = str(connection.call("lease/grant", {"TTL": LEASE})["ID"])
+            absent = {"key": coded(CLAIM), "target": "CREATE", "result": "EQUAL", "create_revision": 0}
+            put_mine = {"request_put": {"key": coded(CLAIM), "value": coded(mine), "lease": lease}}
+            look = {"request_range": {"key": coded(CLAIM)}}
+            told = connection.call("kv/txn", {"compare": [absent], "success": [put_mine], "failure": [look]})
+        finally:
+            connection.close()
+        if told.get("succeeded"):
+            return lease
+        for found in told["responses"][0]["response_range"].get("kvs", []):
+            if decoded(found["value"]) == mine:
+                return str(found["lease"])
+        raise Taken(
+            self.title, f"the prefix {PREFIX} (the claim of one that was killed ends within {LEASE} s)"
+        )
 
     def prepare(self, initial: Mapping[str, str]) -> None:
         connection = self.connect()
@@ -101,6 +145,35 @@ def remove(key: str) -> dict[str, Any]:
     return {"request_delete_range": {"key": coded(PREFIX + key)}}
 
 
+class Lease:
+    """Keeps a lease alive, through whichever member answers."""
+
+    def __init__(self, dsns: tuple[str, ...], number: str) -> None:
+        self._dsns, self._number = dsns, number
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._keep, daemon=True, name="etcd lease")
+        self._thread.start()
+
+    def end(self) -> None:
+        self._over.set()
+        self._thread.join(PATIENCE)
+        self._ask("lease/revoke")
+
+    def _keep(self) -> None:
+        while not self._over.wait(LEASE / 5):
+            self._ask("lease/keepalive")
+
+    def _ask(self, what: str) -> None:
+        for dsn in self._dsns:
+            with suppress(Lost, Refused):
+                connection = EtcdConnection(dsn.removeprefix("etcd://").rstrip("/"), LEASE / 5)
+                try:
+                    connection.call(what, {"ID": self._number})
+                    return
+                finally:
+                    connection.close()
+
+
 class Refused(Exception):
     """etcd answered with an error; its code and text."""
 
@@ -110,9 +183,9 @@ class Refused(Exception):
 
 
 class EtcdConnection(Connection):
-    def __init__(self, place: str) -> None:
+    def __init__(self, place: str, patience: float = PATIENCE) -> None:
         host, _, port = place.rpartition(":")
-        self._http = http.client.HTTPConnection(host, int(port), timeout=PATIENCE)
+        self._http = http.client.HTTPConnection(host, int(port), timeout=patience)
         self._local = False
         self._begin()
         try:
@@ -153,7 +226,8 @@ class EtcdConnection(Connection):
         if end is not None:
             asked["range_end"] = coded(end)
         if self._revision is not None:
-            asked["revision"] = self._revision
+            # What this member held in a revision that it has shown is the same for ever: the others need not be asked.
+            asked |= {"revision": self._revision, "serializable": True}
         try:
             told = self.call("kv/range", asked)
         except Refused as problem:

@@ -16,8 +16,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 from urllib.parse import unquote, urlsplit
 
+from boomslang.databases.claims import Release, Taken, number_for
 from boomslang.databases.database import Aborted, Connection, DatabaseError, Failed, Lost, Offered
 from boomslang.databases.server_database import BATCH, TABLE, Served, import_driver
+from boomslang.databases.settings import literal, refused
 from boomslang.errors import UsageError
 
 GONE = frozenset(
@@ -26,8 +28,15 @@ GONE = frozenset(
 """Errors after which there is no connection: the server ends, the session was killed, the network failed."""
 CONFLICT = frozenset({1213})
 """Errors of COMMIT that are certain to have rolled back: a deadlock, which in a cluster may show as late as that."""
-UNKNOWN_SETTING = 1193
-"""The error of a SET that names what the server does not have: an older version."""
+OF_THE_SERVER = frozenset({1229, 1238})
+"""Errors of a SET SESSION that names a setting of the server's as a whole, or one that only its configuration sets."""
+RESERVED: Mapping[str, str] = {
+    **dict.fromkeys(
+        ("sql_mode", "character_set_client", "character_set_connection", "character_set_results"), ""
+    ),
+    **dict.fromkeys(("autocommit", "completion_type", "init_connect", "init_file", "skip_networking"), ""),
+    **dict.fromkeys(("datadir", "basedir", "tmpdir", "socket", "pid_file", "port", "bind_address"), ""),
+}
 
 MUCH = 5000
 """Rows that are not worth deleting one by one."""
@@ -70,6 +79,8 @@ class MySQL(Served):
         "ssl_ca": ("<path>",),
         "writes": tuple(PUTS),
     }
+    reserved_settings: ClassVar[Mapping[str, str] | None] = RESERVED
+    level_settings = ("transaction_isolation", "tx_isolation")
     conflicts: ClassVar[frozenset[int]] = CONFLICT
     gone: ClassVar[frozenset[int]] = GONE
 
@@ -125,24 +136,54 @@ class MySQL(Served):
                 client_flag=pymysql.constants.CLIENT.FOUND_ROWS,  # or an UPDATE counts what it changed
                 sql_mode="STRICT_ALL_TABLES",  # or a value that does not fit is cut off
             )
-            for setting in self.settings():
-                driver.cursor().execute(f"SET SESSION {setting}")
         except (pymysql.err.Error, OSError) as problem:
-            if problem.args[:1] == (UNKNOWN_SETTING,):
-                raise UsageError(
-                    f"found an option that this {self.title} does not have: {_text(problem)}; "
-                    "expected it to be left out"
-                ) from None
             raise Lost(_text(problem)) from None
+        for name, value in {**self.settings_of_options(), **self.settings}.items():
+            try:
+                driver.cursor().execute(f"SET SESSION {name} = {literal(value)}")
+            except (pymysql.err.Error, OSError) as problem:
+                code = problem.args[0] if problem.args else None
+                if code in OF_THE_SERVER and self.started_here:
+                    continue  # its configuration has it
+                driver._force_close()
+                if isinstance(problem, OSError | pymysql.err.InterfaceError) or code in self.gone:
+                    raise Lost(_text(problem)) from None
+                raise refused(self.title, name, value, _text(problem)) from None
         return self.connection(driver)
 
-    def settings(self) -> Iterator[str]:
-        """Of each session, beside its level."""
-        if seconds := self.options["lock_wait_timeout"]:
-            yield f"innodb_lock_wait_timeout = {seconds}"
+    def settings_of_options(self) -> dict[str, str]:
+        """What options of ours come to, as settings."""
+        seconds = self.options["lock_wait_timeout"]
+        return {"innodb_lock_wait_timeout": seconds} if seconds else {}
 
     def connection(self, driver: Any) -> MySQLConnection:
         return MySQLConnection(driver, self.conflicts, self.options["writes"], self.gone)
+
+    def claim_tables(self) -> Release | None:
+        held: list[MySQLConnection] = []
+
+        def release() -> None:
+            for connection in held:
+                connection.close()
+
+        for dsn in self.dsns:  # such a lock is one node's alone
+            try:
+                held.append(self.connect_at(dsn))
+            except Lost:
+                continue
+            try:
+                if not self.lock_name(held[-1], number_for(f"{self._given[dsn]['database']}.{TABLE}")):
+                    release()
+                    raise Taken(self.title, f"the table {TABLE}")
+            except (Failed, Aborted):  # of those that speak the protocol, some have no such locks
+                held.pop().close()
+        return release
+
+    def lock_name(self, connection: MySQLConnection, number: int) -> bool:
+        """Take an advisory lock for as long as the connection lives, unless another has it."""
+        connection.run("SET SESSION wait_timeout = 604800")
+        ((had,),) = connection.run(f"SELECT GET_LOCK('boomslang {number}', 0)").fetchall()
+        return bool(had)
 
     def prepare(self, initial: Mapping[str, str]) -> None:
         connection = self.connect()

@@ -25,8 +25,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
+from boomslang.databases.claims import Release, Taken, number_for
 from boomslang.databases.database import Aborted, Connection, DatabaseError, Failed, Lost, Offered
 from boomslang.databases.server_database import BATCH, TABLE, Served, import_driver
+from boomslang.databases.settings import refused
 from boomslang.errors import UsageError
 
 _SCANS = ("enable_seqscan", "enable_indexscan", "enable_indexonlyscan", "enable_bitmapscan")
@@ -35,6 +37,13 @@ _WITHOUT = {
     "bitmap": _SCANS[:3],
     "index": ("enable_seqscan", "enable_bitmapscan"),
     "seq": _SCANS[1:],
+}
+OF_THE_SERVER = "55P02"
+"""The error of a SET that names what can only be set for the server as a whole."""
+RESERVED: Mapping[str, str] = {
+    **dict.fromkeys(("client_encoding", "standard_conforming_strings", "transaction_isolation"), ""),
+    **dict.fromkeys(("data_directory", "listen_addresses", "port", "unix_socket_directories"), ""),
+    **dict.fromkeys(("hba_file", "ident_file", "logging_collector"), ""),
 }
 
 
@@ -59,6 +68,8 @@ class PostgreSQL(Served):
         "fillfactor": ("10", "50", "90", "100"),
         "rows": ("narrow", "wide"),
     }
+    reserved_settings: ClassVar[Mapping[str, str] | None] = RESERVED
+    level_settings = ("default_transaction_isolation",)
     key_type = 'TEXT COLLATE "C"'
     """A string that is ordered by its UTF-8 bytes."""
 
@@ -110,7 +121,31 @@ class PostgreSQL(Served):
                 connection.execute(f"SET {setting} = off")
         except psycopg.Error as problem:
             raise Lost(_text(problem)) from None
+        for name, value in self.settings.items():
+            try:
+                connection.execute("SELECT set_config(%s, %s, false)", (name, value))
+            except psycopg.Error as problem:
+                state = problem.sqlstate or ""
+                if state == OF_THE_SERVER and self.started_here:
+                    continue  # its configuration has it
+                connection.close()
+                if state[:2] not in ("0A", "22", "42", "55"):
+                    raise Lost(_text(problem)) from None
+                raise refused(self.title, name, value, _text(problem)) from None
         return PostgresConnection(connection, unique=self.unique)
+
+    def claim_tables(self) -> Release | None:
+        connection = self.connect()
+        try:
+            schema = connection.run("SELECT current_schema()").fetchone()[0]
+            number = number_for(f"{schema}.{TABLE}")
+            if not connection.run(f"SELECT pg_try_advisory_lock({number})").fetchone()[0]:
+                connection.close()
+                raise Taken(self.title, f"the table {TABLE}")
+        except (Failed, Aborted):  # of those that speak the protocol, some have no such locks
+            connection.close()
+            return None
+        return connection.close
 
     def prepare(self, initial: Mapping[str, str]) -> None:
         connection = self.connect()
@@ -164,6 +199,8 @@ class PostgresConnection(Connection):
         self._unique = unique
         self._iterators = 0
         self._level = ""
+        self._empty: list[tuple[str | None, str | None]] = []
+        """Ranges in which it found nothing, and has put nothing since."""
         self._absent: set[str] = set()
         """Keys that this transaction looked for and did not find."""
         self._error = import_driver("psycopg", "PostgreSQL", "postgres").Error
@@ -228,6 +265,7 @@ class PostgresConnection(Connection):
         self.run(f"BEGIN ISOLATION LEVEL {level.upper()}")
         self._level = level
         self._absent.clear()
+        self._empty.clear()
 
     def get(self, key: str) -> str | None:
         return self._one(f"SELECT v FROM {TABLE} WHERE k = %s", key)
@@ -258,11 +296,15 @@ class PostgresConnection(Connection):
         update = change.format(new="%s")
         # Whoever has looked inserts without looking again: a second look would hide what the first one missed.
         if (
-            key in self._absent
+            self._looked_in_vain(key)
             or not self.run(f"UPDATE {TABLE} SET v = {update} WHERE k = %s", value, key).rowcount
         ):
             self.run(insert, key, value)
             self._absent.discard(key)
+            self._empty = [span for span in self._empty if not _within(key, span)]
+
+    def _looked_in_vain(self, key: str) -> bool:
+        return key in self._absent or any(_within(key, span) for span in self._empty)
 
     def delete(self, key: str) -> bool:
         keep = self._level != "serializable"
@@ -270,18 +312,30 @@ class PostgresConnection(Connection):
         return bool(self.run(f"{what} WHERE k = %s AND v IS NOT NULL", key).rowcount)
 
     def scan(self, lo: str | None, hi: str | None) -> list[tuple[str, str]]:
-        return list(self.run(*_select(lo, hi)).fetchall())
+        found = list(self.run(*_select(lo, hi)).fetchall())
+        if not found:
+            self._empty.append((lo, hi))
+        return found
 
     def iterator(self, lo: str | None, hi: str | None) -> Iterator[tuple[str, str]]:
         self._iterators += 1
         cursor = f"boomslang_{self._iterators}"  # it ends with the transaction
         statement, *bounds = _select(lo, hi)
         self.run(f"DECLARE {cursor} NO SCROLL CURSOR FOR {statement}", *bounds)
-        return self._fetch(cursor)
+        return self._fetch(cursor, (lo, hi))
 
-    def _fetch(self, cursor: str) -> Iterator[tuple[str, str]]:
+    def _fetch(self, cursor: str, span: tuple[str | None, str | None]) -> Iterator[tuple[str, str]]:
+        any_yet = False
         while rows := self.run(f"FETCH {BATCH} FROM {cursor}").fetchall():
+            any_yet = True
             yield from rows
+        if not any_yet:
+            self._empty.append(span)
+
+
+def _within(key: str, span: tuple[str | None, str | None]) -> bool:
+    lo, hi = span
+    return (lo is None or lo <= key) and (hi is None or key < hi)
 
 
 def _select(lo: str | None, hi: str | None) -> tuple[str, ...]:

@@ -2,7 +2,8 @@
 
 What stands behind the database's name says which: `postgres` starts one, `postgres:15.3` one of that version,
 `postgres:/opt/pg/bin` one from that folder, and `postgresql://user@host/db` is somebody else's. Options follow a
-question mark, as in an address: `postgres:?index=hash`. All tables are ours alone, named `boomslang_...`.
+question mark, as in an address: `postgres:?index=hash`; settings of the server's own, too (settings.py). All tables are
+ours alone, named `boomslang_...`.
 
 Several hosts in an address are the nodes of a cluster, `node1` and so on. Sessions are dealt out over them, or over
 those that `nodes=1,3` names; each stays with its node unless `failover=yes` lets it go to the next when that is gone.
@@ -18,8 +19,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import parse_qsl, urlencode
 
-from boomslang.databases.database import Connection, Database
+from boomslang.databases.claims import Holder, Release
+from boomslang.databases.database import Connection, Database, Offered
 from boomslang.databases.embedded_files import missing
+from boomslang.databases.settings import SET, refuse_reserved, refused, split_settings
 from boomslang.errors import UsageError
 
 if TYPE_CHECKING:
@@ -86,6 +89,11 @@ class Served(Database):
     """The server that can be started for it (see boomslang.databases.servers)."""
     options_known: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
+    reserved_settings: ClassVar[Mapping[str, str] | None] = None
+    """Settings that are not for the user to set, and what to say instead; None: there are no settings at all."""
+    level_settings: ClassVar[tuple[str, ...]] = ()
+    """Settings that say which level is the default."""
+
     server: Server | Cluster | None
     """The server that was started for it; it can be killed and restarted."""
     given: frozenset[str]
@@ -94,12 +102,20 @@ class Served(Database):
     """The addresses of its nodes; one if it is no cluster."""
 
     def __init__(self, argument: str = "") -> None:
+        argument, self.settings = split_settings(argument)
+        if self.settings and self.reserved_settings is None:
+            raise UsageError(
+                f"found {SET}=... in the address of {self.title}; expected none: it takes no settings"
+            )
+        refuse_reserved(self.title, self.settings, self.reserved_settings or {})
         place, self.options = split_options(argument, {**self.options_known, **EVERYWHERE})
         self.given = frozenset(
             name for name, _ in parse_qsl(argument.partition("?")[2], keep_blank_values=True)
         )
+        self._holder = Holder()  # here, so that copies with other options have the same
         self.server = None
-        if "://" in place:
+        self._started = "://" not in place
+        if not self._started:
             self._reach(place)
             return
         name, _, unknown = place.partition("?")
@@ -118,9 +134,16 @@ class Served(Database):
             version=None if is_folder else name or None,
             binaries=Path(name).expanduser() if is_folder else None,
             durable=self.options["durable"] == "yes",
-            more=self.server_options(),
+            more={**self.server_options(), **({"settings": self.settings} if self.settings else {})},
         )
-        self._reach(self.server.dsn)
+        try:
+            for name, value in self.settings.items():
+                if complaint := self.server.complaint(name):
+                    raise refused(self.title, name, value, complaint)
+            self._reach(self.server.dsn)
+        except BaseException:
+            self.server.close()
+            raise
 
     def server_options(self) -> dict[str, Any]:
         """What else a server is to be started with."""
@@ -130,6 +153,20 @@ class Served(Database):
         self.dsns = split_hosts(address)
         self.dsn = self.dsns[0]
         self._dealt = chosen_nodes(self.options["nodes"], len(self.dsns))
+
+    @property
+    def started_here(self) -> bool:
+        """Was the server started for this, with the settings as its configuration? (Also in a process that this was
+        sent to.)"""
+        return self._started
+
+    def level(self, name: str | None) -> Offered:
+        said = [self.settings[each] for each in self.level_settings if each in self.settings]
+        return self.promised(super().level(name if name is not None or not said else said[0]))
+
+    def promised(self, offered: Offered) -> Offered:
+        """What a level promises with the settings and options that were given."""
+        return offered
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -152,6 +189,13 @@ class Served(Database):
     @abstractmethod
     def connect_at(self, dsn: str) -> Connection:
         """A session with the server at an address. Raises `Lost` if it cannot be reached."""
+
+    def claim(self) -> Release | None:
+        return None if self.started_here else self.claim_tables()
+
+    def claim_tables(self) -> Release | None:
+        """Keep others' runs from the tables of a server that others can reach, if it can be told to."""
+        return None
 
     def __getstate__(self) -> dict[str, Any]:
         # The server stays with the process that started it; others connect to it.

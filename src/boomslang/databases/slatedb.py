@@ -120,8 +120,14 @@ class SlateDB(Database):
     def __init__(self, argument: str = "") -> None:
         path, _ = split_argument(self.title, argument, {})
         self._place = Place(path, "slatedb") if path else None
+        # Already to open it would shut out whoever has it open.
+        self._release = None if self._place is None else self._place.claim(self.title)
         self._loop = asyncio.new_event_loop()
-        self._database = self._open()
+        try:
+            self._database = self._open()
+        except BaseException:
+            self._let_go()
+            raise
 
     def prepare(self, initial: Mapping[str, str]) -> None:
         self._shut()
@@ -144,6 +150,12 @@ class SlateDB(Database):
         if not self._loop.is_closed():
             self._shut()
             self._loop.close()
+            self._let_go()
+
+    def _let_go(self) -> None:
+        release, self._release = self._release, None
+        if release is not None:
+            release()
 
     def _open(self) -> uniffi.Db:
         where, path = "memory:///", "boomslang"

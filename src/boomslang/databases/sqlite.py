@@ -18,12 +18,16 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
+from boomslang.databases.claims import Release
 from boomslang.databases.database import Aborted, Connection, Database, DatabaseError, Failed, Lost, Offered
 from boomslang.databases.embedded_files import Place, one_of, seconds, split_argument
+from boomslang.databases.settings import refuse_reserved, set_pragmas, split_settings
 from boomslang.databases.sql import DROP, LOAD, TABLE, SqlConnection, select
 from boomslang.errors import UsageError
 
 _SERIALIZABLE = "sqlite.org/isolation.html: transactions are serializable"
+RESERVED = {"journal_mode": "journal=...", "busy_timeout": "timeout=...", "encoding": ""}
+"""Pragmas that are not for the user to set."""
 _CREATE = f"CREATE TABLE {TABLE} (key TEXT PRIMARY KEY COLLATE BINARY, value TEXT NOT NULL) WITHOUT ROWID"
 
 
@@ -122,11 +126,16 @@ class SQLite(Database):
     capabilities = frozenset({"iterator", "append"})
 
     def __init__(self, argument: str = "") -> None:
+        argument, self.settings = split_settings(argument)
+        refuse_reserved(self.title, self.settings, RESERVED)
         path, options = split_argument(self.title, argument, {"journal": "wal", "timeout": "5"})
         journals = ("wal", "delete", "truncate", "persist")
         self.journal = one_of(self.title, "journal", options["journal"].lower(), journals)
         self.timeout = seconds(self.title, "timeout", options["timeout"])
         self._place = Place(path, "sqlite.db")
+
+    def claim(self) -> Release | None:
+        return self._place.claim(self.title)
 
     def prepare(self, initial: Mapping[str, str]) -> None:
         driver = self._connect()
@@ -164,6 +173,7 @@ class SQLite(Database):
             driver.execute("PRAGMA synchronous = OFF")
             # The first to come brings the log in order, for which others wait however little they want to wait.
             driver.execute("SELECT 1 FROM sqlite_master").fetchall()
+            set_pragmas(self.title, self.settings, lambda asked: driver.execute(asked).fetchall())
         except sqlite3.Error as error:
             raise Lost(f"{self._where}: {_said(error)}") from error
         return driver
@@ -202,6 +212,8 @@ class SQLiteSharedCache(Database):
     capabilities = frozenset({"iterator", "append"})
 
     def __init__(self, argument: str = "") -> None:
+        argument, self.settings = split_settings(argument)
+        refuse_reserved(self.title, self.settings, {**RESERVED, "read_uncommitted": "--db-level"})
         split_argument(self.title, argument, {})
         if argument:
             raise UsageError(f"{self.title} lives in memory; found the path {argument!r}")
@@ -229,6 +241,8 @@ class SQLiteSharedCache(Database):
 
     def _connect(self) -> sqlite3.Connection:
         try:
-            return sqlite3.connect(self._name, uri=True, isolation_level=None, check_same_thread=False)
+            driver = sqlite3.connect(self._name, uri=True, isolation_level=None, check_same_thread=False)
+            set_pragmas(self.title, self.settings, lambda asked: driver.execute(asked).fetchall())
+            return driver
         except sqlite3.Error as error:
             raise Lost(_said(error)) from error

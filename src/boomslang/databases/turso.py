@@ -14,8 +14,10 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Any, ClassVar
 
+from boomslang.databases.claims import Release
 from boomslang.databases.database import Aborted, Connection, Database, DatabaseError, Failed, Lost, Offered
 from boomslang.databases.embedded_files import Place, missing, seconds, split_argument
+from boomslang.databases.settings import refuse_reserved, refused, set_pragmas, split_settings
 from boomslang.databases.sql import LOAD, TABLE, SqlConnection
 
 try:
@@ -103,6 +105,8 @@ class Turso(Database):
     capabilities = frozenset({"iterator", "append"})
 
     def __init__(self, argument: str = "") -> None:
+        argument, self.settings = split_settings(argument)
+        refuse_reserved(self.title, self.settings, {"journal_mode": "", "busy_timeout": "timeout=..."})
         path, options = split_argument(self.title, argument, {"timeout": "0.1"})
         self.timeout = seconds(self.title, "timeout", options["timeout"])
         self._place = Place(path, "turso.db")
@@ -114,6 +118,9 @@ class Turso(Database):
             )
         except turso.Error as error:
             raise Lost(f"{self._place.path}: {error}") from error
+
+    def claim(self) -> Release | None:
+        return self._place.claim(self.title)
 
     def prepare(self, initial: Mapping[str, str]) -> None:
         try:
@@ -141,6 +148,12 @@ class Turso(Database):
             # What is at stake here is processes that die, not power that fails.
             driver.execute("PRAGMA synchronous = OFF").fetchall()
             driver.execute(f"PRAGMA busy_timeout = {round(self.timeout * 1000)}").fetchall()
-            return driver
         except turso.Error as error:
             raise Lost(f"{self._place.path}: {error}") from error
+        for name, value in self.settings.items():
+            try:
+                asked = {name: value}
+                set_pragmas(self.title, asked, lambda said: driver.execute(said).fetchall(), listed=False)
+            except turso.Error as error:
+                raise refused(self.title, name, value, error) from None
+        return driver

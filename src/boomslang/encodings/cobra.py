@@ -13,64 +13,16 @@ key. Cobra
 
 from __future__ import annotations
 
-from itertools import combinations, pairwise
-
 from boomslang.asg.graph import ASG
-from boomslang.encodings.encoding import (
-    Encoding,
-    Sheet,
-    chains,
-    of_base,
-    refuse_ambiguity,
-    refuse_duplicates,
-    refuse_lists,
-    refuse_ranges,
-    refuse_unknown_outcomes,
-)
-from boomslang.ir.expression import Superposition, all_of
-from boomslang.ir.lower import lower
+from boomslang.encodings.encoding import Encoding, of_base
+from boomslang.encodings.polygraph import polygraph
 from boomslang.levels.level import Level
 from boomslang.passes.problem import Problem
 from boomslang.solve.clock import Clock
 
 
 def write(asg: ASG, level: Level, clock: Clock) -> Problem:
-    return polygraph(asg, level, "Cobra", clock)
-
-
-def polygraph(asg: ASG, level: Level, title: str, clock: Clock) -> Problem:
-    """Rows of writers, and a superposition for each two of them."""
-    for refuse in (refuse_unknown_outcomes, refuse_ranges, refuse_lists, refuse_duplicates):
-        refuse(asg, title)
-    ir = lower(asg, level)
-    refuse_ambiguity(ir, title)
-    sheet = Sheet.of(ir)
-    for key in range(asg.keys):
-        rows = chains(sheet, key)
-        if rows is None:  # two overwrote one version: each read what the other overwrote
-            sheet.contradiction()
-            continue
-        for row in rows:
-            for writer, later in pairwise(row):
-                sheet.know(sheet.overwrites(writer, later, key))
-        initial, *others = rows
-        for row in others:
-            sheet.know(sheet.overwrites(initial[-1], row[0], key))
-        for one, two in clock.over(combinations(others, 2)):
-            sheet.superpositions.append(
-                Superposition(
-                    (
-                        all_of(*sheet.overwrites(one[-1], two[0], key)),
-                        all_of(*sheet.overwrites(two[-1], one[0], key)),
-                    ),
-                    why=f"writers of {ir.key_name(key)}: {_names(one)} and {_names(two)}",
-                )
-            )
-    return sheet.problem()
-
-
-def _names(row: list[int]) -> str:
-    return " ".join(f"T{t}" for t in row)
+    return polygraph(asg, level, "Cobra", clock, combine=True)
 
 
 COBRA = Encoding(

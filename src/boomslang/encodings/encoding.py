@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from boomslang.asg.graph import ASG, IN, MAYBE, OUT, PREDICATE
+from boomslang.asg.graph import ASG, IN, INITIAL, MAYBE, OUT, PREDICATE
 from boomslang.errors import UsageError
 from boomslang.ir.expression import FALSE, START, Atom, Edge, Expression, Superposition
 from boomslang.ir.families import ReadFrom
@@ -96,7 +96,9 @@ def refuse_duplicates(asg: ASG, title: str) -> None:
 
 
 def refuse_ambiguity(ir: IR, title: str) -> None:
-    for read in ir.read_froms():
+    asg = ir.asg
+    unclear = np.flatnonzero((asg.read_writer < INITIAL) & (asg.state[asg.read_txn] != OUT))
+    for read in (ir.read_from(r, int(asg.read_txn[r])) for r in unclear.tolist()):
         if len(read.candidates) != 1:
             what = f"read {ir.key_name(read.key)} = {ir.read_name(read.read)}, which several may have written"
             _refuse(ir.asg, title, read.txn, what, "reads with one possible writer")
@@ -168,24 +170,3 @@ class Sheet:
         return Problem(
             self.ir, tuple(self.known), tuple(self.superpositions), tuple(self.expressions), self.fixed
         )
-
-
-def chains(sheet: Sheet, key: int) -> list[list[int]] | None:
-    """The writers of a key in rows: who read a version and wrote the key is the next (Cobra's "combining writes").
-
-    The row of START, first and perhaps of START alone, comes before all others. None: two overwrote one version.
-    """
-    after: dict[int, int] = {}
-    writers = set(sheet.writers(key))
-    for w in (START, *sorted(writers)):
-        for read in sheet.readers.get((key, w), ()):
-            if read.txn in writers and after.setdefault(w, read.txn) != read.txn:
-                return None
-    heads = [START, *sorted(writers - set(after.values()))]
-    rows = []
-    for head in heads:
-        row = [head]
-        while row[-1] in after and after[row[-1]] not in row:
-            row.append(after[row[-1]])
-        rows.append(row)
-    return rows

@@ -9,15 +9,15 @@ Cobra's, over these points: so the code is Cobra's, at a level whose edges join 
 from __future__ import annotations
 
 from boomslang.asg.graph import ASG
-from boomslang.encodings.cobra import polygraph
 from boomslang.encodings.encoding import Encoding, of_base
+from boomslang.encodings.polygraph import polygraph
 from boomslang.levels.level import Level
 from boomslang.passes.problem import Problem
 from boomslang.solve.clock import Clock
 
 
 def write(asg: ASG, level: Level, clock: Clock) -> Problem:
-    return polygraph(asg, level, "Viper", clock)
+    return polygraph(asg, level, "Viper", clock, combine=True)
 
 
 VIPER = Encoding(

@@ -101,9 +101,11 @@ def refuted(asg: ASG, level: Level, parts: Parts, limits: Limits | None = None) 
     internal = parts.internal[kept[asg.internal[0][parts.internal]]]
     reads = parts.reads[kept[reader]]
     narrow = Parts(old[kept[old]], reads[used.reads], internal[used.internal])
-    part = asg.restrict(narrow.transactions, narrow.reads, narrow.internal) if asg.modules else part
-    if asg.modules and not breaks(part, level, limits):
-        # What a module said of these may rest on others, which the refutation did not need to name.
+    told = bool(asg.modules) or asg.entries is not None
+    part = asg.restrict(narrow.transactions, narrow.reads, narrow.internal) if told else part
+    if told and not breaks(part, level, limits):
+        # What a module said of these, or a select over several columns, may rest on others, which the refutation did
+        # not need to name.
         return Parts(parts.transactions, reads, internal)
     return narrow
 

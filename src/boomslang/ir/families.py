@@ -91,7 +91,8 @@ class ReadFrom:
 def expand(ir: IR, look: Callable[[], object] = lambda: None) -> Iterator[Superposition | Expression]:
     """Everything unknown, written out: for people and for eager solvers. `look` is called now and then."""
     for order in ir.write_orders():
-        yield from order.expand(ir)
+        if order.key not in ir.known_orders:
+            yield from order.expand(ir)
     for read in ir.read_froms():
         yield from read.expand(ir)
     yield from _initial_axioms(ir)

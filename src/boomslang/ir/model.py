@@ -275,6 +275,29 @@ class IR:
             if len(writers) > 1:
                 yield WriteOrder(key, tuple(writers))
 
+    @cached_property
+    def known_orders(self) -> dict[int, tuple[int, ...]]:
+        """The keys whose writers are known to be in one order, and that order: what lists or modules told is enough.
+        For these there is nothing to choose, so no superposition is made."""
+        if not len(self.asg.list_from) and not self.told:
+            return {}
+        source, target = self.ends(Dependency.WW)
+        pairs = [self.list_order(), *((a, b) for a, b, kind in self.graph.chunks if kind == Dependency.WW)]
+        known: dict[int, set[int]] = {}
+        for sources, targets in pairs:
+            for a, b in zip(sources.tolist(), targets.tolist(), strict=True):
+                known.setdefault(a, set()).add(b)
+        found = {}
+        for order in self.write_orders():
+            if all(self.asg.state[w] == IN for w in order.writers):
+                ends = {w: (self.graph.node(w, source), self.graph.node(w, target)) for w in order.writers}
+                row = _only_order(
+                    {w: known.get(ends[w][0], set()) for w in ends}, {ends[w][1]: w for w in ends}
+                )
+                if row is not None:
+                    found[order.key] = row
+        return found
+
     def read_froms(self) -> Iterator[ReadFrom]:
         """Every read of a transaction that is not out."""
         read_txn = self.asg.read_txn
@@ -356,6 +379,24 @@ class IR:
 
     def read_name(self, read: int) -> str:
         return self.value_name(int(self.asg.read_value[read]))
+
+
+def _only_order(follows: dict[int, set[int]], writer_at: dict[int, int]) -> tuple[int, ...] | None:
+    """The writers in the only order that these edges (to nodes) allow; None: there are several, or a cycle."""
+    after = {w: {writer_at[n] for n in nodes if n in writer_at} - {w} for w, nodes in follows.items()}
+    missing = dict.fromkeys(after, 0)
+    for later in after.values():
+        for w in later:
+            missing[w] += 1
+    ready = [w for w, count in missing.items() if not count]
+    row: list[int] = []
+    while len(ready) == 1:
+        row.append(ready.pop())
+        for w in after[row[-1]]:
+            missing[w] -= 1
+            if not missing[w]:
+                ready.append(w)
+    return tuple(row) if len(row) == len(after) and not ready else None
 
 
 def ambiguous_reads(asg: ASG) -> int:

@@ -3,6 +3,7 @@
 from boomslang.levels.catalog import LEVELS, find_level, names_of
 from boomslang.levels.lattice import implies, maximal, minimal, neighbours, strictly_stronger
 from boomslang.levels.level import Dependency, Level, Once, Point
+from boomslang.levels.registry import is_shipped, known_levels, level
 from boomslang.levels.within import bounded, fitted
 
 __all__ = [
@@ -15,6 +16,9 @@ __all__ = [
     "find_level",
     "fitted",
     "implies",
+    "is_shipped",
+    "known_levels",
+    "level",
     "maximal",
     "minimal",
     "names_of",

@@ -189,7 +189,7 @@ LEVELS: tuple[Level, ...] = (
 )
 
 
-def _normal(name: str) -> str:
+def normal_name(name: str) -> str:
     """Case, spaces, hyphens and underscores do not matter, nor does the colon of a Clojure keyword."""
     return re.sub(r"[\s_-]+", "", name.lower()).removeprefix(":")
 
@@ -208,21 +208,21 @@ _BY_OWN_NAME = {name: level for level in LEVELS for name in (level.name, level.s
 @cache
 def _by_name() -> dict[str, Level]:
     """Under all names: made when somebody uses another than the level's own."""
-    return {_normal(name): level for level in LEVELS for name in (*names_of(level), level.title)}
+    return {normal_name(name): level for level in LEVELS for name in (*names_of(level), level.title)}
 
 
 @cache
 def _not_supported() -> dict[str, NotSupported]:
     from boomslang.levels.names import NOT_SUPPORTED
 
-    return {_normal(name): known for known in NOT_SUPPORTED for name in (known.name, *known.aliases)}
+    return {normal_name(name): known for known in NOT_SUPPORTED for name in (known.name, *known.aliases)}
 
 
 def find_level(name: str | Level) -> Level:
     """The level of that name, however it is written: `ser`, `PL-3`, `Serializable`, `ser-within-1s`, ..."""
     if isinstance(name, Level):
         return name
-    level = _BY_OWN_NAME.get(name) or _by_name().get(_normal(name))
+    level = _BY_OWN_NAME.get(name) or _by_name().get(normal_name(name))
     if level is not None:
         return level
     if "within" in name.lower():
@@ -230,18 +230,34 @@ def find_level(name: str | Level) -> Level:
 
         if (parts := named_bounded(name)) is not None:
             return bounded(find_level(parts[0]), parts[1])
-    if (known := _not_supported().get(_normal(name))) is not None:
+    from boomslang.levels.registry import find_outside
+
+    if (outside := find_outside(name)) is not None:
+        return outside
+    from boomslang.levels.vendors import vendors_level
+
+    if (meant := vendors_level(name)) is not None:
+        if not meant.modules:
+            return find_level(meant.level)
+        own = meant.modules[0]
+        raise UsageError(
+            f"{name!r} is a vendor's: {meant.level} as the module {own} has it; here only a level is expected, and the "
+            f"module {own} asks for it beside a level: --module {own} --level {meant.level}"
+        )
+    if (known := _not_supported().get(normal_name(name))) is not None:
         raise UsageError(f"{name!r} is known, but not supported: {_nearest(known)}")
     if "," in name:
         raise UsageError(f"found several levels in {name!r}; expected one; fix: ask for each on its own")
     import difflib
 
-    near = difflib.get_close_matches(_normal(name), [*_by_name(), *_not_supported()], n=1)
+    near = difflib.get_close_matches(normal_name(name), [*_by_name(), *_not_supported()], n=1)
     hint = ""
     if near:
-        meant = _by_name().get(near[0])
-        hint = f" (did you mean {_not_supported()[near[0]].name if meant is None else meant.short}?)"
-    levels = ", ".join(f"{level.name} ({level.short})" for level in LEVELS)
+        same = _by_name().get(near[0])
+        hint = f" (did you mean {_not_supported()[near[0]].name if same is None else same.short}?)"
+    from boomslang.levels.registry import known_levels
+
+    levels = ", ".join(f"{level.name} ({level.short})" for level in known_levels())
     raise UsageError(f"unknown level {name!r}{hint}; known levels: {levels}")
 
 

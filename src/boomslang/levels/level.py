@@ -18,7 +18,7 @@ Theory and Optimistic Implementations for Distributed Transactions", MIT 1999, c
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 
@@ -80,6 +80,8 @@ class Level:
     """The unit of the slack; empty: the trace's."""
     bound: str = ""
     """The slack as it is in the name, of a level within a bound."""
+    owner: str = field(default="", compare=False)
+    """Where it comes from, if not from Boomslang (registry.py)."""
 
     @property
     def points(self) -> int:

@@ -107,6 +107,28 @@ ELSEWHERE: tuple[Elsewhere, ...] = (
 
 
 @dataclass(frozen=True)
+class Vendors:
+    """A vendor's own level, where it differs from the textbook's of that name: a level of ours, and the modules that
+    make the difference."""
+
+    names: tuple[str, ...]
+    level: str
+    modules: tuple[str, ...]
+
+
+VENDORS: tuple[Vendors, ...] = (
+    Vendors(
+        ("mariadb-repeatable-read", "mysql-repeatable-read", "innodb-repeatable-read"),
+        "snapshot-isolation",
+        ("mariadb-repeatable-read",),
+    ),
+    Vendors(("postgresql-repeatable-read", "postgres-repeatable-read"), "snapshot-isolation", ()),
+    Vendors(("oracle-serializable",), "snapshot-isolation", ()),
+    Vendors(("db2-repeatable-read",), "serializable", ()),
+)
+
+
+@dataclass(frozen=True)
 class NotSupported:
     """A level of others that is known here and not built. `stronger` imply it, and it implies `weaker`."""
 
@@ -151,14 +173,6 @@ NOT_SUPPORTED: tuple[NotSupported, ...] = (
         ("ua", "update-atomicity", "rola"),
         ("consistent-view",),
         ("read-atomic", "cursor-stability"),
-    ),
-    NotSupported(
-        "mysql-repeatable-read",
-        "reads from a snapshot, writes and locking reads from the newest state",
-        ("innodb-repeatable-read", "mariadb-repeatable-read"),
-        ("snapshot-isolation",),
-        ("read-committed",),
-        module="mariadb-repeatable-read",
     ),
     # strong and strong session forms that are not built
     NotSupported(

@@ -15,6 +15,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from boomslang.asg.entries import everything
 from boomslang.asg.graph import ASG
 from boomslang.deadline import until
 from boomslang.explain.parts import Parts, first_broken
@@ -47,6 +48,8 @@ def blame(
     answer is there: where time runs out, less is said of whose fault it is.
     """
     asg, notes = checker.asg, [*checker.asg.notes]
+    if ir is not None and asg.entries is not None:  # with what selects over several columns said
+        asg = ir.asg
     kept, blamed, in_doubt = checker.modules, [], []
     proof: Proof | None = None
     try:
@@ -95,7 +98,7 @@ def _answer(
     nothing = Parts.of([], [], [])
     try:
         with until(None if limits.seconds is None else time.monotonic() + limits.seconds):
-            asg = checker.analysed(modules)
+            asg = everything(checker.analysed(modules))
             if (broken := first_broken(asg)) is not None:
                 return INVALID, asg, broken, None
             ir = lower(asg, level)

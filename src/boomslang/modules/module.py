@@ -60,6 +60,8 @@ class Module:
     """Its parameters and their values; REQUIRED where none was given."""
     anew: bool = False
     """Does `prepare` read the trace anew? Then it comes first."""
+    selects: bool = False
+    """Does it know what selects say of rows?"""
 
     def __call__(self, asg: ASG, ir: IR, hints: Hints) -> object:
         return self.function(asg, ir, hints, **self.parameters)
@@ -104,7 +106,12 @@ def _spell(value: object) -> str:
 def module(function: Function) -> Module: ...
 @overload
 def module(
-    *, name: str | None = None, prepare: Prepare | None = None, owner: str | None = None, anew: bool = False
+    *,
+    name: str | None = None,
+    prepare: Prepare | None = None,
+    owner: str | None = None,
+    anew: bool = False,
+    selects: bool = False,
 ) -> Callable[[Function], Module]: ...
 def module(
     function: Function | None = None,
@@ -113,6 +120,7 @@ def module(
     prepare: Prepare | None = None,
     owner: str | None = None,
     anew: bool = False,
+    selects: bool = False,
 ) -> Module | Callable[[Function], Module]:
     """Makes a function `(asg, ir, hints, *, parameters)` a module. Its name is the function's, with hyphens."""
 
@@ -135,6 +143,7 @@ def module(
             prepare,
             {a.name: a.default for a in arguments if a.kind == inspect.Parameter.KEYWORD_ONLY},
             anew,
+            selects,
         )
 
     return made if function is None else made(function)
@@ -252,9 +261,10 @@ def _sensible(ir: IR) -> None:
 
 def prepare(asg: ASG, modules: tuple[Module, ...]) -> ASG:
     """The ASG that these modules make of it, and which holds them for lowering."""
-    if modules and asg.entries is not None:
+    deaf = [m.name for m in modules if not m.selects]
+    if deaf and asg.entries is not None:
         raise UsageError(
-            "the trace has selects, and modules do not know what these say of rows; ask without modules "
+            f"the trace has selects, and the module {deaf[0]} does not know what these say of rows; ask without it "
             "(session and real-time order are levels, too)"
         )
     anew = [m.name for m in modules if m.anew]

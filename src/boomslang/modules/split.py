@@ -58,6 +58,10 @@ def split(asg: ASG, part: Int64, last: Int64) -> ASG:
     lists = asg.lists
     if len(lists.of):
         lists = replace(lists, of=lists.of[by], length=lists.length[by], txn=final32[lists.txn])
+    entries = asg.entries
+    if entries is not None:
+        joints = (replace(j, op=int(row[j.op]), txn=int(new[j.op])) for j in entries.joints)
+        entries = replace(entries, trace=replace(parts, keys=entries.trace.keys), joints=tuple(joints))
     inner, hidden = asg.internal, asg.intermediate
     counts = np.bincount(reader, minlength=len(codes))
     return linked(
@@ -74,6 +78,7 @@ def split(asg: ASG, part: Int64, last: Int64) -> ASG:
             read_op=row32[asg.read_op[by]],
             read_kind=asg.read_kind[by],
             lists=lists,
+            entries=entries,
             ordered=np.ones(len(codes), bool),
             part_of=of,
             internal=(final32[inner[0]], row32[inner[1]], inner[2], inner[3], inner[4]),

@@ -24,6 +24,7 @@ from boomslang.ir.expression import (
     Or,
     Superposition,
 )
+from boomslang.passes.columns.of import Columns
 from boomslang.passes.problem import Problem
 from boomslang.passes.prune import asked_atoms
 from boomslang.solve.clock import Clock
@@ -33,6 +34,10 @@ from boomslang.solve.solution import Limits
 def merge(problem: Problem, limits: Limits | None = None) -> Problem:
     """The problem, with one edge for all keys that two transactions share."""
     clock = Clock(limits)
+    if (columns := Columns.of(problem)) is not None:
+        from boomslang.passes.columns.merge import merge_columns
+
+        return merge_columns(columns, clock)
     instead: dict[Edge, Edge] = {}
     chosen: dict[frozenset[tuple[int, int]], Superposition] = {}
     superpositions = []

@@ -15,6 +15,7 @@ import numpy as np
 
 from boomslang.ir.expression import START, Atom, Edge
 from boomslang.levels.level import Dependency
+from boomslang.passes.columns.of import Columns
 from boomslang.passes.problem import Problem, topological
 from boomslang.solve.clock import Clock
 from boomslang.solve.native import priorities
@@ -28,12 +29,20 @@ def prioritize(problem: Problem, limits: Limits | None = None) -> Problem:
     rank = np.full(graph.nodes, np.iinfo(np.int64).min, np.int64)  # helpers: as soon as they can
     first = np.argsort(np.argsort(priorities(problem.ir.asg), kind="stable"), kind="stable")
     rank[: graph.points * graph.transactions] = np.repeat(first, graph.points)
-    order = topological(graph.nodes, problem.arcs(), rank)
+    columns = Columns.of(problem)
+    arcs = (
+        problem.arcs() if columns is None else zip(*(side.tolist() for side in columns.arcs()), strict=True)
+    )
+    order = topological(graph.nodes, arcs, rank)
     if order is None:
         return problem
     place = np.empty(graph.nodes + 1, np.int64)
     place[order] = np.arange(graph.nodes)
     place[START] = -1  # the last cell
+    if columns is not None:
+        from boomslang.passes.columns.advise import advise_columns
+
+        return advise_columns(columns, place)
     advice: dict[Atom, bool] = {
         e: bool(place[e.source] < place[e.target])
         for e in clock.over(problem.atoms())

@@ -12,8 +12,9 @@ be read off.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,12 +44,13 @@ class Problem:
 
     ir: IR
     """Whose names, nodes and reads these are."""
-    known: tuple[Edge, ...]
-    superpositions: tuple[Superposition, ...]
-    expressions: tuple[Expression, ...]
-    fixed: dict[Atom, bool] = field(default_factory=dict)
+    known: Sequence[Edge]
+    superpositions: Sequence[Superposition]
+    expressions: Sequence[Expression]
+    """All three: tuples, or columns of numbers that look like sequences (columns/)."""
+    fixed: Mapping[Atom, bool] = field(default_factory=dict)
     """Atoms that are true or false in every solution (or may be, at no cost)."""
-    advice: dict[Atom, bool] = field(default_factory=dict)
+    advice: Mapping[Atom, bool] = field(default_factory=dict)
     """What to try first: speed, never the answer."""
     core: tuple[int, ...] | None = None
     """If a part was refuted: the transactions of that part, provided that nothing else was used."""
@@ -66,6 +68,8 @@ class Problem:
     @property
     def refuted(self) -> bool:
         """Is the answer plain already?"""
+        if not isinstance(self.expressions, tuple):  # columns hold nothing of that kind
+            return False
         return FALSE in self.expressions or any(
             not s.options and s.when == _TRUE for s in self.superpositions
         )
@@ -98,13 +102,23 @@ _TRUE = Superposition((), "").when
 
 
 def expand(ir: IR, clock: Clock | None = None) -> Problem:
-    """The IR, written out."""
+    """The IR, written out: as columns, where all of it is of their shapes."""
+    from boomslang.passes.columns.expand import expand_columns
+
     clock = clock or Clock()
+    return expand_columns(ir, clock) or expand_objects(ir, clock)
+
+
+def expand_objects(ir: IR, clock: Clock) -> Problem:
+    """The IR, written out one by one."""
     known = dict.fromkeys(clock.over(ir.known_edges()))
     fixed: dict[Atom, bool] = {}
     for read in clock.over(ir.read_froms()):
         if ir.is_known(read):
             fixed[ir.wr(read.candidates[0], read)] = True
+    for key, row in ir.known_orders.items():
+        for one, two in combinations(row, 2):
+            fixed[ir.ww(one, two, key)], fixed[ir.ww(two, one, key)] = True, False
     superpositions: list[Superposition] = []
     expressions: list[Expression] = []
     for item in clock.over(ir.expand(clock.look)):
@@ -134,14 +148,13 @@ def print_problem(problem: Problem) -> Iterator[str]:
 
 
 def topological(
-    nodes: int, arcs: Iterable[tuple[int, int]], rank: NDArray[np.int64] | None = None
+    nodes: int, arcs: Iterable[tuple[int, int]] | NDArray[np.int64], rank: NDArray[np.int64] | None = None
 ) -> list[int] | None:
     """The nodes in an order that keeps the arcs, smaller rank first where there is a choice; None: there is a cycle."""
-    follows: list[list[int]] = [[] for _ in range(nodes)]
-    missing = [0] * nodes
-    for a, b in arcs:
-        follows[a].append(b)
-        missing[b] += 1
+    pairs = np.asarray(arcs if isinstance(arcs, np.ndarray) else list(arcs), np.int64).reshape(-1, 2)
+    missing = np.bincount(pairs[:, 1], minlength=nodes).tolist()
+    pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
+    start, after = np.searchsorted(pairs[:, 0], np.arange(nodes + 1)).tolist(), pairs[:, 1].tolist()
     ranks = range(nodes) if rank is None else rank.tolist()
     ready = [(ranks[n], n) for n in range(nodes) if not missing[n]]
     heapq.heapify(ready)
@@ -149,7 +162,7 @@ def topological(
     while ready:
         _, node = heapq.heappop(ready)
         order.append(node)
-        for b in follows[node]:
+        for b in after[start[node] : start[node + 1]]:
             missing[b] -= 1
             if not missing[b]:
                 heapq.heappush(ready, (ranks[b], b))

@@ -30,6 +30,7 @@ from boomslang.ir.expression import (
     Superposition,
     atoms,
 )
+from boomslang.passes.columns.of import Columns
 from boomslang.passes.problem import Problem, topological
 from boomslang.passes.reach import Reach
 from boomslang.passes.simplify import is_literal, reduced, reduced_superposition, units
@@ -53,6 +54,10 @@ def prune(problem: Problem, limits: Limits | None = None) -> Problem:
 
 
 def _round(problem: Problem, clock: Clock) -> Problem:
+    if (columns := Columns.of(problem)) is not None:
+        from boomslang.passes.columns.propagate import prune_round
+
+        return prune_round(columns, clock)
     arcs = list(clock.over(problem.arcs()))
     order = topological(problem.nodes, arcs)
     if order is None:

@@ -25,25 +25,31 @@ class Reach:
     """Reachability over the known graph."""
 
     def __init__(
-        self, order: list[int], arcs: Iterable[tuple[int, int]], look: Callable[[], object] = lambda: None
+        self,
+        order: list[int],
+        arcs: Iterable[tuple[int, int]] | NDArray[np.int64],
+        look: Callable[[], object] = lambda: None,
     ) -> None:
         """`order` is a topological order of all nodes; `look` is called now and then."""
         nodes = len(order)
-        follows: list[list[int]] = [[] for _ in range(nodes)]
-        for a, b in arcs:
-            follows[a].append(b)
+        pairs = np.asarray(arcs if isinstance(arcs, np.ndarray) else list(arcs), np.int64).reshape(-1, 2)
         place = np.empty(nodes, np.int64)
         place[order] = np.arange(nodes)
+        # Of each node, who follows it, the nearest first: it is most likely to leave longer rows.
+        pairs = pairs[np.lexsort((place[pairs[:, 1]], pairs[:, 0]))]
+        start = np.searchsorted(pairs[:, 0], np.arange(nodes + 1)).tolist()
+        after = pairs[:, 1]
         self.chain = np.full(nodes, -1, np.int32)
         self.at = np.zeros(nodes, np.int32)
         chains = 0
         for node in order:
             if self.chain[node] < 0:
                 self.chain[node], chains = chains, chains + 1
-            free = [b for b in follows[node] if self.chain[b] < 0]
-            if free:  # the nearest is most likely to leave longer rows
-                after = min(free, key=lambda b: int(place[b]))
-                self.chain[after], self.at[after] = self.chain[node], self.at[node] + 1
+            follows = after[start[node] : start[node + 1]]
+            free = self.chain[follows] < 0
+            if len(free) and free[nearest := int(free.argmax())]:
+                self.chain[follows[nearest]] = self.chain[node]
+                self.at[follows[nearest]] = self.at[node] + 1
         self.chains = chains
         self.known = nodes * chains <= MOST_CELLS
         if not self.known:
@@ -52,8 +58,8 @@ class Reach:
         for node in reversed(order):
             look()
             row = self.first[node]
-            for b in follows[node]:
-                np.minimum(row, self.first[b], out=row)
+            if start[node] < start[node + 1]:
+                np.minimum.reduce(self.first[after[start[node] : start[node + 1]]], axis=0, out=row)
             row[self.chain[node]] = self.at[node]
 
     def reaches(self, a: Int64, b: Int64) -> NDArray[np.bool_]:

@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 
 from boomslang.asg.graph import OUT
 from boomslang.ir.expression import FALSE, START, Committed, Edge, Expression, Path, Superposition, atoms
+from boomslang.passes.columns.of import Columns
+from boomslang.passes.columns.windows import ColumnWindows
 from boomslang.passes.problem import Problem
 from boomslang.solve.clock import Clock
 from boomslang.solve.native import priorities
@@ -38,9 +40,8 @@ def segments(problem: Problem, decide: Decide, limits: Limits) -> Problem:
     inside = inside[np.argsort(priorities(asg)[inside], kind="stable")]
     place = np.full(asg.transactions, -1, np.int64)
     place[inside] = np.arange(len(inside))
-    items, clock = list(problem.items()), Clock(limits)
-    low, high = _spans(problem, items, place, clock)
-    edges_low, edges_high = _spans(problem, list(problem.known), place, clock)
+    columns = Columns.of(problem)
+    windows = _Objects(problem, place, Clock(limits)) if columns is None else ColumnWindows(columns, place)
     seconds = min(SECONDS, SECONDS if limits.seconds is None else limits.seconds / 4)
     stop = time.monotonic() + seconds
     for size in SIZES:
@@ -50,23 +51,34 @@ def segments(problem: Problem, decide: Decide, limits: Limits) -> Problem:
             if time.monotonic() > stop:
                 return problem
             last = first + size - 1
-            chosen = [items[i] for i in np.flatnonzero((low >= first) & (high <= last)).tolist()]
             window = frozenset(inside[first : first + size].tolist())
-            part = replace(
-                problem,
-                known=tuple(
-                    problem.known[i]
-                    for i in np.flatnonzero((edges_low >= first) & (edges_high <= last)).tolist()
-                ),
-                superpositions=tuple(s for s in chosen if isinstance(s, Superposition)),
-                expressions=tuple(e for e in chosen if not isinstance(e, Superposition)),
-                part=window,
-                finish=None,
-            )
+            part = windows.window(first, last, window)
             if decide(part, replace(limits, seconds=seconds / 10)).status == "invalid":
                 core = None if problem.derived else tuple(sorted(window))
                 return replace(problem, superpositions=(), expressions=(FALSE,), core=core)
     return problem
+
+
+class _Objects:
+    """Items by the places of the first and of the last transaction they speak of."""
+
+    def __init__(self, problem: Problem, place: NDArray[np.int64], clock: Clock) -> None:
+        self.problem, self.items = problem, list(problem.items())
+        self.low, self.high = _spans(problem, self.items, place, clock)
+        self.edges_low, self.edges_high = _spans(problem, list(problem.known), place, clock)
+
+    def window(self, first: int, last: int, inside: frozenset[int]) -> Problem:
+        """What speaks of the transactions at these places only."""
+        chosen = [self.items[i] for i in np.flatnonzero((self.low >= first) & (self.high <= last)).tolist()]
+        edges = np.flatnonzero((self.edges_low >= first) & (self.edges_high <= last))
+        return replace(
+            self.problem,
+            known=tuple(self.problem.known[i] for i in edges.tolist()),
+            superpositions=tuple(s for s in chosen if isinstance(s, Superposition)),
+            expressions=tuple(e for e in chosen if not isinstance(e, Superposition)),
+            part=inside,
+            finish=None,
+        )
 
 
 def _spans(

@@ -114,14 +114,23 @@ class PsycopgCursor(Stand):
     def __init__(self, connection: Any, talk: Conversation, cursor: Any) -> None:
         super().__init__(connection, talk)
         self._cursor = cursor
+        self._hides = False
+        """RETURNING was added to the last statement: for the application there are no rows."""
 
     def _object(self) -> Any:
         return self._cursor
 
+    def __getattr__(self, name: str) -> Any:
+        found = super().__getattr__(name)
+        return None if self._hides and name in self._talk.driver.of_rows else found
+
     async def execute(self, query: Any, parameters: Any = None, **kwargs: Any) -> PsycopgCursor:
         text = text_of_query(query, self.connection)
         await _learn(self._talk, text, parameters, PsycopgConnection(self.connection, self._talk)._ask)
-        step = self._talk.statement(text, parameters)
+        step = self._talk.statement(text, parameters, adds=not isinstance(query, bytes))
+        self._hides = False
+        if step.sends is not None:
+            return await self._execute_returning(step, parameters, kwargs)
         try:
             await self._cursor.execute(query, parameters, **kwargs)
             rows = await self._cursor.fetchall() if step.wants_rows else []
@@ -133,20 +142,42 @@ class PsycopgCursor(Stand):
         step.done(rows, self._cursor.rowcount)
         return self
 
+    async def _execute_returning(self, step: Step, parameters: Any, kwargs: Any) -> PsycopgCursor:
+        """With a RETURNING that the application did not write, and whose rows it does not see."""
+        driver = self._talk.driver
+        try:
+            with driver.plain_rows(self._cursor):
+                await self._cursor.execute(step.sends, parameters, **kwargs)
+                rows = await self._cursor.fetchall()
+        except BaseException as error:
+            step.failed(error, sent=answered(self._cursor))
+            raise
+        self._hides = True
+        step.done(rows, len(rows))
+        return self
+
     async def executemany(self, query: Any, every: Iterable[Any]) -> None:
         for parameters in every:
             await self.execute(query, parameters)
 
     async def fetchone(self) -> Any:
+        self._there_are_rows()
         return await self._cursor.fetchone()
 
     async def fetchmany(self, size: int = 0) -> Any:
+        self._there_are_rows()
         return await self._cursor.fetchmany(size)
 
     async def fetchall(self) -> Any:
+        self._there_are_rows()
         return await self._cursor.fetchall()
 
+    def _there_are_rows(self) -> None:
+        if self._hides:
+            self._talk.driver.nothing_to_fetch(self._cursor)
+
     async def __aiter__(self) -> AsyncIterator[Any]:
+        self._there_are_rows()
         async for row in self._cursor:
             yield row
 
@@ -190,16 +221,18 @@ class AsyncpgConnection(Stand):
         """The rows and the status. Of these asyncpg gives one; if one is recorded and the other asked for, a prepared
         statement has both."""
         await _learn(self._talk, query, args, self.connection.fetch)
-        step = self._talk.statement(query, args)
+        step = self._talk.statement(query, args, adds=True)
         rows: list[Any] = []
         status: Any = ""
         recorded_by_count = not step.wants_rows and step.counts
+        both = recorded_by_count if fetch else step.wants_rows
         try:
-            if fetch and recorded_by_count:
-                prepared = await self.connection.prepare(query, timeout=timeout)
+            if both or step.sends is not None:
+                prepared = await self.connection.prepare(step.sends or query, timeout=timeout)
                 rows = await prepared.fetch(*args, timeout=timeout)
-                count = _count(prepared.get_statusmsg())
-            elif step.wants_rows or fetch:
+                status = prepared.get_statusmsg()
+                count = _count(status)
+            elif fetch:
                 rows = await self.connection.fetch(query, *args, timeout=timeout)
                 count = len(rows)
             else:
@@ -209,7 +242,7 @@ class AsyncpgConnection(Stand):
             step.failed(error)
             raise
         step.done(rows, count)
-        return rows, status
+        return ([] if step.sends is not None else rows), status
 
     def transaction(self, **options: Any) -> AsyncpgTransaction:
         return AsyncpgTransaction(self._talk, self.connection.transaction(**options))

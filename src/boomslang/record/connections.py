@@ -165,7 +165,7 @@ def answered(cursor: Any) -> bool:
 class Stand:
     """What stands for another object: its attributes, but only those of its methods that are known to be harmless."""
 
-    _own = ("connection", "_talk", "_cursor", "_rows", "_at", "_count", "_again")
+    _own = ("connection", "_talk", "_cursor", "_rows", "_at", "_count", "_again", "_hides")
 
     def __init__(self, connection: Any, talk: Conversation) -> None:
         self.connection = connection
@@ -328,7 +328,9 @@ class TracedCursor(Stand):
         self._rows: Any = None
         self._at = 0
         self._count: int | None = None
-        """Of executemany, all together."""
+        """Of executemany, all together; and of a statement with RETURNING that the application did not write."""
+        self._hides = False
+        """There was such a RETURNING, and for the application no rows."""
 
     @property
     def rowcount(self) -> Any:
@@ -340,13 +342,17 @@ class TracedCursor(Stand):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") and not name.startswith("__"):  # its driver's own affairs
             return getattr(self._cursor, name)
-        return super().__getattr__(name)
+        found = super().__getattr__(name)
+        return None if self._hides and name in self._talk.driver.of_rows else found
 
     def execute(self, query: Any, parameters: Any = None, *args: Any, **kwargs: Any) -> Any:
         text = text_of_query(query, self.connection)
         learn(self._talk, text, parameters)
-        step = self._talk.statement(text, parameters)
+        step = self._talk.statement(text, parameters, adds=not isinstance(query, bytes))
         self._rows = self._count = None
+        self._hides = False
+        if step.sends is not None:
+            return self._execute_returning(step, parameters, args, kwargs)
         given = () if parameters is None else (parameters,)
         sent = returns = False
         try:
@@ -367,6 +373,24 @@ class TracedCursor(Stand):
             self._rows, self._at = rows, 0
         return self if result is self._cursor else result
 
+    def _execute_returning(self, step: Step, parameters: Any, args: Any, kwargs: Any) -> Any:
+        """With a RETURNING that the application did not write, and whose rows it does not see."""
+        driver, sent = self._talk.driver, False
+        given = () if parameters is None else (parameters,)
+        try:
+            with driver.plain_rows(self._cursor):
+                result = self._cursor.execute(step.sends, *given, *args, **kwargs)
+                sent = True
+                rows = self._cursor.fetchall()
+        except BaseException as error:
+            step.failed(error, sent=sent or answered(self._cursor))
+            raise
+        last = getattr(self._cursor, "lastrowid", None)
+        driver.hide_rows(self._cursor)
+        self._hides, self._count = True, len(rows)
+        step.done(rows, len(rows), last)
+        return self if result is self._cursor else result
+
     def _changed(self, rows: Any) -> int:
         """How many rows a write has changed that returned these."""
         return len(rows)
@@ -376,10 +400,12 @@ class TracedCursor(Stand):
         count = 0
         for parameters in every:
             self.execute(query, parameters)
-            count = -1 if count < 0 or self._cursor.rowcount < 0 else count + self._cursor.rowcount
+            count = -1 if count < 0 or self.rowcount < 0 else count + self.rowcount
         self._count = count
 
     def fetchone(self) -> Any:
+        if self._hides:
+            self._talk.driver.nothing_to_fetch(self._cursor)
         if self._rows is None:
             return self._cursor.fetchone()
         row = self._rows[self._at] if self._at < len(self._rows) else None
@@ -387,6 +413,8 @@ class TracedCursor(Stand):
         return row
 
     def fetchmany(self, size: int | None = None) -> Any:
+        if self._hides:
+            self._talk.driver.nothing_to_fetch(self._cursor)
         if self._rows is None:
             return self._cursor.fetchmany() if size is None else self._cursor.fetchmany(size)
         end = self._at + (self._cursor.arraysize if size is None else size)
@@ -394,6 +422,8 @@ class TracedCursor(Stand):
         return rows
 
     def fetchall(self) -> Any:
+        if self._hides:
+            self._talk.driver.nothing_to_fetch(self._cursor)
         if self._rows is None:
             return self._cursor.fetchall()
         rows, self._at = self._rows[self._at :], len(self._rows)

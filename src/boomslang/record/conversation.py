@@ -102,9 +102,10 @@ class Conversation:
         self._under_way = threading.Lock()
         self._meanings: dict[str, Statement | tuple[str, str] | None] = {}
 
-    def statement(self, text: str, parameters: Any) -> Step:
-        """Before a statement is sent. Raises if it must not be."""
-        return self._take(lambda: self._statement(text, parameters))
+    def statement(self, text: str, parameters: Any, *, adds: bool = False) -> Step:
+        """Before a statement is sent. Raises if it must not be. `adds`: the text that the step `sends` can be sent in
+        place of this one, and its rows be kept from the application."""
+        return self._take(lambda: self._statement(text, parameters, adds))
 
     def questions(self, text: str, parameters: Any) -> Questions | None:
         """What the database must be asked before this statement can be understood, if anything."""
@@ -169,10 +170,10 @@ class Conversation:
         step.free = self._under_way.release
         return step
 
-    def _statement(self, text: str, parameters: Any) -> Step:
+    def _statement(self, text: str, parameters: Any, adds: bool) -> Step:
         what = self._plain_meaning(text)
         if what is None:
-            return self._understood(text, parameters)
+            return self._understood(text, parameters, adds)
         if isinstance(what, Statement):
             return self._operation(text, what, parameters)
         kind, name = what
@@ -209,13 +210,15 @@ class Conversation:
                 return None
         return self.table.find(text)
 
-    def _understood(self, text: str, parameters: Any) -> Step:
+    def _understood(self, text: str, parameters: Any, adds: bool) -> Step:
         """A statement for the parser. It is always sent: what is not known of it is noted."""
         self._go_on()
         known = self.understanding
         assert known is not None
         lost = self.names_moved or known.schema is None or known.stale
-        what = unclear(text) if lost else known.meaning(text, parameters)
+        what = (
+            unclear(text) if lost else known.meaning(text, parameters, adds=adds and self.driver.hides_rows)
+        )
         if AUTOCOMMIT.search(text):
             self.refuse_inside("a change of autocommit")
         if what.moves_names:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import importlib
 import re
 import sqlite3
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -35,6 +36,10 @@ class Driver:
 
     dialect: ClassVar[str | None] = None
     """Of its SQL, if that is known."""
+    hides_rows: bool = False
+    """Rows that RETURNING was added for can be kept from the application."""
+    of_rows: ClassVar[tuple[str, ...]] = ("description",)
+    """Attributes of a cursor that are None if there are no rows to fetch."""
     leaving: ClassVar[tuple[str, ...]] = ()
     """What the end of `with connection` does: "commit" (or roll back), "close"; nothing that is known, if empty."""
 
@@ -74,15 +79,29 @@ class Driver:
         """After an UPDATE that counted no row: how many did it find? None if that is not known."""
         return 0
 
+    @contextmanager
+    def plain_rows(self, cursor: Any) -> Iterator[None]:
+        """What the application's cursor returns in here are rows as the database has them."""
+        yield
+
+    def hide_rows(self, cursor: Any) -> None:
+        """The cursor, whose rows are all taken, is to look as if there had been none."""
+
+    def nothing_to_fetch(self, cursor: Any) -> None:
+        """Raises, if the driver does where rows are asked for after a statement that returns none."""
+
 
 class Psycopg(Driver):
     """psycopg 3, plain and asyncio. The status of the transaction is what the server last said."""
 
     dialect = "postgres"
     leaving = ("commit", "close")
+    hides_rows = True
+    of_rows = ("description", "rownumber")
 
     def __init__(self) -> None:
         psycopg: Any = importlib.import_module("psycopg")
+        self._no_rows = psycopg.ProgrammingError
         self._status = psycopg.pq.TransactionStatus
         self._tuples = psycopg.rows.tuple_row
         self._unsent = (psycopg.ProgrammingError, psycopg.DataError, psycopg.NotSupportedError, TypeError)
@@ -113,6 +132,19 @@ class Psycopg(Driver):
     def plain_cursor(self, connection: Any) -> Any:
         return connection.cursor(row_factory=self._tuples)
 
+    @contextmanager
+    def plain_rows(self, cursor: Any) -> Iterator[None]:
+        kept, cursor.row_factory = cursor.row_factory, self._tuples
+        try:
+            yield
+        finally:
+            cursor._row_factory = kept  # setting the property would try it on our rows
+
+    def nothing_to_fetch(self, cursor: Any) -> None:
+        raise self._no_rows(
+            f"the last operation didn't produce records (command status: {cursor.statusmessage})"
+        )
+
     def doomed(self, connection: Any) -> bool:
         return bool(connection.info.transaction_status == self._status.INERROR)
 
@@ -124,6 +156,7 @@ class Asyncpg(Driver):
     """asyncpg: everything outside of `connection.transaction()` is a transaction of its own."""
 
     dialect = "postgres"
+    hides_rows = True
 
     def __init__(self) -> None:
         asyncpg: Any = importlib.import_module("asyncpg")
@@ -153,6 +186,7 @@ class PyMySQL(Driver):
 
     dialect = "mysql"
     leaving = ("close",)
+    hides_rows = True
 
     def in_transaction(self, connection: Any) -> bool:
         return bool(connection.server_status & 1)  # SERVER_STATUS_IN_TRANS
@@ -179,6 +213,9 @@ class PyMySQL(Driver):
             return 0
         return rows_matched(getattr(getattr(connection, "_result", None), "message", None))
 
+    def hide_rows(self, cursor: Any) -> None:
+        cursor._rows, cursor.description, cursor.lastrowid, cursor.rownumber = None, None, 0, 0
+
 
 class OtherMySQL(Driver):
     """mysqlclient and MySQL's own connector: PEP 249 and no more, but what they count is known."""
@@ -198,6 +235,7 @@ class SQLite(Driver):
 
     dialect = "sqlite"
     leaving = ("commit",)
+    hides_rows = True
 
     def in_transaction(self, connection: Any) -> bool:
         return bool(connection.in_transaction)
@@ -213,6 +251,14 @@ class SQLite(Driver):
         cursor = sqlite3.Cursor(connection)
         cursor.row_factory = None
         return cursor
+
+    @contextmanager
+    def plain_rows(self, cursor: Any) -> Iterator[None]:
+        kept, cursor.row_factory = cursor.row_factory, None
+        try:
+            yield
+        finally:
+            cursor.row_factory = kept
 
     def effect(self, connection: Any, error: BaseException) -> Effect:
         return Effect.NOTHING if connection.in_transaction else Effect.ABORTED
@@ -239,6 +285,8 @@ class Adapted(Driver):
 
     def __init__(self, connection: Any) -> None:
         self._inner = driver_of(connection._connection)
+        # Of a statement with rows, SQLAlchemy's cursor of aiosqlite does not tell the key that was generated.
+        self.hides_rows = isinstance(self._inner, Psycopg | Asyncpg)
 
     @property
     def dialect(self) -> str | None:  # type: ignore[override]

@@ -19,6 +19,7 @@ quoted = encode_basestring
 """Text as JSON, not reduced to ASCII."""
 
 WORD = 2**63
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 
 def text_of(x: object) -> str:
@@ -41,7 +42,7 @@ def pairs_of(items: Iterable[tuple[object, object]]) -> str:
 
 def hints_of(ctx: Mapping[str, Any]) -> str:
     try:
-        text = json.dumps(dict(ctx), ensure_ascii=False, allow_nan=False)
+        text = _ENCODER(dict(ctx))
     except (TypeError, ValueError, RecursionError) as error:
         raise UsageError(
             f"found a ctx that JSON cannot say ({error}); expected a dict of plain values"

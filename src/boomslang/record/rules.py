@@ -173,10 +173,29 @@ def check_time(time: Any, least: int | None, what: str) -> int:
 
 def check_hints(ctx: Mapping[str, Any], text: str) -> None:
     """Fields once, and not too deep: JSON says 1 and "1" alike."""
-    if all(isinstance(k, str) and not isinstance(v, dict | list | tuple) for k, v in ctx.items()):
+    for name, value in ctx.items():
+        if type(name) is not str or (type(value) not in _SCALARS and not _is_plain(value)):
+            break
+    else:
         return
     if _depth(json.loads(text, object_pairs_hook=_once)) > DEEPEST:
         raise UsageError(f"found a ctx that is nested deeper than {DEEPEST}; expected a dict of plain values")
+
+
+_SCALARS = frozenset((str, int, bool, float, type(None)))
+
+
+def _is_plain(value: Any) -> bool:
+    """A scalar; or a list of such, or a mapping of names to such or to lists of such: each name is there once."""
+    if type(value) is list:
+        return all(type(part) in _SCALARS for part in value)
+    if type(value) is dict:
+        return all(
+            type(name) is str
+            and (type(part) in _SCALARS or (type(part) is list and all(type(x) in _SCALARS for x in part)))
+            for name, part in value.items()
+        )
+    return not isinstance(value, dict | list | tuple)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -69,6 +69,8 @@ _RESULTS: Mapping[str, str] = {
     "list": "the elements",
 }
 
+BUFFERED = 64
+"""Records, where they are."""
 _CLOEXEC = getattr(os, "O_CLOEXEC", 0)
 
 _forks = 0
@@ -126,6 +128,9 @@ class Session:
         self._time: int | None = None
         """The newest on file."""
         self._size = 0
+        self.buffered = False
+        """Records are in the file after `flush`, and not before: for those who can tell again what is lost."""
+        self._buffer: list[bytes] = []
         self._forks = _forks
         self._under_way = threading.Lock()
         self._op = ""
@@ -285,6 +290,8 @@ class Session:
 
     def close(self) -> None:
         """Close the file. A transaction that is still open stays unknown."""
+        if self._fd >= 0 and self.failed is None:
+            self.flush()
         fd, self._fd = self._fd, -1
         if fd < 0:
             return
@@ -351,7 +358,7 @@ class Session:
         """Those of a begin and of its end are joined, so no name may be in both."""
         text = hints_of(ctx)
         if op == "begin":
-            self._hints = set(json.loads(text))
+            self._hints = set(ctx) if all(type(name) is str for name in ctx) else set(json.loads(text))
         elif op in ("commit", "abort") and (twice := self._hints & set(json.loads(text))):
             raise UsageError(
                 f"found the hint {min(twice)!r} of the begin again at the {op}; expected each at one of them"
@@ -523,6 +530,7 @@ class Session:
             with suppress(OSError):
                 new.unlink(missing_ok=True)
             return
+        self.flush()
         new.rename(path)
         os.close(self._fd)
         self.path, self._fd, self._size = path, fd, len(head)
@@ -532,6 +540,21 @@ class Session:
         if self._held:
             self._held[-1].append(data)
             return
+        if self.buffered:
+            self._buffer.append(data)
+            if len(self._buffer) >= BUFFERED:
+                self.flush()
+            return
+        self._put(data)
+
+    def flush(self) -> None:
+        """What is buffered is in the file then."""
+        if self._buffer:
+            data = b"".join(self._buffer)
+            self._buffer.clear()
+            self._put(data)
+
+    def _put(self, data: bytes) -> None:
         written = 0
         try:
             while written < len(data):

@@ -12,6 +12,8 @@ class Step:
     wants_rows = False
     """What is recorded is in the rows; else, if `counts`, in how many there were."""
     counts = False
+    sends: str | None = None
+    """The text to send in place of the application's: the rows that come back are then ours, not the application's."""
     on_file = False
     """What it may write is in the trace before it is sent."""
     sent = False

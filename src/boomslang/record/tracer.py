@@ -41,9 +41,15 @@ class Tracer:
     that times are read from, if host and boot would not do: times of differently named clocks are never compared.
     Times are nanoseconds, unless they are all given to `Session.log`: then `unit` says what they are ("ns", "us", "ms",
     "s", or "" if nobody knows). `parameters`: where SQL is understood, the parameters of statements are noted down too,
-    so that a violation can be replayed; False leaves them out. `rotate`: after so many seconds a session goes on in
+    so that a violation can be replayed; False leaves them out. `add_returning`: writes that do not tell which rows they
+    changed, or to what, are sent with RETURNING where the database has it; the application does not see its rows, and
+    its user must be allowed to read what it writes. `rotate`: after so many seconds a session goes on in
     another file, so that `boomslang watch --keep` can delete what is old.
     """
+
+    process: int | None = None
+    """The process that sessions without a name are named after, if it is not this one: what another one has left
+    unfinished is written anew."""
 
     def __init__(
         self,
@@ -53,10 +59,12 @@ class Tracer:
         clock: str | None = None,
         unit: str = NANOSECONDS,
         parameters: bool = True,
+        add_returning: bool = False,
         rotate: float | None = None,
     ) -> None:
         self.folder = Path(folder).absolute()
         self.parameters = parameters
+        self.add_returning = add_returning
         self.clock = clock
         self.unit = _checked(unit)
         self.rotate = _positive(rotate)
@@ -94,6 +102,7 @@ class Tracer:
         clock: str | None = None,
         unit: str = NANOSECONDS,
         parameters: bool = True,
+        add_returning: bool = False,
         rotate: float | None = None,
     ) -> Tracer:
         """Another process's way to a trace that was begun: its sessions come into the same folder."""
@@ -109,6 +118,7 @@ class Tracer:
                 "clock": clock,
                 "unit": _checked(unit),
                 "parameters": parameters,
+                "add_returning": add_returning,
                 "rotate": _positive(rotate),
             }
         )
@@ -132,7 +142,7 @@ class Tracer:
                 ) from None
         while True:
             try:
-                return self._open(f"p{os.getpid()}-{next(self._numbers)}", header)
+                return self._open(f"p{self.process or os.getpid()}-{next(self._numbers)}", header)
             except FileExistsError:  # another host's process, or one before us that had our number
                 continue
 
@@ -175,7 +185,7 @@ class Tracer:
             ) from error
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = ("folder", "clock", "unit", "parameters", "rotate")
+        kept = ("folder", "clock", "unit", "parameters", "add_returning", "rotate")
         return {name: getattr(self, name) for name in kept}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -183,6 +193,7 @@ class Tracer:
         self.clock = state["clock"]
         self.unit = state["unit"]
         self.parameters = state["parameters"]
+        self.add_returning = state["add_returning"]
         self.rotate = state["rotate"]
         self._numbers = itertools.count(1)
         self._current = Current(self.session)

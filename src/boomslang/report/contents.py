@@ -10,6 +10,7 @@ from typing import Any
 
 import boomslang
 from boomslang.levels import Level, maximal, minimal
+from boomslang.report.faults import faults_beside, faults_of
 from boomslang.report.figures import figures, size
 from boomslang.report.story import Story
 from boomslang.report.values import NAME, Values, clipped, printable
@@ -31,6 +32,10 @@ def contents(
     trace = verdicts[0].trace
     values = Values(trace)
     stories, told = _stories(verdicts, values)
+    faults = faults_of(path)
+    for story in stories:
+        if "axis" in story:
+            story["faults"] = faults_beside(faults, story)
     answers = _answers(verdicts)
     made: Json = {
         "boomslang": boomslang.__version__,

@@ -145,6 +145,12 @@ def _plot(title: str, tried: Sequence[Tried], values: Sequence[float]) -> str:
             f'<line class="{kind}" x1="{low}" x2="{max(high, low + 2)}" y1="{at}" y2="{at}">'
             f"<title>run {each.number}: {value:,.1f}</title></line>"
         )
+        for seconds, what in _faults(each):
+            at_x = x(each.began + seconds)
+            marks.append(
+                f'<line class="fault" x1="{at_x}" x2="{at_x}" y1="8" y2="{HEIGHT - BOTTOM}">'
+                f"<title>run {each.number}: {_text(what)}</title></line>"
+            )
     return (
         f'<figure class="card"><figcaption>{title}</figcaption>'
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{title}: at most {top:,.1f}">'
@@ -154,6 +160,16 @@ def _plot(title: str, tried: Sequence[Tried], values: Sequence[float]) -> str:
         f'<text x="{WIDTH - 8}" y="{HEIGHT - 6}" text-anchor="end">{end:,.0f} s</text>'
         f"{''.join(marks)}</svg></figure>"
     )
+
+
+def _faults(tried: Tried) -> list[tuple[float, str]]:
+    """Those of a run that have a time: seconds after its beginning, and what happened."""
+    found = []
+    for made in tried.about.get("made_faults", ()):
+        seconds, _, what = str(made).partition(" s: ")
+        if what:
+            found.append((float(seconds), what))
+    return found
 
 
 # --- the table
@@ -169,7 +185,11 @@ def settings(about: Mapping[str, Any]) -> str:
             value = "new" if (name, about[name]) == ("values", UNIQUE) else about[name]
             said.append(f"{value} {named[name]}" if name in named else f"{name} {value}")
     said += [f"{name}={value}" for name, value in about["options"].items() if name != "durable"]
-    return ", ".join([*said, f"seed {about['seed']}"])
+    said += [f"{name}={value}" for name, value in about.get("settings", {}).items()]
+    said.append(f"seed {about['seed']}")
+    if made := about.get("made_faults"):
+        said.append(f"faults: {', '.join(map(str, made))}")
+    return ", ".join(said)
 
 
 def _table(tried: Sequence[Tried]) -> list[str]:

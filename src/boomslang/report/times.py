@@ -53,7 +53,7 @@ class Axis:
         if self.kind == "time":
             unit = self.trace.unit or ("ns" if _RECORDED.fullmatch(self.clock) else None)
         clock = clipped(self.clock) if self.clock else None
-        return {"kind": self.kind, "clock": clock, "word": word, "unit": unit}
+        return {"kind": self.kind, "clock": clock, "word": word, "unit": unit, "base": self.base}
 
     def fits(self, view: Glance) -> bool:
         """Could this one be drawn beside the others?"""

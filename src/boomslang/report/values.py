@@ -129,9 +129,13 @@ def _text(x: object) -> str:
 
 
 def _brief(x: object, longest: int) -> str:
-    """A key or value for a label: without quotes, cut."""
-    text = printable(x[: longest + 1]) if isinstance(x, str) else _text(x)
-    return text if len(text) <= longest else text[: longest - 1] + "…"
+    """A key or value for a label: without quotes, cut in its middle, since long ones often differ at their end only."""
+    ends = x if not isinstance(x, str) or len(x) <= 2 * longest else x[:longest] + x[-longest:]
+    text = printable(ends) if isinstance(ends, str) else _text(ends)
+    if len(text) <= longest:
+        return text
+    tail = (longest - 1) // 2
+    return f"{text[: longest - 1 - tail]}…{text[-tail:]}"
 
 
 def _label(o: Operation, about: list[Scalar]) -> str:

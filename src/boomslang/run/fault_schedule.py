@@ -6,6 +6,7 @@
 | slow | its processes run for a tenth of the time |
 | kill | its processes are killed at once, and it is started again on its data |
 | cut | it is cut off from the other nodes; its clients reach it still |
+| clock | its time of day is moved, and moved back: `at 5s clock node2 by -1h for 10s` |
 
 Each has an end. Whatever is still going on when the run is over is ended then, the cluster is waited for until every
 node takes part again, and everything is read once more from each of them: what was lost on the way shows.
@@ -22,15 +23,18 @@ from typing import Any
 
 from boomslang.databases.database import Database
 from boomslang.errors import UsageError
+from boomslang.record.tracer import clock_name
 
 KINDS = ("pause", "slow", "kill", "cut")
+CLOCK = "clock"
 _END = {"pause": "resume", "slow": "hurry", "kill": "restart", "cut": "join"}
 """What ends a fault, as `boomslang.databases.servers.Cluster` calls it."""
-HEALED = 90.0
+HEALED = 150.0
 """Seconds in which a cluster must be whole again."""
-_TIME = r"(\d+(?:\.\d+)?)(ms|s|m)"
+_TIME = r"(\d+(?:\.\d+)?)(ms|s|m|h|d)"
 _FAULT = re.compile(rf"at {_TIME} ({'|'.join(KINDS)}) node(\d+) for {_TIME}")
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0}
+_MOVED = re.compile(rf"at {_TIME} ({CLOCK}) node(\d+) by ([+-]){_TIME} for {_TIME}")
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 @dataclass(frozen=True)
@@ -42,23 +46,28 @@ class Scheduled:
     """From 0."""
     at: float
     lasts: float
+    by: float = 0.0
+    """Seconds that a clock is moved."""
 
     def __str__(self) -> str:
-        return f"at {self.at:g}s {self.kind} node{self.node + 1} for {self.lasts:g}s"
+        by = f" by {self.by:+.12g}s" if self.by else ""
+        return f"at {self.at:g}s {self.kind} node{self.node + 1}{by} for {self.lasts:g}s"
 
 
 def parse_schedule(text: str) -> tuple[Scheduled, ...]:
     """The faults of a line, in order of their beginnings."""
     found = []
     for part in filter(None, (" ".join(part.split()) for part in text.split(";"))):
-        said = _FAULT.fullmatch(part)
+        moved = _MOVED.fullmatch(part)
+        said = moved or _FAULT.fullmatch(part)
         if said is None or int(said[4]) < 1:
             raise UsageError(
                 f"found {part!r} in --faults; expected 'at TIME {'|'.join(KINDS)} nodeN for TIME', such as "
-                "'at 10s pause node2 for 5s', and ; between several"
+                "'at 10s pause node2 for 5s', or 'at 10s clock node2 by -1h for 5s', and ; between several"
             )
-        at, lasts = (float(said[n]) * _UNITS[said[n + 1]] for n in (1, 5))
-        found.append(Scheduled(said[3], int(said[4]) - 1, at, lasts))
+        at, lasts = (float(said[n]) * _UNITS[said[n + 1]] for n in (1, 8 if moved else 5))
+        by = float(moved[5] + moved[6]) * _UNITS[moved[7]] if moved else 0.0
+        found.append(Scheduled(said[3], int(said[4]) - 1, at, lasts, by))
     return tuple(sorted(found, key=lambda fault: fault.at))
 
 
@@ -77,6 +86,10 @@ def check_schedule(faults: Sequence[Scheduled], database: Database) -> None:
             raise UsageError(
                 f"found {str(fault)!r} in --faults; {database.title} has {len(cluster.nodes)} nodes"
             )
+        if fault.kind == CLOCK and not cluster.clocks:
+            raise UsageError(
+                f"found {str(fault)!r} in --faults; the clock of {database.title} cannot be moved here"
+            )
         if fault.kind == "cut" and not cluster.cuts:
             raise UsageError(
                 f"found {str(fault)!r} in --faults; nodes of {database.title} cannot be cut off here"
@@ -91,10 +104,17 @@ class Trouble:
         self.cluster = cluster
         self.happened: list[tuple[float, str]] = []
         """Seconds since the start, and what happened then."""
+        self.spans: list[dict[str, Any]] = []
+        """Each fault with its beginning and end on the clock that sessions are recorded by, for reports."""
         self.problems: list[str] = []
         self._over = threading.Event()
         self._threads: list[threading.Thread] = []
         self._start = time.monotonic()
+
+    def prepare(self) -> None:
+        """What must be done before the load: nodes whose clocks will be moved start anew."""
+        if moved := {fault.node for fault in self.waiting if fault.kind == CLOCK}:
+            self.cluster.give_clocks(moved)
 
     def begin(self) -> None:
         self._start = time.monotonic()
@@ -108,14 +128,23 @@ class Trouble:
         if self._over.wait(max(0.0, self._start + fault.at - time.monotonic())):
             self.problems.append(f"a fault was not made: {fault}: the run was over")
             return
-        self._do(fault.kind, fault.node)
-        self._over.wait(fault.lasts)
-        self._do(_END[fault.kind], fault.node)
+        began = time.monotonic_ns()
+        if fault.kind == CLOCK:
+            self._do("move_clock", fault.node, fault.by)
+            self._over.wait(fault.lasts)
+            self._do("move_clock", fault.node, 0.0)
+        else:
+            self._do(fault.kind, fault.node)
+            self._over.wait(fault.lasts)
+            self._do(_END[fault.kind], fault.node)
+        what = f"{fault.kind} node{fault.node + 1}" + (f" by {fault.by:+.12g}s" if fault.by else "")
+        self.spans.append({"what": what, "clock": clock_name(), "from": began, "to": time.monotonic_ns()})
 
-    def _do(self, what: str, node: int) -> None:
-        self.happened.append((time.monotonic() - self._start, f"{what} node{node + 1}"))
+    def _do(self, what: str, node: int, *by: float) -> None:
+        said = f"{what} node{node + 1}" if not by else f"clock node{node + 1} {by[0]:+.12g}s"
+        self.happened.append((time.monotonic() - self._start, said))
         try:
-            getattr(self.cluster, what)(node)
+            getattr(self.cluster, what)(node, *by)
         except Exception as error:
             self.problems.append(f"{what} node{node + 1}: {error}")
 
@@ -126,6 +155,11 @@ class Trouble:
         for thread in self._threads:
             thread.join(max(0.1, end - time.monotonic()))
         while not self.cluster.healthy():
+            try:
+                for node in self.cluster.revive():
+                    self.problems.append(f"node{node + 1} had ended by itself, and was started again")
+            except Exception as error:
+                self.problems.append(f"a node did not come back: {error}")
             if time.monotonic() > end:
                 self.problems.append(f"the cluster was not whole again within {HEALED:.0f} s")
                 return

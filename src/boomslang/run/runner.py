@@ -15,12 +15,13 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 import boomslang
-from boomslang.databases.database import Database, DatabaseError, Offered
+from boomslang.databases.database import Database, DatabaseError, Lost, Offered
 from boomslang.errors import UsageError
 from boomslang.record import Recorded, RecordingFailed, Tracer
 from boomslang.run.client import Client, Job, in_process
@@ -97,6 +98,7 @@ class Plan:
             "faults": self.faults,
             "schedule": "; ".join(map(str, self.schedule)),
             "options": {name: said for name, said in self.database.options.items() if said},
+            "settings": dict(self.database.settings),
             **self.workload.settings.to_json(),
         }
 
@@ -121,6 +123,8 @@ class Ran:
     """No client came to the end of its transactions: this is not the load that was asked for."""
     left_behind: bool = False
     """A client that hung could not be ended, as it is a thread: the database is not ours alone any more."""
+    fault_times: list[dict[str, Any]] = field(default_factory=list)
+    """Faults of nodes: what, and from when to when by the clock that the sessions were recorded by."""
 
     @property
     def speed(self) -> Speed:
@@ -137,6 +141,7 @@ class Ran:
             "aborted": self.aborted,
             "unknown": self.unknown,
             "made_faults": self.faults,
+            "fault_times": self.fault_times,
             "problems": self.problems,
             "gave_up": self.gave_up,
         }
@@ -207,6 +212,14 @@ class _Run:
         self.random = random.Random(f"{plan.workload.settings.seed}/faults")
 
     def run(self) -> Ran:
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(self.plan.database.claimed())
+            except Lost as error:
+                raise UsageError(f"{self.plan.database.title} cannot be made ready: {error}") from None
+            return self._alone()
+
+    def _alone(self) -> Ran:
         plan = self.plan
         check_faults(plan.faults, plan.database)
         check_schedule(plan.schedule, plan.database)
@@ -214,6 +227,8 @@ class _Run:
         initial = plan.workload.initial()
         require_empty(self.folder)  # before a database is emptied for nothing
         try:
+            if trouble is not None:
+                trouble.prepare()
             plan.database.prepare(initial)
             version = plan.database.version()
         except DatabaseError as error:
@@ -245,7 +260,7 @@ class _Run:
         ran = Ran(
             plan, self.folder, version, took,
             self.board.total("committed"), self.board.total("aborted"), self.board.total("unknown"),
-            self.made, self.problems, self.gave_up, self.left_behind,
+            self.made, self.problems, self.gave_up, self.left_behind, trouble.spans if trouble else [],
         )  # fmt: skip
         try:
             (self.folder / ABOUT).write_text(json.dumps(ran.to_json(), indent=2) + "\n")

@@ -122,4 +122,21 @@ def trails(
     seconds: float,
     megabytes: float,
 ) -> dict[str, Any]: ...
+def sweep(
+    txns: int,
+    points: int,
+    keys: int,
+    read_start: NDArray[np.int64],
+    read_key: NDArray[np.int32],
+    read_value: NDArray[np.int32],
+    key_start: NDArray[np.int64],
+    write_txn: NDArray[np.int32],
+    write_value: NDArray[np.int32],
+    init: NDArray[np.int32],
+    before: NDArray[np.int32],
+    events: NDArray[np.int32],
+    most_places: int,
+    seconds: float,
+    megabytes: float,
+) -> dict[str, Any]: ...
 def resident_megabytes() -> float: ...

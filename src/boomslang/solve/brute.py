@@ -524,18 +524,33 @@ class _Graph:
             self.base, extra = self.base.removeprefix("strong-session-"), {"so", *extra}
         elif level.startswith("strong-"):
             self.base, extra = level.removeprefix("strong-"), {"rt"}
-        if self.base not in GRAPHS:
-            raise ValueError(f"unknown level {level!r}; known are {', '.join(GRAPHS)} and their strong forms")
-        self.points, kinds = GRAPHS[self.base]
-        self.kinds = kinds | extra
         self.once: set[str] | None = None
-        if self.base in ONCE:
-            steps, self.longest = ONCE[self.base]
-            self.once = steps | extra
+        if self.base in GRAPHS:
+            self.points, kinds = GRAPHS[self.base]
+            self.kinds = kinds | extra
+            if self.base in ONCE:
+                steps, self.longest = ONCE[self.base]
+                self.once = steps | extra
+        else:
+            self._from_elsewhere(level)
         reach: tuple[int, ...] = (0,) * n
         if self.points == 2:  # B -> C
             reach = tuple(0 if p % 2 else 1 << p + 1 for p in range(2 * n))
         self.empty = _State(reach)
+
+    def _from_elsewhere(self, name: str) -> None:
+        """A level that somebody registered: all that is known of it is its data."""
+        from boomslang.levels.registry import outside_levels
+
+        level = next((known for known in outside_levels() if known.name == name), None)
+        if level is None or (level.once is not None and level.once.earlier):
+            raise ValueError(f"unknown level {name!r}; known are {', '.join(GRAPHS)} and their strong forms")
+        ends = {kind.value: (a.value, b.value) for kind, (a, b) in level.edges.items()}
+        self.points, self.kinds, self.slack = level.points, set(ends), 0
+        if level.once is not None:
+            self.once, self.longest = {kind.value for kind in level.once.kinds}, level.once.longest
+        overlapping = ends["ww"] == ("C", "C")
+        self.base = "cursor-stability" if level.cursor else "prefix" if overlapping else "serializable"
 
     def add(self, state: _State | None, kind: str, a: int, b: int, row: int = -1) -> _State | None:
         """The graph with the edge a -kind-> b; None if that closes a cycle (or there was one before)."""

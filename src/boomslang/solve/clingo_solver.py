@@ -12,10 +12,12 @@ import time
 from typing import Any
 
 from boomslang.ir.model import IR
-from boomslang.passes.problem import Problem, as_problem, solution
+from boomslang.passes.columns.of import Columns
+from boomslang.passes.columns.solved import clauses_of
+from boomslang.passes.problem import Problem, as_problem
 from boomslang.solve.backends import EAGER
 from boomslang.solve.clock import Clock
-from boomslang.solve.cnf import to_clauses
+from boomslang.solve.cnf import read_off, to_clauses
 from boomslang.solve.solution import Limits, Solution
 
 
@@ -28,17 +30,19 @@ def solve_clingo(given: IR | Problem, limits: Limits | None = None) -> Solution:
     begin, clock = time.monotonic(), Clock(limits)
     problem = as_problem(given, clock)
     start = time.perf_counter()
-    written = to_clauses(problem, clock)
+    columns = Columns.of(problem)
+    written = to_clauses(problem, clock) if columns is None else clauses_of(columns)
+    clock.look_now()
     control = clingo.Control(["--heuristic=Domain"] if written.advice else [], message_limit=0)
     with control.backend() as backend:
         atoms = [0, *(backend.add_atom() for _ in range(written.variables))]
         if written.variables:
             backend.add_rule(atoms[1:], choice=True)
-        for clause in clock.over(written.clauses):
+        for clause in clock.over(written.each_clause()):
             backend.add_rule([], [-atoms[x] if x > 0 else atoms[-x] for x in clause])
-        for a, b in written.always:
+        for a, b in written.each_always():
             backend.add_acyc_edge(a, b, [])
-        for a, b, variable in clock.over(written.arcs):
+        for a, b, variable in clock.over(written.each_arc()):
             backend.add_acyc_edge(a, b, [atoms[variable]])
         for variable, sign in written.advice.items():
             backend.add_heuristic(
@@ -65,7 +69,6 @@ def solve_clingo(given: IR | Problem, limits: Limits | None = None) -> Solution:
         return Solution("invalid", stats=stats)
     if true is None:
         return Solution("unknown", reason="time", stats=stats)
-    model = true
-    found = solution(problem, lambda e: written.of[e] in model)
+    found = read_off(problem, columns, written, true)
     found.stats.update(stats)
     return found

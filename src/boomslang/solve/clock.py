@@ -35,8 +35,11 @@ class Clock:
     def look(self) -> None:
         """Raises LimitReached if a limit has been reached."""
         self._looks += 1
-        if self._looks % OFTEN:
-            return
+        if not self._looks % OFTEN:
+            self.look_now()
+
+    def look_now(self) -> None:
+        """The same, without counting: for steps that take long each."""
         now = time.monotonic()
         if self.limits.seconds is not None and now - self._start > self.limits.seconds:
             raise LimitReached("time")

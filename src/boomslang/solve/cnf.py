@@ -8,8 +8,11 @@ cycles ("SAT modulo acyclicity": Gebser, Janhunen and Rintanen, 2014; Bayless et
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import combinations
+
+import numpy as np
 
 from boomslang.ir.expression import (
     START,
@@ -22,8 +25,11 @@ from boomslang.ir.expression import (
     Or,
     Superposition,
 )
-from boomslang.passes.problem import Problem
+from boomslang.passes.columns.of import Columns
+from boomslang.passes.columns.solved import ColumnClauses, solution_of
+from boomslang.passes.problem import Problem, solution
 from boomslang.solve.clock import Clock
+from boomslang.solve.solution import Solution
 
 
 @dataclass
@@ -39,6 +45,15 @@ class Clauses:
     of: dict[Atom, int] = field(default_factory=dict)
     advice: dict[int, bool] = field(default_factory=dict)
     _parts: dict[And, int] = field(default_factory=dict)
+
+    def each_clause(self) -> Iterator[list[int]]:
+        return iter(self.clauses)
+
+    def each_arc(self) -> Iterator[tuple[int, int, int]]:
+        return iter(self.arcs)
+
+    def each_always(self) -> Iterator[tuple[int, int]]:
+        return iter(dict.fromkeys(self.always))
 
     def fresh(self) -> int:
         self.variables += 1
@@ -115,6 +130,18 @@ class Clauses:
             row = self.fresh()
             self.clauses += [[-before, row], [-literal, row]]
             before = row
+
+
+def read_off(
+    problem: Problem, columns: Columns | None, written: Clauses | ColumnClauses, true: set[int]
+) -> Solution:
+    """What a model says, given the variables that are true in it."""
+    if columns is not None and isinstance(written, ColumnClauses):
+        holds = np.zeros(written.variables + 1, np.bool_)
+        holds[list(true)] = True
+        return solution_of(columns, written, holds)
+    assert isinstance(written, Clauses)
+    return solution(problem, lambda e: written.of[e] in true)
 
 
 def to_clauses(problem: Problem, clock: Clock | None = None) -> Clauses:

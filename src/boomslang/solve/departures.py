@@ -17,6 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,11 +50,11 @@ def too_few_arrivals(asg: ASG, level: Level) -> TooFewArrivals | None:
     for keys in _groups(done):
         group = _Group(asg, done, keys)
         budget -= len(group.txn) * len(keys)
-        for state in group.states():
+        for state, leaving in group.states():
             budget -= len(group.which) * len(keys)
             if budget < 0:
                 return None
-            if (proof := group.count(state, level)) is not None:
+            if (proof := group.count(state, leaving, level)) is not None:
                 return proof
     return None
 
@@ -191,45 +193,63 @@ class _Group:
         self.kinds = _Deeds(saw[self.which], left[self.which])
         self.first = unsettled(asg)[list(keys)]
 
-    def states(self) -> Iterator[NDArray[np.int32]]:
-        """Those that several left, and most left first."""
+    @cached_property
+    def of_kind(self) -> list[Int64]:
+        """Of each kind, the rows."""
+        return np.split(np.argsort(self.kind, kind="stable"), np.cumsum(self.many)[:-1])
+
+    @cached_property
+    def times(self) -> tuple[NDArray[np.signedinteger[Any]], Int64, Int64]:
+        """Of each row: its clock, when it began, when it returned."""
+        trace, ids = self.asg.trace, self.asg.txn_of[self.txn]
+        ordered = self.asg.ordered[self.txn]
+        begin, end = trace.txn_begin[ids].astype(np.int64), trace.txn_end[ids].astype(np.int64)
+        return trace.txn_clock[ids], np.where(ordered, begin, NO_TIME), np.where(ordered, end, NO_TIME)
+
+    def states(self) -> Iterator[tuple[NDArray[np.int32], Int64]]:
+        """Those that several left, and most left first; each with the rows of who left it."""
         rows = np.flatnonzero(self.leaves)
         mixed = np.zeros(len(rows), np.uint64)
         for column in self.deeds.saw[rows].T:
             mixed = spread(mixed.view(np.int64) ^ column.astype(np.int64))
-        _, first, often = np.unique(mixed, return_index=True, return_counts=True)
+        _, which, often = np.unique(mixed, return_inverse=True, return_counts=True)
+        by, ends = np.argsort(which, kind="stable"), np.cumsum(often)
         for n in np.argsort(-often, kind="stable").tolist():
             if often[n] < 2:
                 return
-            yield self.deeds.saw[rows[first[n]]]
+            mine = rows[by[ends[n] - often[n] : ends[n]]]
+            state = self.deeds.saw[mine[0]]
+            yield state, mine[(self.deeds.saw[mine] == state).all(axis=1)]
 
     def begins(self, state: NDArray[np.int32]) -> bool:
         """Can it have been so at first?"""
         return bool(((self.first == state) | (self.first == UNKNOWN_INITIAL)).all())
 
-    def count(self, state: NDArray[np.int32], level: Level) -> TooFewArrivals | None:
-        leaving = self.leaves & (self.deeds.saw == state).all(axis=1)
-        arriving = int(self.many[self.kinds.arrive(state)].sum())
+    def count(self, state: NDArray[np.int32], leaving: Int64, level: Level) -> TooFewArrivals | None:
+        """Did more leave than may have come? `leaving`: the rows of who left it."""
+        came = self.kinds.arrive(state)
         at_first = self.begins(state)
-        there, who = arriving + at_first, self.txn[leaving]
+        there, who = int(self.many[came].sum()) + at_first, self.txn[leaving]
         if len(who) > there:
             there = int(self.deeds.arrive(state).sum()) + at_first
             return self._proof(state, who[: there + 1]) if len(who) > there else None
         if not level.needs_times:
             return None
-        return self._up_to_a_moment(state, who, self.txn[self.deeds.arrive(state)], at_first, level)
+        arriving = [self.of_kind[kind] for kind in np.flatnonzero(came).tolist()]
+        rows = np.concatenate(arriving) if arriving else np.zeros(0, np.int64)
+        if self._up_to_a_moment(state, leaving, rows, at_first, level) is None:
+            return None
+        rows = np.flatnonzero(self.deeds.arrive(state))
+        return self._up_to_a_moment(state, leaving, rows, at_first, level)
 
     def _up_to_a_moment(
-        self, state: NDArray[np.int32], who: Int64, arriving: Int64, at_first: bool, level: Level
+        self, state: NDArray[np.int32], leaving: Int64, arriving: Int64, at_first: bool, level: Level
     ) -> TooFewArrivals | None:
         """The same of those who had returned by some moment, and the arrivals that had begun by then."""
-        asg, slack = self.asg, min(level.slack, _FOREVER)
-        trace, ids = asg.trace, asg.txn_of
-        clock = trace.txn_clock[ids]
-        begin = np.where(asg.ordered, trace.txn_begin[ids], NO_TIME)
-        end = np.where(asg.ordered, trace.txn_end[ids], NO_TIME)
-        for c in np.unique(clock[who]).tolist():
-            mine = who[(clock[who] == c) & (end[who] != NO_TIME)]
+        slack = min(level.slack, _FOREVER)
+        clock, begin, end = self.times
+        for c in np.unique(clock[leaving]).tolist():
+            mine = leaving[(clock[leaving] == c) & (end[leaving] != NO_TIME)]
             mine = mine[np.argsort(end[mine], kind="stable")]
             moments = end[mine] + np.minimum(slack, _FOREVER - np.maximum(end[mine], 0))
             timed = arriving[(clock[arriving] == c) & (begin[arriving] != NO_TIME)]
@@ -238,7 +258,9 @@ class _Group:
             lacking = np.flatnonzero(np.arange(1, len(mine) + 1) > there)
             if len(lacking):
                 last = int(lacking[0])
-                return self._proof(state, mine[: last + 1], timed[begin[timed] > moments[last]])
+                return self._proof(
+                    state, self.txn[mine[: last + 1]], self.txn[timed[begin[timed] > moments[last]]]
+                )
         return None
 
     def _proof(self, state: NDArray[np.int32], who: Int64, later: Int64 | None = None) -> TooFewArrivals:

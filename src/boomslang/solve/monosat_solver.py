@@ -2,7 +2,8 @@
 
 MonoSAT is a SAT solver that knows monotonic theories, among them whether a graph is acyclic (Bayless et al., "SAT
 modulo monotonic theories", AAAI 2015); Cobra and PolySI were built on it. The adapter uses five things of its
-module: `Var`, `Not`, `AssertClause`, `Graph` and `Solve`.
+module: `Var`, `Not`, `AssertClause`, `Graph` and `Solve`; and where `prioritize` gave advice, the priority and the
+polarity of a variable's decision: what is advised is decided before the rest, and first as it is advised.
 
 It works in a process of its own, which is killed when a limit is reached. MonoSAT's own time limit is one of whole
 seconds, which it looks at between two of its steps; and its module lets no other Python thread run meanwhile, so that
@@ -20,15 +21,17 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from boomslang.errors import UsageError
 from boomslang.ir.model import IR
-from boomslang.passes.problem import Problem, as_problem, solution
+from boomslang.passes.columns.of import Columns
+from boomslang.passes.columns.solved import ColumnClauses, clauses_of
+from boomslang.passes.problem import Problem, as_problem
 from boomslang.solve.backends import EAGER
 from boomslang.solve.clock import Clock, resident_megabytes
-from boomslang.solve.cnf import Clauses, to_clauses
+from boomslang.solve.cnf import Clauses, read_off, to_clauses
 from boomslang.solve.solution import Limits, Solution
 from boomslang.trace.errors import LimitReached
 
@@ -48,6 +51,8 @@ class Question:
     clauses: list[list[int]]
     arcs: list[tuple[int, int, int]]
     always: list[tuple[int, int]]
+    advice: dict[int, bool] = field(default_factory=dict)
+    """What to try first of some variables."""
 
 
 def solve_monosat(given: IR | Problem, limits: Limits | None = None) -> Solution:
@@ -57,25 +62,33 @@ def solve_monosat(given: IR | Problem, limits: Limits | None = None) -> Solution
     clock = Clock(limits)
     problem = as_problem(given, clock)
     start = time.perf_counter()
-    written = to_clauses(problem, clock)
-    if [] in written.clauses:
+    columns = Columns.of(problem)
+    written = to_clauses(problem, clock) if columns is None else clauses_of(columns)
+    question = _question(problem, written)
+    if [] in question.clauses:
         return Solution("invalid")
     encoded = time.perf_counter()
     try:
-        true = in_a_process(_question(problem, written), clock.left())
+        true = in_a_process(question, clock.left())
     except LimitReached as limit:
         return Solution("unknown", reason=limit.reason)
     stats = {"encode": encoded - start, "solve": time.perf_counter() - encoded}
     if true is None:
         return Solution("invalid", stats=stats)
-    found = solution(problem, lambda e: written.of[e] in true)
+    found = read_off(problem, columns, written, true)
     found.stats.update(stats)
     return found
 
 
-def _question(problem: Problem, written: Clauses) -> Question:
-    always = list(dict.fromkeys(written.always))
-    return Question(problem.nodes, written.variables, written.clauses, written.arcs, always)
+def _question(problem: Problem, written: Clauses | ColumnClauses) -> Question:
+    return Question(
+        problem.nodes,
+        written.variables,
+        list(written.each_clause()),
+        list(written.each_arc()),
+        list(written.each_always()),
+        written.advice,
+    )
 
 
 def in_a_process(question: Question, limits: Limits) -> set[int] | None:
@@ -127,6 +140,10 @@ def answer(question: Question) -> set[int] | None:
     for clause in question.clauses:
         monosat.AssertClause([variables[x] if x > 0 else monosat.Not(variables[-x]) for x in clause])
     monosat.AssertClause([graph.acyclic()])
+    for number, first in question.advice.items():
+        variables[int(number)].setDecisionPriority(1)
+        # As in MiniSat, the polarity is the sign of the literal that is tried first: true is "not".
+        variables[int(number)].setDecisionPolarity(not first)
     if not monosat.Solve():
         return None
     return {v for v in range(1, question.variables + 1) if variables[v].value()}

@@ -134,33 +134,60 @@ class Missed(NamedTuple):
 
 def _missed_each_other(asg: ASG) -> Iterator[Missed]:
     """All of those, as the clock has them; of each two, a key that each missed, and the same if there is one."""
+    end = asg.trace.txn_end[asg.txn_of]
+    who, reader, writer, key = _misses(asg)
+    if not len(key):
+        return
+    # Two of them, by their ranks: a pair's misses one way stand beside those the other way.
+    low, high = np.minimum(reader, writer), np.maximum(reader, writer)
+    pair = low * len(who) + high
+    by = np.argsort(pair, kind="stable")
+    starts = np.flatnonzero(np.concatenate(([True], pair[by][1:] != pair[by][:-1])))
+    for first, last in zip(starts.tolist(), [*starts.tolist()[1:], len(by)], strict=True):
+        here = by[first:last]
+        forth = reader[here] == low[here]
+        one, other = np.unique(key[here[forth]]).tolist(), np.unique(key[here[~forth]]).tolist()
+        if one and other:
+            both = [x for x in one if x in other]
+            keys = (both[0],) if both else (one[0], other[0])
+            a, b = int(who[low[here[0]]]), int(who[high[here[0]]])
+            yield Missed(a, b, tuple(sorted(keys)), int(end[a]))
+
+
+def _misses(asg: ASG) -> tuple[Int64, Int64, Int64, Int64]:
+    """Those who committed and wrote, by when they were invoked; and of each read of one that missed what another one
+    wrote while both were under way: the ranks of the two, and the key."""
     ids = asg.txn_of
     begin, end, clock = asg.trace.txn_begin[ids], asg.trace.txn_end[ids], asg.trace.txn_clock[ids]
-    writes: dict[int, dict[int, int]] = {}
-    for t, key, value in zip(
-        asg.write_txn.tolist(), asg.write_key.tolist(), asg.write_value.tolist(), strict=True
-    ):
-        writes.setdefault(t, {})[key] = value
-    timed = (asg.outcome == Outcome.COMMITTED) & (begin != NO_TIME) & (end != NO_TIME)
-    by = [t for t in np.argsort(begin, kind="stable").tolist() if timed[t] and t in writes]
-
-    def missed(reader: int, writer: int) -> set[int]:
-        low, high = int(asg.read_start[reader]), int(asg.read_start[reader + 1])
-        saw = zip(asg.read_key[low:high].tolist(), asg.read_value[low:high].tolist(), strict=True)
-        left = writes[writer]
-        return {key for key, value in saw if left.get(key, value) != value}
-
-    for i, a in enumerate(by):
-        for b in by[i + 1 : i + 1 + MOST_UNDER_WAY]:
-            if begin[b] > end[a]:
-                break
-            if clock[a] != clock[b]:
-                continue
-            one, other = missed(a, b), missed(b, a)
-            if one and other:
-                pairs = [(x, y) for x in sorted(one) for y in sorted(other)]
-                first = next((pair for pair in pairs if pair[0] == pair[1]), pairs[0])
-                yield Missed(a, b, tuple(sorted(set(first))), int(end[a]))
+    wrote = np.zeros(asg.transactions, bool)
+    wrote[asg.write_txn] = True
+    timed = wrote & (asg.outcome == Outcome.COMMITTED) & (begin != NO_TIME) & (end != NO_TIME)
+    who = np.flatnonzero(timed)
+    who = who[np.argsort(begin[who], kind="stable")]
+    many = np.int64(len(who) + 1)
+    rank = np.full(asg.transactions, -1, np.int64)
+    rank[who] = np.arange(len(who))
+    rows = np.flatnonzero(timed[asg.write_txn])
+    place = asg.write_key[rows] * many + rank[asg.write_txn[rows]]
+    rows = rows[by := np.argsort(place, kind="stable")]
+    place = place[by]
+    reads = np.flatnonzero(timed[asg.read_txn])
+    mine, base = rank[asg.read_txn[reads]], asg.read_key[reads] * many
+    last = np.searchsorted(begin[who], end[asg.read_txn[reads]], side="right") - 1
+    low = np.searchsorted(place, base + np.maximum(0, mine - MOST_UNDER_WAY))
+    high = np.searchsorted(place, base + np.minimum(last, mine + MOST_UNDER_WAY), side="right")
+    counts = np.maximum(0, high - low)
+    read = np.repeat(np.arange(len(reads)), counts)
+    row = rows[np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts) + low[read]]
+    a, b = asg.read_txn[reads[read]], asg.write_txn[row]
+    missed = (a != b) & (clock[a] == clock[b]) & (begin[a] <= end[b])
+    missed &= asg.write_value[row] != asg.read_value[reads[read]]
+    return (
+        who.astype(np.int64),
+        mine[read[missed]],
+        rank[b[missed]],
+        asg.write_key[row[missed]].astype(np.int64),
+    )
 
 
 class _Times:

@@ -39,6 +39,8 @@ class Live:
     def set(self, key: bytes, value: bytes | None, writer: int, at: int) -> None: ...
     def present(self) -> list[tuple[bytes, bytes]]:
         """All keys that are there, with their values."""
+    def everything(self) -> list[tuple[bytes, bytes | None, int, int]]:
+        """All keys that are known: value (None: absent), writer, place."""
 
 class Written:
     """Pairs of a key and a value that were written, perhaps; see native/stream/written.hpp."""

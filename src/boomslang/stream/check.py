@@ -93,7 +93,7 @@ def check_as_it_goes_by(
             refuted=past,
             size=window_bytes(megabytes),
             kept=KEPT,
-            pressed=lambda: megabytes is not None and _pressed(PRESSED * megabytes),
+            pressed=pressed_by(megabytes),
         )
 
         def answer(status: str, reason: str = "", verdict: Verdict | None = None) -> WentBy:
@@ -111,21 +111,31 @@ def check_as_it_goes_by(
         except Stuck as stuck:
             return answer(UNKNOWN, str(stuck))
         except LimitReached as limit:
-            return answer(UNKNOWN, _REASONS.get(limit.reason, limit.reason))
+            return answer(UNKNOWN, REASONS.get(limit.reason, limit.reason))
         forward.finish()
-        if not forward.counted.committed:
-            return answer(UNKNOWN, "no transaction is known to have committed, so the trace says nothing")
-        lacking = [
-            word
-            for word, needed, there in (
-                ("times", level.needs_times, forward.counted.has_times),
-                ("sessions", level.needs_sessions, forward.counted.has_sessions),
-            )
-            if needed and not there
-        ]
-        if lacking:
-            return answer(UNKNOWN, f"no {' and '.join(lacking)} in the trace: all else that it asks holds")
-        return answer(VALID)
+        return answer(*answered(level, forward.counted))
+
+
+def answered(level: Level, counted: Counted) -> tuple[str, str]:
+    """Every window has an order: status and reason."""
+    if not counted.committed:
+        return UNKNOWN, "no transaction is known to have committed, so the trace says nothing"
+    lacking = [
+        word
+        for word, needed, there in (
+            ("times", level.needs_times, counted.has_times),
+            ("sessions", level.needs_sessions, counted.has_sessions),
+        )
+        if needed and not there
+    ]
+    if lacking:
+        return UNKNOWN, f"no {' and '.join(lacking)} in the trace: all else that it asks holds"
+    return VALID, ""
+
+
+def pressed_by(megabytes: float | None) -> Callable[[], bool]:
+    """Is so much of the limit taken that older windows must be given up?"""
+    return lambda: megabytes is not None and _pressed(PRESSED * megabytes)
 
 
 def _pressed(megabytes: float) -> bool:
@@ -137,4 +147,4 @@ def _pressed(megabytes: float) -> bool:
     return resident_mb() > megabytes
 
 
-_REASONS = {"time": "the time limit was reached", "memory": "the memory limit was reached"}
+REASONS = {"time": "the time limit was reached", "memory": "the memory limit was reached"}

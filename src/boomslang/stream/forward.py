@@ -14,15 +14,17 @@ Each of these is checked again as the order is taken (`_replay`, `_in_time`), an
 
 A window that has no order shows nothing by itself, for its start state was a choice. Its core is asked as a part of all
 that was recorded (past.py), which refutes the level or does not; then the window is joined with those before it, as far
-back as they are kept. What is still open then is *unknown*.
+back as they are kept. What is still open then is *unknown*. A window whose search takes long is asked again with more
+lines, joined, and given more time (patience.py); nothing is concluded from that.
 """
 
 from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,10 +38,11 @@ from boomslang.solve.strategy import solve
 from boomslang.stream.last_writers import swapped
 from boomslang.stream.live import Held, LiveKeys, Undo
 from boomslang.stream.live_lists import Change, LiveLists, appended, replayed
+from boomslang.stream.patience import SECONDS, Patience
+from boomslang.stream.standing import Lost, Standing
 from boomslang.stream.window import Question, place_of, places, question, writers_must_not_overlap
 from boomslang.trace.blocks import Block, Blocks, Files, Lines
 from boomslang.trace.coverage import has_notes
-from boomslang.trace.errors import LimitReached
 from boomslang.trace.model import ABSENT, NO_TIME, Initial, Kind, Outcome, Trace
 from boomslang.trace.scalars import Code, Scalars
 from boomslang.windows.worth import fits_windows
@@ -105,13 +108,15 @@ class _Behind:
     """The points that were taken, in numbers of the question."""
     initial: list[tuple[Code, Code | None]]
     others: dict[Code, tuple[Code | None, int, int, int]]
-    """Of keys whose last two writers overlapped: what the earlier wrote; the key and both in the
-    question's numbers."""
+    """Of keys whose last two writers overlapped, and that nobody has read since: what the earlier wrote; the key and
+    both in the question's numbers."""
+    settled: frozenset[Code]
+    """Keys of the windows before of which this one read what they left: their last writers stay as they are."""
     began: int
     """The latest begin that was taken before."""
     points: int
     """Taken before."""
-    lost: dict[int, _Lost]
+    lost: dict[int, Lost]
     counted: Counted
 
     def taken(self, points: int) -> Taken:
@@ -120,16 +125,6 @@ class _Behind:
             order = order[~(self.pinned[order // 2] & (order % 2 == 0))]
         place = self.place[order // points]
         return Taken(place, order % 2 == 1 if points == 2 else None, self.initial)
-
-
-@dataclass(frozen=True, eq=False)
-class _Lost:
-    """A transaction of unknown outcome that nobody has read from yet."""
-
-    lines: Files
-    wrote: list[tuple[Code, Code | None]]
-    paused: bool
-    """It may go on: its file is idle."""
 
 
 @dataclass
@@ -147,6 +142,8 @@ class Counted:
     """Last writers of a key whose order later reads told."""
     asked: int = 0
     """Cores that were asked as a part of all that was recorded."""
+    ran_out: int = 0
+    """Searches that took too long, after which a window was asked otherwise."""
     largest: int = 0
     conflicts: int = 0
     held: int = 0
@@ -178,13 +175,25 @@ class Forward:
         kept: int = KEPT,
         pressed: Callable[[], bool] = lambda: False,
         certified: bool = False,
+        standing: Standing | None = None,
+        stays_open: Collection[int] = (),
+        lenient: Collection[int] | None = None,
+        first_search: float = SECONDS,
+        longest_search: float | None = None,
     ) -> None:
-        """`certified`: what is taken becomes a certificate."""
+        """`certified`: what is taken becomes a certificate. `standing`: where it goes on from, if that is not the
+        beginning. `stays_open`: places of transactions that begin before the end of the files and commit behind it.
+        `lenient`: where the windows start is arbitrary, so reads that nothing explains do not count, nor any of these
+        transactions. `first_search`, `longest_search`: seconds for a window, before it is asked otherwise, and before
+        it is given up."""
         if not fits_windows(level):
             raise NotForward(f"{level.title} is not decided by an order of begins and commits alone")
         self.blocks, self.level, self.limits = blocks, level, limits or Limits()
         self.take, self.refuted, self.certified = take, refuted, certified
         self.size, self.tail, self.kept, self.pressed = size, tail, kept, pressed
+        self.first_search, self.longest_search = first_search, longest_search
+        self.patience: Patience | None = None
+        """With the window that is being decided."""
         self.start = time.monotonic()
         self.counted = Counted()
         self.live: LiveKeys | None = None
@@ -193,7 +202,7 @@ class Forward:
         self._held: Files = []
         self._pins: dict[int, int] = {}  # place of each that is pinned -> where its begin stands in the order
         self._behind: deque[_Behind] = deque()
-        self._lost: dict[int, _Lost] = {}
+        self._lost: dict[int, Lost] = {}
         self._lost_before = self._lost  # before those that the window reads from were put back into it
         self._paused: set[int] = set()  # decided, though their files were idle and may tell more of them
         self._latest: list[int] = []  # of each file the last moment that it told of
@@ -202,6 +211,38 @@ class Forward:
         self._scans = self._with_lists = False
         self._lists = LiveLists()
         self._sessions: dict[str, int] = {}
+        self._stays_open = np.array(sorted(stays_open), np.int64)
+        self._lenient = None if lenient is None else np.array(sorted(lenient), np.int64)
+        if standing is not None:
+            self._resume(standing)
+
+    def _resume(self, at: Standing) -> None:
+        self.live = LiveKeys(at.mode)
+        for key, cell in at.live.items():
+            self.live.set(key, Held(*cell))
+        self._held, self._pins, self._lost = list(at.held), dict(at.pins), dict(at.lost)
+        self._began, self._latest, self._points, self._scans = at.began, list(at.latest), at.points, at.scans
+
+    def standing(self) -> Standing:
+        """Where it stands between two windows."""
+        assert self.live is not None
+        pinned: list[Int64] = [np.zeros(0, np.int64)] * len(self.blocks.sources)
+        if self._pins:
+            block = self.blocks.parsed(self._held)
+            of_pins = np.isin(places(block), list(self._pins))
+            pinned = [lines.number for lines in block.lines_of(of_pins)]
+        return Standing(
+            self.live.mode,
+            self.live.everything(),
+            self._held,
+            dict(self._pins),
+            dict(self._lost),
+            self._began,
+            list(self._latest),
+            self._points,
+            self._scans,
+            pinned,
+        )
 
     # --- going on
 
@@ -268,27 +309,38 @@ class Forward:
     # --- one window
 
     def decide(self, new: Files) -> Any:
+        """Decides a window, joined with others where it must be."""
+        self.patience = Patience(self.first_search, self.longest_search)
+        try:
+            return self._decided(new, self.patience)
+        finally:
+            self.patience = None
+
+    def _decided(self, new: Files, patience: Patience) -> Any:
         joined: list[_Behind] = []
         extended = False
         held = self._held + [Lines()] * (len(new) - len(self._held))
         while True:
             self._lost_before = dict(self._lost)
             asked = self._asked([a + b for a, b in zip(held, new, strict=True)])
-            found = self._solved(asked)
+            found = self._solved(asked, patience)
             if found.status == "valid":
                 self._taken(asked, found, held, new)
                 return None
-            if asked.undecided.any() and found.status == "invalid":
+            if asked.undecided.any():
                 asked = self._asked(asked.block.files, hopeful=False)
-                found = self._solved(asked)
+                found = self._solved(asked, patience)
                 if found.status == "valid":
                     self._taken(asked, found, held, new)
                     return None
-            if found.status == "unknown":
-                raise LimitReached(found.reason)
-            if (answer := self.refuted(self, asked, found)) is not None:
+            searched = found.status == "unknown"
+            if searched:
+                self.counted.ran_out += 1
+                patience.ran_out(found, self.limits.since(self.start))
+            elif (answer := self.refuted(self, asked, found)) is not None:
                 return answer
-            if not self.blocks.done and (not extended or (not self._behind and self._points == 0)):
+            first = not self._behind and self._points == 0
+            if not self.blocks.done and (not extended or first or searched):
                 # What comes next may explain it: a log is written a moment after things happened.
                 extended = True
                 self._lost = dict(self._lost_before)
@@ -297,6 +349,8 @@ class Forward:
                     new = [a + b for a, b in zip(_padded(new, len(more)), more, strict=True)]
                     held = _padded(held, len(new))
                     continue
+            if not self._behind and searched:
+                continue  # for longer
             if not self._behind:
                 raise Stuck(_demand(asked, found))
             self.counted.joins += 1
@@ -330,7 +384,18 @@ class Forward:
             undecided = block.open
             if (moment := self.blocks.watermark(block, self._latest)) is not None:
                 undecided = undecided | (trace.txn_end > moment) | (trace.txn_begin > moment)
-            asked = question(block, trace, self.level, pins, undecided, hopeful=hopeful)
+            if len(self._stays_open) and not self.blocks.done:
+                undecided = undecided | np.isin(places(block), self._stays_open)
+            asked = question(
+                block,
+                trace,
+                self.level,
+                pins,
+                undecided,
+                hopeful=hopeful,
+                stays_open=self._stays_open,
+                lenient=self._lenient,
+            )
             if len(asked.asg.orphans) and self._last_writers_swapped(asked):
                 if self._scans:
                     block = self._parsed(files)
@@ -389,11 +454,11 @@ class Forward:
         if bool((trace.txn_end[ended] == NO_TIME).any()):
             raise NotForward("it has several files, and not all that committed have times")
 
-    def _solved(self, asked: Question) -> Solution:
+    def _solved(self, asked: Question, patience: Patience) -> Solution:
         asg = asked.asg
         if (broken := first_broken(asg)) is not None:
             return Solution("invalid", core_transactions=broken.transactions, core_reads=broken.reads)
-        found = solve(asked.ir, self.limits.since(self.start))
+        found = solve(asked.ir, patience.search(asg.transactions, self.limits.since(self.start)))
         self.counted.conflicts += int(found.stats.get("conflicts", 0))
         return found
 
@@ -403,12 +468,16 @@ class Forward:
         assert self.live is not None and found.order is not None
         points, asg, trace = self.level.points, asked.asg, asked.asg.trace
         order = found.order[found.order < points * asg.transactions].astype(np.int64)
+        behind = np.zeros(len(order), bool)
+        if len(self._stays_open) and points == 2:
+            behind = np.isin(asked.place[order // 2], self._stays_open) & (order % 2 == 1)
+            order = np.concatenate([order[~behind], order[behind]])
         place = np.full(points * asg.transactions, -1, np.int64)
         place[order] = np.arange(len(order))
         begin, commit = place[::points], place[points - 1 :: points]
-        end = self._how_far(asked, order, begin, commit)
+        end = min(self._how_far(asked, order, begin, commit), len(order) - int(behind.sum()))
         began, over = (begin >= 0) & (begin < end), (commit >= 0) & (commit < end)
-        undo = self._changed(asked, found, begin, commit, over, end)
+        undo, seen = self._changed(asked, found, begin, commit, over, end)
         lists = self._appended(asked, begin, commit, over, end)
         self._behind.append(
             _Behind(
@@ -428,7 +497,8 @@ class Forward:
                         *map(np.ndarray.tolist, self._fixed(asked, found, over, began)), strict=True
                     )
                 ],
-                self._overlapping(asked, commit, over),
+                self._overlapping(asked, begin, commit, over, end),
+                self._settled(trace, seen),
                 self._began,
                 self._points,
                 self._lost_before,
@@ -468,15 +538,16 @@ class Forward:
 
     def _changed(
         self, asked: Question, found: Solution, begin: Int64, commit: Int64, over: Mask, end: int
-    ) -> list[Undo]:
-        """Takes over what the taken part of the order wrote; replays it on the way."""
+    ) -> tuple[list[Undo], Int64]:
+        """Takes over what the taken part of the order wrote; replays it on the way. Also the keys of which it read what
+        the windows before left."""
         assert self.live is not None
         asg, trace = asked.asg, asked.asg.trace
         key, txn, value = asg.write_key, asg.write_txn, asg.write_value
         rows = np.flatnonzero(over[txn])
         rows = rows[np.lexsort((commit[txn[rows]], key[rows]))]
         key, txn, value = key[rows], txn[rows], value[rows]
-        self._replay(asked, found, key, commit[txn], value, begin, end)
+        seen = self._replay(asked, found, key, commit[txn], value, begin, end)
         again = key[1:] == key[:-1]
         last = np.flatnonzero(np.append(~again, True)[: len(key)])
         first = np.flatnonzero(np.append(True, ~again)[: len(key)])
@@ -494,7 +565,7 @@ class Forward:
             k, v = self._fixed(asked, found, over, (begin >= 0) & (begin < end))
             nobody = np.full(len(k), -1, np.int64)
             undo.append(self.live.update(trace, k, v, nobody, nobody, fresh=True))
-        return undo
+        return undo, seen
 
     def _appended(self, asked: Question, begin: Int64, commit: Int64, over: Mask, end: int) -> Change:
         """Takes over what the taken part of the order appended to lists; replays what was read of them on the way."""
@@ -510,9 +581,9 @@ class Forward:
 
     def _replay(
         self, asked: Question, found: Solution, key: Ints, at: Int64, value: Ints, begin: Int64, end: int
-    ) -> None:
+    ) -> Int64:
         """Does each read that is taken see what the order says? The engine has looked; nothing is built on that
-        alone."""
+        alone. Returns the keys of which it saw what the windows before left."""
         asg = asked.asg
         reader = asg.read_txn
         rows = np.flatnonzero((begin[reader] >= 0) & (begin[reader] < end))
@@ -529,11 +600,19 @@ class Forward:
         right = np.where(wanted == PRESENT, stands != ABSENT, stands == wanted)
         if not bool(right.all()):
             raise AssertionError("the order of a window does not explain its reads")
+        return np.unique(asg.read_key[rows[~inside]]).astype(np.int64)
+
+    def _settled(self, trace: Trace, seen: Int64) -> frozenset[Code]:
+        """Of these keys, those whose last two writers might have changed places."""
+        others = {key for behind in self._behind for key in behind.others}
+        if not others:
+            return frozenset()
+        return frozenset(code for k in seen.tolist() if (code := trace.keys.code(k)) in others)
 
     def _overlapping(
-        self, asked: Question, commit: Int64, over: Mask
+        self, asked: Question, begin: Int64, commit: Int64, over: Mask, end: int
     ) -> dict[Code, tuple[Code | None, int, int, int]]:
-        """Keys whose last two writers overlapped, as far as one can tell."""
+        """Keys whose last two writers overlapped, as far as one can tell, and that nobody has read since."""
         asg, trace = asked.asg, asked.asg.trace
         rows = np.flatnonzero(over[asg.write_txn] & ~asked.pinned[asg.write_txn])
         rows = rows[np.lexsort((commit[asg.write_txn[rows]], asg.write_key[rows]))]
@@ -542,10 +621,14 @@ class Forward:
         pair = np.flatnonzero(same & ~np.append(same[1:], False)[: len(key)])
         early, late = txn[pair], txn[pair + 1]
         if trace.has_times:
-            begin, end = trace.txn_begin[late], trace.txn_end[early]
-            together = (begin == NO_TIME) | (end == NO_TIME) | (begin <= end)
+            starts, ends = trace.txn_begin[late], trace.txn_end[early]
+            together = (starts == NO_TIME) | (ends == NO_TIME) | (starts <= ends)
         else:
             together = trace.txn_begin_line[late] <= trace.txn_end_line[early]
+        read = np.full(asg.keys, -1, np.int64)  # when it was read for the last time
+        taken = np.flatnonzero((begin[asg.read_txn] >= 0) & (begin[asg.read_txn] < end))
+        np.maximum.at(read, asg.read_key[taken], begin[asg.read_txn[taken]])
+        together &= read[key[pair]] <= commit[late]
         return {
             trace.keys.code(int(key[i])): (
                 None if value[i] == ABSENT else trace.values.code(int(value[i])),
@@ -566,22 +649,40 @@ class Forward:
                 continue
             key = trace.keys.code(int(asg.read_key[r]))
             wanted = None if asg.read_value[r] == ABSENT else trace.values.code(int(asg.read_value[r]))
-            held = self.live.get(key)
-            for behind in self._behind:
-                value, k, early, late = behind.others.get(key, (None, -1, -1, -1))
-                if early < 0 or value != wanted or held is None or held.writer != behind.place[late]:
-                    continue
-                if behind.appended[early] or behind.appended[late]:
-                    continue  # the order of appends is what lists hold
-                order = swapped(behind.asg, self.level, behind.order, k, early, late)
-                if order is None:
-                    continue
-                behind.order = order
-                del behind.others[key]
-                self.live.set(key, Held(value, int(behind.place[early]), held.at))
-                self.counted.swaps += 1
-                some = True
+            some |= self.swap_last_writers(key, wanted)
         return some
+
+    def swap_last_writers(self, key: Code, wanted: Code | None) -> bool:
+        """The key holds what the later of two last writers wrote; was it the earlier?"""
+        assert self.live is not None
+        held, some = self.live.get(key), False
+        for n, behind in enumerate(self._behind):
+            value, k, early, late = behind.others.get(key, (None, -1, -1, -1))
+            if early >= 0 and any(key in later.settled for later in islice(self._behind, n + 1, None)):
+                continue  # somebody has read what the later one wrote
+            if early < 0 or value != wanted or held is None or held.writer != behind.place[late]:
+                continue
+            if behind.appended[early] or behind.appended[late]:
+                continue  # the order of appends is what lists hold
+            order = swapped(behind.asg, self.level, behind.order, k, early, late)
+            if order is None:
+                continue
+            behind.order = order
+            del behind.others[key]
+            self.live.set(key, Held(value, int(behind.place[early]), held.at))
+            self.counted.swaps += 1
+            some = True
+        return some
+
+    @property
+    def scans(self) -> bool:
+        """Has it seen any? Then its windows speak of every key."""
+        return self._scans
+
+    @property
+    def pins(self) -> dict[int, int]:
+        """Places of those that have begun and not committed -> where in the order they began."""
+        return self._pins
 
     def _fixed(self, asked: Question, found: Solution, over: Mask, began: Mask) -> tuple[Int32, Int32]:
         """What the initial state must have been for the reads that are taken, where it is unknown: keys and values."""
@@ -643,7 +744,7 @@ class Forward:
                 if trace.op_kind[row] == Kind.APPEND
             ]
             if wrote or block.paused[t]:
-                self._lost[int(asked.place[t])] = _Lost(block.lines_of(mask), wrote, bool(block.paused[t]))
+                self._lost[int(asked.place[t])] = Lost(block.lines_of(mask), wrote, bool(block.paused[t]))
         if self.blocks.done:
             self._held = []
 

@@ -64,6 +64,10 @@ class LiveKeys:
         mode = Initial.UNKNOWN if self.mode == Initial.UNKNOWN else Initial.GIVEN
         return replace(trace, initial_mode=mode, initial_key=ids, initial_value=values)
 
+    def everything(self) -> dict[Code, tuple[Code | None, int, int]]:
+        """All keys of which anything is known: value, writer, place."""
+        return {key: (value, writer, at) for key, value, writer, at in self._live.everything()}
+
     def as_json(self) -> bytes:
         """All keys that are there, as the `initial` of a header: for windows with scans, which speak of every key."""
         there = self._live.present()

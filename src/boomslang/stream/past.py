@@ -27,11 +27,13 @@ from boomslang.asg.graph import ASG, PRESENT, UNKNOWN_INITIAL, linked
 from boomslang.explain.parts import Parts
 from boomslang.ir.lower import lower
 from boomslang.ir.model import IR
+from boomslang.levels.level import Level
 from boomslang.solve.parts import reads_of, refuted_part
 from boomslang.solve.solution import Limits, Solution
+from boomslang.stream.live import LiveKeys
 from boomslang.stream.window import Question, places
 from boomslang.trace.blocks import SMALLEST_READ, Block, Blocks, Files, Lines, Source
-from boomslang.trace.model import ABSENT, Kind
+from boomslang.trace.model import ABSENT, Kind, Outcome
 from boomslang.trace.scalars import Code
 from boomslang.verdict import INVALID, Verdict
 
@@ -98,7 +100,8 @@ class Past:
         block = self._gone_through(core)
         if block is None:
             return None
-        return self._verdict(forward, block, core, started)
+        assert forward.initial is not None
+        return self.verdict(forward.initial, forward.level, block, core, started)
 
     def _all_of_it(self, forward: Forward, asked: Question) -> Verdict | None:
         """The window is the whole trace: it is asked as ever."""
@@ -181,7 +184,8 @@ class Past:
         parts = Parts.used_by(asg, found)
         limits = replace(self.limits, conflicts=CONFLICTS)
         ir = IR(anything, asked.ir.level, lower(anything, asked.ir.level).graph)
-        return refuted_part(ir, parts.transactions, parts.reads, limits) is not None
+        asked_of = np.union1d(parts.transactions, np.flatnonzero(_aborted(asg)))
+        return refuted_part(ir, asked_of, parts.reads, limits) is not None
 
     def _gone_through(self, core: Core) -> Block | None:
         """The core's transactions and all who wrote what it read."""
@@ -189,14 +193,13 @@ class Past:
             blocks = Blocks(self.sources(stack), smallest=self.smallest)
             held: Files = []
             picked: Files = [Lines()] * len(blocks.sources)
-            known = np.union1d(np.array(sorted(core.transactions), np.int64), core.around)
             many = 0
             while True:
                 new = blocks.more(self.bytes, held)
                 held = held + [Lines()] * (len(new) - len(held))
                 block = blocks.parsed([a + b for a, b in zip(held, new, strict=True)])
                 blocks.forget_initial()
-                chosen = (_wrote(block, core) | np.isin(places(block), known)) & ~block.open
+                chosen = spoken_of(block, core) & ~block.open
                 many += int(chosen.sum())
                 if many > MOST:
                     return None
@@ -206,27 +209,31 @@ class Past:
                 if blocks.done:
                     return blocks.parsed(picked)
 
-    def _verdict(self, forward: Forward, block: Block, core: Core, started: float) -> Verdict | None:
+    def verdict(
+        self, initial: LiveKeys, level: Level, block: Block, core: Core, started: float
+    ) -> Verdict | None:
+        """Is the level refuted by the core and these, which are all that wrote what it read?"""
         from boomslang.checker import Checker
 
-        assert forward.initial is not None
-        trace = forward.initial.given_to(block.trace)
+        trace = initial.given_to(block.trace)
         trace, place = block.with_places(trace), places(block)
         checker = Checker(trace, timeout=self.limits.seconds, memory=self.limits.megabytes)
-        asg, level = checker.asg, forward.level
+        asg = checker.asg
         limits = replace(self.limits, conflicts=CONFLICTS)
         internal = [i for i in asg.broken.tolist() if int(place[asg.internal[0][i]]) in core.internal]
         if internal:
             parts = Parts.of([int(asg.internal[0][internal[0]])], [], internal[:1])
         else:
             here = np.isin(place, core.around)
-            txns = np.flatnonzero(here | np.isin(place, list(core.transactions)))
+            txns = np.flatnonzero(here | np.isin(place, list(core.transactions)) | _aborted(asg))
             # What the others read is of no interest, and their writers are not here.
             reads = here[asg.read_txn]
             if self.forgotten:
                 reads &= ~self.forgotten.perhaps_wrote(asg)
             asg = asg.restrict(txns, np.flatnonzero(reads))
-            found = refuted_part(lower(asg, level), *self._numbered(asg, place, core), limits)
+            inside, used = self._numbered(asg, place, core)
+            inside = np.union1d(inside, np.flatnonzero(_aborted(asg)))
+            found = refuted_part(lower(asg, level), inside, used, limits)
             if found is None:
                 return None
             parts = Parts.used_by(asg, found)
@@ -235,13 +242,25 @@ class Past:
         return Verdict(trace, level, INVALID, counterexample=told, stats=stats)
 
 
+def _aborted(asg: ASG) -> NDArray[np.bool_]:
+    """Who did not commit. Left out of a part they would count as possible writers."""
+    found: NDArray[np.bool_] = asg.outcome == Outcome.ABORTED
+    return found
+
+
+def spoken_of(block: Block, core: Core) -> NDArray[np.bool_]:
+    """Who is in the core, or wrote what it read."""
+    known = np.union1d(np.array(sorted(core.transactions), np.int64), core.around)
+    return _wrote(block, core) | np.isin(places(block), known)
+
+
 def _wrote(block: Block, core: Core) -> NDArray[np.bool_]:
     """Who wrote, at any time and with any outcome, what one of the reads saw."""
     trace = block.trace
     keys, values = trace.keys.codes(), trace.values.codes()
     put, gone = trace.op_kind == Kind.PUT, trace.op_kind == Kind.DELETE
     append = trace.op_kind == Kind.APPEND
-    rows = np.flatnonzero(put | gone)
+    rows = np.flatnonzero((put & (trace.op_value >= 0)) | gone)  # one that failed may have none
     pairs = zip(trace.op_key[rows].tolist(), trace.op_value[rows].tolist(), put[rows].tolist(), strict=True)
     matches = [
         (keys[k], values[v] if written else None) in core.values or (written and keys[k] in core.present)

@@ -6,9 +6,10 @@ The files are followed (follow.py), and what came in is decided window by window
   judged is what was recorded by then: at a plain level a value that somebody read before its writer had begun is read
   from nowhere, although `check` of the finished trace might take the writer that came later.
 - *valid*: the recorder has ended (somebody said so), and every window has an order.
-- *unknown*: a limit was reached; or the windows that are kept do not say why one has no order, or something was told
-  too late: a session that was idle went on with what others had not waited for. Then the files are read once more
-  from their beginning, in larger windows and with more patience, a few times.
+- *unknown*: a limit was reached, such as the time that one window may be searched; or the windows that are kept do not
+  say why one has no order, or something was told too late: a session that was idle went on with what others had not
+  waited for. Then the files are read once more from their beginning, in larger windows and with more patience, a few
+  times.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from boomslang.stream.forward import BYTES, KEPT, TAIL, Forward, NotForward, Stu
 from boomslang.stream.growing_certificate import GrowingCertificate
 from boomslang.stream.keep import Forgotten, Keeper
 from boomslang.stream.past import Past
+from boomslang.stream.patience import SECONDS
 from boomslang.stream.so_far import recorded_so_far
 from boomslang.stream.tally import Status, Tally
 from boomslang.stream.window import Question
@@ -43,6 +45,8 @@ PACE = 0.25
 LOOKING = "looking at all that was recorded so far"
 WHOLE = 256 << 20
 """Bytes of a trace that is told as a whole when it is broken."""
+SEARCH = 120.0
+"""Seconds that one window is searched at most."""
 RESTARTS = 3
 """How often the files are read again from their beginning."""
 SO_FAR = (
@@ -99,16 +103,17 @@ class Watcher:
         kept: int = KEPT,
         certificate: Path | None = None,
         keep: float | None = None,
+        search: float = SEARCH,
     ) -> None:
-        """`certificate`: where that of *valid* goes; of what is invalid the verdict has one. `keep`: seconds after
-        which what is checked is deleted."""
+        """`search`: seconds after which a window that is not decided ends the watch. `certificate`: where that of
+        *valid* goes; of what is invalid the verdict has one. `keep`: seconds after which what is checked is deleted."""
         self.path, self.level, self.memory = path, level, memory
         self.idle, self.until_idle, self.size, self.pace = idle, until_idle, size, pace
-        self.tail, self.kept = tail, kept
+        self.tail, self.kept, self.search = tail, kept, search
         self.tally = Tally()
         self.start = time.monotonic()
         self.restarts = 0
-        self.status = Status(level.title, "waiting for the recorder", 0.0)
+        self._status = Status(level.title, "waiting for the recorder", 0.0)
         self.lacking: set[str] = set(_NEEDED)
         """What the level needs and nothing recorded so far has."""
         self.certificate = GrowingCertificate(certificate, level)
@@ -117,6 +122,15 @@ class Watcher:
         self._forward: Forward | None = None
         self._past: Past | None = None
         refuse_level(level)
+
+    @property
+    def status(self) -> Status:
+        """How it is doing now: also in the middle of a window that takes long."""
+        status = self._status
+        patience = None if self._forward is None else self._forward.patience
+        if status.phase != LOOKING and patience is not None and (told := patience.told()):
+            status = replace(status, phase=told)
+        return replace(status, seconds=time.monotonic() - self.start)
 
     def end(self) -> None:
         """The recorder has ended, or nobody wants to wait any longer: what is recorded now is all."""
@@ -172,7 +186,8 @@ class Watcher:
             self.path, idle=patience, check=self._check, seen=self._seen, stop=self._ended.is_set
         )
         limits = Limits(megabytes=self.memory, jobs=1)
-        self._past = Past(files.once_more, limits, None if self.keeper is None else self.keeper.forgotten)
+        part = replace(limits, seconds=self.search)
+        self._past = Past(files.once_more, part, None if self.keeper is None else self.keeper.forgotten)
         self.certificate.begin(lambda f: files.sources[f].name)
         forward = self._forward = Forward(
             files,
@@ -184,6 +199,8 @@ class Watcher:
             tail=self.tail,
             kept=self.kept,
             certified=self.certificate.path is not None,
+            first_search=min(SECONDS, self.search / 4),
+            longest_search=self.search,
         )
         stepped, known = 0.0, (0, 0)
         try:
@@ -232,9 +249,12 @@ class Watcher:
     def _refuted(self, forward: Forward, asked: Question, found: Solution) -> Verdict | None:
         """Is all that was recorded so far refuted?"""
         files = self._files()
-        self.status = replace(self.status, phase=LOOKING)
+        phase = self._status.phase
+        self._status = replace(self._status, phase=LOOKING)
         assert self._past is not None
         verdict = self._past(forward, asked, found)
+        if verdict is None:
+            self._status = replace(self._status, phase=phase)
         return None if verdict is None else self._in_one_piece(files) or verdict
 
     def _in_one_piece(self, files: GrowingFiles) -> Verdict | None:
@@ -242,10 +262,10 @@ class Watcher:
         long for that, or not refuted."""
         if self.forgotten or files.recorded > WHOLE:
             return None
-        self.status = replace(self.status, phase=LOOKING)
+        self._status = replace(self._status, phase=LOOKING)
         try:
             trace = recorded_so_far(self.path, files, memory=self.memory)
-            verdict = Checker(trace, memory=self.memory).check(self.level)
+            verdict = Checker(trace, timeout=self.search, memory=self.memory).check(self.level)
         except LimitReached:
             return None
         return verdict if verdict.invalid else None
@@ -256,7 +276,7 @@ class Watcher:
         phase = "checking" if files.started else "waiting for the recorder"
         if files.ended:
             phase = "checking what is left"
-        self.status = Status(
+        self._status = Status(
             self.level.title,
             phase,
             time.monotonic() - self.start,

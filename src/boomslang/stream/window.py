@@ -6,10 +6,12 @@ a transaction whose begin stands in a window behind us is *pinned*. What it read
 not count again; and as it has been open ever since, it is the first of this window's writers of each key that it
 writes, for writers of one key do not overlap.
 
-And a transaction that is not over yet, or ended later than all files have told of, is *undecided*. It is taken to have
-committed, with what it has read so far: then those who overwrote that do not go before it, and it finds its place when
-it is over. If that leaves no order, it is only taken to be a possible writer. No part of the order from the first of
-them on is taken for good.
+And a transaction that is not over yet, or ended later than all files have told of, is *undecided*. One that is not
+over is taken to have committed, with what it has read so far: then those who overwrote that do not go before it, and it
+finds its place when it is over. If that leaves no order, those that are undecided are only taken to be possible
+writers. No part of the order from the first of them on is taken for good. What says of itself that it was aborted is
+that in any case: most are aborted because they would have broken the level, and while one session says nothing for
+some seconds, all that the others do meanwhile is undecided.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ Mask = NDArray[np.bool_]
 
 MANY_FILES = 1 << 20
 """More files than a trace has."""
+_NOBODY = np.zeros(0, np.int64)
 
 
 def places(block: Block) -> Int64:
@@ -67,23 +70,38 @@ class Question:
 
 
 def question(
-    block: Block, trace: Trace, level: Level, pins: Int64, undecided: Mask, *, hopeful: bool
+    block: Block,
+    trace: Trace,
+    level: Level,
+    pins: Int64,
+    undecided: Mask,
+    *,
+    hopeful: bool,
+    stays_open: Int64 = _NOBODY,
+    lenient: Int64 | None = None,
 ) -> Question:
     """`trace`: the block's, with its initial state. `pins`: places of those that began before. `hopeful`: those
-    that are `undecided` are taken to have committed."""
+    that are not over are taken to have committed. `stays_open`: places of those that commit behind all others.
+    `lenient`: reads that nothing explains do not count, nor those of these places."""
     place = places(block)
     pinned = np.isin(place, pins)
+    late = np.isin(place, stays_open)
     if undecided.any():
-        suppose = Outcome.COMMITTED if hopeful else Outcome.UNKNOWN
-        trace = replace(trace, txn_outcome=np.where(undecided, np.uint8(suppose), trace.txn_outcome))
+        trace = replace(trace, txn_outcome=_supposed(trace, block.open, undecided, hopeful=hopeful))
     asg = build_asg(trace)
     dropped = pinned if hopeful else pinned | undecided
+    if lenient is not None:
+        dropped = dropped | np.isin(place, lenient)
     reads = dropped[asg.read_txn] if dropped.any() else np.zeros(len(asg.read_key), bool)
     reads[asg.orphans[undecided[asg.read_txn[asg.orphans]]]] = True  # its writer may come yet
+    if lenient is not None:
+        reads[asg.orphans] = True
     asked = linked(asg.only_reads(~reads)) if reads.any() else asg
-    if pinned.any() and writers_must_not_overlap(level):
+    if (pinned.any() or late.any()) and writers_must_not_overlap(level):
         # As what is known of the order of writers, so that it holds whatever the strategy asks for.
         first, others = _first_writers(asked, pinned)
+        last, earlier = _first_writers(asked, late)
+        first, others = np.concatenate([first, earlier]), np.concatenate([others, last])
         asked = replace(
             asked,
             list_from=np.concatenate([asked.list_from, first.astype(np.int32)]),
@@ -92,6 +110,14 @@ def question(
         )
     ir = lower(asked, level)
     return Question(block, place, pinned, undecided, asg, ir)
+
+
+def _supposed(trace: Trace, is_open: Mask, undecided: Mask, *, hopeful: bool) -> NDArray[np.uint8]:
+    """The outcome of each transaction, as far as it is known, or what it is taken to be."""
+    if hopeful:
+        return np.where(is_open, np.uint8(Outcome.COMMITTED), trace.txn_outcome)
+    doubted = undecided & (trace.txn_outcome != Outcome.ABORTED)
+    return np.where(doubted, np.uint8(Outcome.UNKNOWN), trace.txn_outcome)
 
 
 def writers_must_not_overlap(level: Level) -> bool:

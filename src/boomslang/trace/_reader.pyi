@@ -23,6 +23,10 @@ class Reader:
         """Understand all that was read so far."""
     def files(self) -> list[tuple[bool, bool]]:
         """Of each file that has ended: was there a whole record in it, and part of one at its end? After `settle`."""
+    def start_midway(self) -> None:
+        """The lines start in the middle of a trace: what belongs to transactions that began before is put aside."""
+    def strays(self) -> list[tuple[int, int]]:
+        """What was put aside: number of the file, and line. After `settle`."""
     def finish_step(self) -> bool:
         """After the last file: call until it says False."""
     def columns(self) -> dict[str, Any]:

@@ -134,6 +134,11 @@ class Lines:
         number, at = np.unique(number, return_index=True)
         return Lines(b"".join(lines[i] for i in at.tolist()), number)
 
+    def without(self, numbers: Int64) -> Lines:
+        """All but the lines of these numbers."""
+        kept = ~np.isin(self.number, numbers)
+        return self if kept.all() else _picked(self, np.flatnonzero(kept))
+
 
 def _apart(text: bytes) -> list[bytes]:
     lines = [line + b"\n" for line in text.split(b"\n")]
@@ -158,6 +163,8 @@ class Block:
     """Of each transaction: may more lines of it follow?"""
     paused: Mask
     """Of each transaction: the same, but nobody waits for them, for its file is idle."""
+    strays: Files = field(default_factory=list)
+    """Of lines that start in the middle of a trace: those of transactions that began before."""
 
     def first_lines(self) -> Int64:
         """Of each transaction, the line of its begin, as the user sees it."""
@@ -218,7 +225,7 @@ def _narrow(lines: Int64) -> NDArray[np.uint32]:
     return np.minimum(lines, 2**32 - 1).astype(np.uint32)
 
 
-def _is_header(line: bytes) -> bool:
+def is_header(line: bytes) -> bool:
     """A session, a key or a value may be called so, too."""
     if b'"boomslang"' not in line:
         return False
@@ -234,6 +241,8 @@ def _picked(lines: Lines, at: Int64) -> Lines:
     if not len(at):
         return NOTHING
     ends = np.flatnonzero(np.frombuffer(lines.text, np.uint8) == _NEWLINE) + 1
+    if not lines.text.endswith(b"\n"):  # the last line of a file
+        ends = np.append(ends, len(lines.text))
     starts = np.concatenate([np.zeros(1, np.int64), ends[:-1]])
     if len(at) == len(ends):
         return lines
@@ -243,6 +252,13 @@ def _picked(lines: Lines, at: Int64) -> Lines:
     text = lines.text
     parts = [text[a:b] for a, b in zip(starts[first].tolist(), ends[last].tolist(), strict=True)]
     return Lines(b"".join(parts), lines.number[at])
+
+
+def _strays(found: list[tuple[int, int]], files: Files, headers: list[bytes]) -> Files:
+    at: list[list[int]] = [[] for _ in files]
+    for f, line in found:
+        at[f].append(line - 1 - bool(headers[f]))
+    return [_picked(lines, np.array(sorted(here), np.int64)) for lines, here in zip(files, at, strict=True)]
 
 
 class Blocks:
@@ -255,8 +271,11 @@ class Blocks:
         jobs: int = 1,
         check: Callable[[], None] = lambda: None,
         smallest: int = SMALLEST_READ,
+        midway: bool = False,
     ) -> None:
         self.smallest = smallest
+        self.midway = midway
+        """The files start in the middle of a trace."""
         self.sources, self.jobs, self.check = list(sources), jobs, check
         self.headers: list[bytes] = [b""] * len(self.sources)
         self._rest: list[bytes] = [b""] * len(self.sources)
@@ -333,7 +352,7 @@ class Blocks:
         self._begun[f] = True
         end = text.find(b"\n") + 1
         line = text[:end] if end else text
-        if not _is_header(line):
+        if not is_header(line):
             return text
         self._next[f] = 2
         self.headers[f] = line if line.endswith(b"\n") else line + b"\n"
@@ -368,6 +387,8 @@ class Blocks:
     def parsed(self, files: Files, initial: bytes = b"") -> Block:
         """These lines as a trace. `initial`: what it starts with, as the JSON text of a header's field."""
         reader = Reader(self.jobs)
+        if self.midway:
+            reader.start_midway()
         headers = list(self.headers)
         fed = [f for f in range(len(files)) if f not in self._forgotten]
         if initial:
@@ -382,6 +403,7 @@ class Blocks:
                 self.check()
                 reader.end_file()
             reader.settle()
+            strays = reader.strays()
             while reader.finish_step():
                 self.check()
             trace = trace_of(reader.columns())
@@ -390,7 +412,7 @@ class Blocks:
         if self._forgotten:
             numbered = np.array(fed, np.int32)[trace.txn_file]
             trace = replace(trace, files=[source.name for source in self.sources], txn_file=numbered)
-        return Block(trace, files, headers, *self._open(trace))
+        return Block(trace, files, headers, *self._open(trace), _strays(strays, files, headers))
 
     def _where_the_user_sees_it(self, error: TraceError, files: Files, headers: list[bytes]) -> TraceError:
         for f, source in enumerate(self.sources[: len(files)]):

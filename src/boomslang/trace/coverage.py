@@ -5,7 +5,8 @@ could not understand, and what was *tainted*: written without it being known wha
 see a value that, by the trace, nobody wrote. So all reads of what is tainted anywhere in the trace, by any session at
 any time, are left out when it is read: they become operations that failed. A trace that tells less accuses nobody.
 
-A taint is `*` (everything), `orders[]` (a table), `orders[].total` (a column) or `orders[5].total` (a cell).
+A taint is `*` (everything), `orders[]` (a table), `orders[].total` (a column), `orders[5].total` (a cell) or
+`orders[5]` (whether the row is there: any condition on the table asks that).
 """
 
 from __future__ import annotations
@@ -272,7 +273,8 @@ class _Tainted:
     def condition(self, table: object, columns: set[str]) -> bool:
         if self.all or table in self.tables or not isinstance(table, str):
             return True
-        return bool(columns & (self.columns[table] | self.some[table]))
+        some = self.some[table]
+        return "" in some or bool(columns & (self.columns[table] | some))
 
 
 READS = tuple(int(kind) for kind in (Kind.GET, Kind.SCAN, Kind.ITERATOR, Kind.NEXT, Kind.LIST, Kind.SELECT))

@@ -33,15 +33,22 @@ UNKNOWN = 2
 """Initial.UNKNOWN."""
 
 
+_ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+
+
 def row_key(table: str, key: Iterable[Scalar], column: str | None = None) -> str:
     """The key of a row of a table, or of one of its columns."""
+    if column is None or type(column) is str:
+        key = tuple(key)
+        if len(key) == 1 and type(key[0]) is int:  # by far the most
+            return f"{table}[{key[0]}]" if column is None else f"{table}[{key[0]}].{column}"
     parts = [{"bytes": k.hex()} if isinstance(k, bytes) else k for k in key]
     for part in parts:
         if part is None or isinstance(part, float):
             raise TypeError(
                 f"found {part!r} in a primary key; expected integers, strings, booleans and bytes"
             )
-    text = f"{table}{json.dumps(parts, separators=(',', ':'), ensure_ascii=False)}"
+    text = f"{table}{_ENCODER(parts)}"
     return text if column is None else f"{text}.{column}"
 
 

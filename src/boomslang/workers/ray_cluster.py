@@ -17,6 +17,7 @@ from __future__ import annotations
 import os
 import secrets
 import sys
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -88,7 +89,9 @@ class RayCluster:
             self.ray.init("local", include_dashboard=False, **options)
         else:
             try:
-                self.ray.init(self.address, **options)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # of what we say ourselves below
+                    self.ray.init(self.address, **options)
             except (ConnectionError, RuntimeError, ValueError, TimeoutError) as problem:
                 first = (str(problem).strip().splitlines() or [type(problem).__name__])[0]
                 raise UsageError(

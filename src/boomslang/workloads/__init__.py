@@ -8,7 +8,7 @@ from boomslang.errors import UsageError, did_you_mean
 from boomslang.workloads.bank import Bank
 from boomslang.workloads.blindw import BlindW, BlindWE, BlindWRM, BlindWRW, BlindWT
 from boomslang.workloads.file_system import FileSystem
-from boomslang.workloads.insert_if_absent import InsertIfAbsent, InsertIfNone
+from boomslang.workloads.insert_if_absent import InsertIfAbsent, InsertIfNone, InsertIfNoNext
 from boomslang.workloads.list_append import ListAppend
 from boomslang.workloads.locking_read import ReadThenLockingRead
 from boomslang.workloads.random_mix import RandomBench, RandomRange, RandomRMWRange
@@ -39,6 +39,7 @@ WORKLOADS: Mapping[str, type[Workload]] = {
         FileSystem,
         InsertIfAbsent,
         InsertIfNone,
+        InsertIfNoNext,
         ReadThenLockingRead,
         SameValue,
     )

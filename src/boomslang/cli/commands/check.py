@@ -18,7 +18,7 @@ from boomslang.cli.options.output import add_output
 from boomslang.cli.options.question import add_module, add_within, asked_levels, look_at_modules
 from boomslang.cli.options.report import prepare_report, report_option, write_report
 from boomslang.cli.options.trace_input import TRACE, add_format, free_ctrl_c, load
-from boomslang.cli.options.workers import add_workers, several
+from boomslang.cli.options.workers import add_workers, one_on_cluster, several
 from boomslang.cli.progress import Watch, watched
 from boomslang.cli.screen import Screen
 from boomslang.cli.watched_checker import WatchedChecker
@@ -94,13 +94,18 @@ def prepare_files(arguments: argparse.Namespace) -> Certificates:
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
     asked = asked_levels(arguments.level, arguments.within)
     look_at_modules(arguments.module)
-    if several(arguments):
-        from boomslang.cli.many_traces import check_all
-
-        return check_all(arguments, screen)
+    if several(arguments) and not one_on_cluster(arguments):
+        return _check_all(arguments, screen)
     arguments.trace = arguments.traces[0]
     certificates = prepare_files(arguments)
-    if goes_by(arguments, asked):
+    if arguments.on is not None:
+        from boomslang.cli.in_stretches import answers_in_stretches
+
+        spread = answers_in_stretches(arguments, asked, certificates, screen)
+        if spread is None:
+            return _check_all(arguments, screen)
+        report = spread
+    elif goes_by(arguments, asked):
         from boomslang.cli.going_by import answers_as_it_goes_by
 
         report = answers_as_it_goes_by(arguments, asked, certificates)
@@ -132,6 +137,12 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     )
     certificates.complain(screen)
     return report.exit_code
+
+
+def _check_all(arguments: argparse.Namespace, screen: Screen) -> int:
+    from boomslang.cli.many_traces import check_all
+
+    return check_all(arguments, screen)
 
 
 def goes_by(arguments: argparse.Namespace, asked: list[Level] | None) -> bool:

@@ -88,7 +88,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     if arguments.bisect is not None:
         return _bisected(arguments, screen)
     prepare_report(arguments.report, arguments.out)
-    with find_database(arguments.db) as database:
+    with find_database(arguments.db) as database, load_plan.claimed(database):
         plan = load_plan.planned(arguments, database, first)
         asked, modules = load_plan.question(arguments.level, plan.level, arguments.module)
         level = _level(asked, arguments.within)

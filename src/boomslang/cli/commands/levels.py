@@ -8,10 +8,10 @@ from typing import Any
 from boomslang.cli import exit_codes
 from boomslang.cli.screen import Screen
 from boomslang.levels import (
-    LEVELS,
     Level,
     find_level,
     implies,
+    known_levels,
     maximal,
     minimal,
     names_of,
@@ -39,7 +39,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
-    asked = [find_level(name) for name in arguments.level] or list(LEVELS)
+    asked = [find_level(name) for name in arguments.level] or list(known_levels())
     if arguments.json:
         screen.document(to_json(asked))
         return exit_codes.VALID
@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
             continue
         screen.line((title, "bold"))
         screen.line()
-        for level in sorted(group, key=lambda level: -sum(implies(level, other) for other in LEVELS)):
+        for level in sorted(group, key=lambda level: -sum(implies(level, other) for other in known_levels())):
             screen.line((level.name, "bold cyan"), f" ({level.short})", indent=2)
             for fact, text in _facts(level):
                 screen.line((f"{fact:12}", "dim"), text, indent=4, hang=12)
@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
 
 def _weaker(level: Level) -> list[Level]:
     """Those right below it."""
-    return maximal(other for other in LEVELS if other is not level and implies(level, other))
+    return maximal(other for other in known_levels() if other is not level and implies(level, other))
 
 
 def _other_names(level: Level) -> list[str]:
@@ -78,11 +78,12 @@ def _facts(level: Level) -> list[tuple[str, str]]:
     facts = [
         ("forbids", level.forbids),
         ("implies", ", ".join(below.short for below in _weaker(level))),
-        ("implied by", ", ".join(above.short for above in minimal(strictly_stronger(level)))),
+        ("implied by", ", ".join(above.short for above in minimal(strictly_stronger(level, known_levels())))),
         ("needs", " and ".join(_needs(level))),
         ("also called", ", ".join(_other_names(level))),
         ("is", "; ".join(elsewhere)),
         ("see", level.citation),
+        ("from", level.owner),
     ]
     return [(title, text) for title, text in facts if text]
 
@@ -100,7 +101,7 @@ def to_json(levels: list[Level]) -> dict[str, Any]:
                 "edges": {kind.value: f"{a.value}->{b.value}" for kind, (a, b) in level.edges.items()},
                 "needs": _needs(level),
                 "implies": [below.name for below in _weaker(level)],
-                "implied_by": [above.name for above in minimal(strictly_stronger(level))],
+                "implied_by": [above.name for above in minimal(strictly_stronger(level, known_levels()))],
                 "elsewhere": [
                     {"who": known.who, "name": known.name, "note": known.note}
                     for known in ELSEWHERE

@@ -42,6 +42,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_argument(
         "server",
         metavar="SERVER",
+        nargs="?",
         help="where the database is: postgres://HOST:PORT or mysql://HOST:PORT, with ?sslmode=require (verify-ca, "
         "verify-full, sslrootcert=FILE) to speak TLS to it. No name or password: each client brings its own",
     )
@@ -57,7 +58,12 @@ def add(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="let --listen name an address that other machines can reach; what they say is not encrypted",
     )
-    add_argument("--out", required=True, metavar="DIR", help="the trace's folder; must be new or empty")
+    add_argument("--out", metavar="DIR", help="the trace's folder; must be new or empty")
+    add_argument(
+        "--recover",
+        metavar="DIR",
+        help="of a proxy that was killed: understand what it had forwarded, so that its trace is whole; no SERVER",
+    )
     add_argument(
         "--check", metavar="LEVEL", help="when it ends, check the trace at a level, or several (ser,si)"
     )
@@ -85,6 +91,14 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     from boomslang.record.tracer import Tracer
     from boomslang.record.wire.proxy import Address, Proxy, is_loopback
 
+    if arguments.recover is not None:
+        return _recovered(arguments, screen)
+    if arguments.server is None or arguments.out is None:
+        missing = "SERVER" if arguments.server is None else "--out DIR"
+        raise UsageError(
+            f"found no {missing}; expected where to forward to, and where to record; fix: boomslang proxy "
+            "postgres://localhost:5432 --out DIR"
+        )
     address = Address.parse(arguments.server)
     host, _ = arguments.listen
     if not is_loopback(host) and not arguments.beyond_loopback:
@@ -113,6 +127,11 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         _served(arguments, proxy, listening, screen, lambda: False)
     if not arguments.quiet:
         screen.note(f"{proxy.connections:,} connections were recorded in {arguments.out}")
+    if not proxy.complete:
+        raise UsageError(
+            f"{arguments.out} is not complete: there was no room for all of it; fix: make room, then boomslang proxy "
+            f"--recover {arguments.out}"
+        )
     if check is None:
         return exit_codes.VALID
     if told is not None:
@@ -120,6 +139,19 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
 
         return answer(arguments, told, arguments.check, check, screen)
     return check(screen)
+
+
+def _recovered(arguments: argparse.Namespace, screen: Screen) -> int:
+    from boomslang.record.wire.recovery import recover
+
+    if arguments.server is not None or arguments.out is not None or arguments.watch:
+        raise UsageError("--recover DIR stands alone, or with --check; expected no SERVER, --out or --watch")
+    arguments.out = arguments.recover
+    check = _check(arguments)
+    count = recover(Path(arguments.recover), _Troubles(screen).told)
+    if not arguments.quiet:
+        screen.note(f"{count:,} connections are in {arguments.recover}, which is whole now")
+    return exit_codes.VALID if check is None else check(screen)
 
 
 def _check(arguments: argparse.Namespace) -> Check | None:

@@ -29,7 +29,7 @@ from boomslang.cli.progress import Watch, watched
 from boomslang.cli.screen import Screen
 from boomslang.encodings import find_encoding
 from boomslang.errors import UsageError
-from boomslang.levels import LEVELS, Level, find_level, fitted
+from boomslang.levels import Level, find_level, fitted, implies, is_shipped, known_levels
 from boomslang.modules import Module, find_modules
 from boomslang.modules.registry import find_recorded
 from boomslang.storage import located
@@ -55,6 +55,11 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="a Python file with a module that the certificate was made with; those that come with Boomslang are "
         "known",
+    )
+    parser.add_argument(
+        "--level",
+        metavar="FILE",
+        help="a Python file with the level that the certificate was made at, if it is none of Boomslang's",
     )
     parser.add_argument("--quiet", "-q", action="store_true", help="print nothing but errors and warnings")
     parser.set_defaults(run=run)
@@ -86,6 +91,8 @@ class Claimed:
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
     path = located(arguments.certificate)
     given = find_modules(arguments.module)
+    if arguments.level is not None:
+        find_level(arguments.level)
     free_ctrl_c()
     try:
         if _version(path) == 2:
@@ -168,7 +175,7 @@ def _version(path: Path) -> int:
 
 def _level(name: str, trace: Trace | None, path: Path) -> Level:
     """The level of that very name, as it is for this trace."""
-    known = next((level for level in LEVELS if level.name == name), None)
+    known = next((level for level in known_levels() if level.name == name), None)
     if known is not None:
         return known
     try:
@@ -176,8 +183,11 @@ def _level(name: str, trace: Trace | None, path: Path) -> Level:
     except UsageError as problem:
         raise UsageError(f"{path}: found the level {name!r}: {problem}") from None
     if bounded is None or bounded.name != name:
-        names = ", ".join(level.name for level in LEVELS)
-        raise UsageError(f"{path}: found the unknown level {name!r}; known levels: {names}")
+        names = ", ".join(level.name for level in known_levels())
+        raise UsageError(
+            f"{path}: found the unknown level {name!r}; known levels: {names}; give the file that has it: "
+            "--level FILE.py"
+        )
     return bounded
 
 
@@ -208,10 +218,14 @@ def _lacks(level: Level, has_times: bool, has_sessions: bool) -> Finding | None:
 def _replayed(trace: Trace, witness: Witness, given: tuple[Module, ...]) -> Finding:
     explains = f"its order explains all {len(trace.op_kind):,} operations"
     try:
-        if not witness.modules:
+        level = find_level(witness.level)
+        if not witness.modules and is_shipped(level):
             replay(trace, witness)
             return Finding(how=explains)
         as_ever = replay_with_modules(trace, witness, given)
+        if not is_shipped(level):
+            believed = (_defined(level), *((_TRUST,) if witness.modules else ()))
+            return Finding(how=f"{explains}, and keeps all that the level asks", believed=believed)
     except ReplayError as error:
         return Finding(str(error))
     if as_ever:
@@ -222,6 +236,12 @@ def _replayed(trace: Trace, witness: Witness, given: tuple[Module, ...]) -> Find
 
 
 _TRUST = "believed: what the modules say of this trace, which their own code was asked again"
+
+
+def _defined(level: Level) -> str:
+    return f"believed: the definition of {level.name}, of {level.owner or 'this program'}: {level.citation}"
+
+
 _LESS = (
     "not done: the replay that shares no code with the checker, because the modules change what the trace means or "
     "take something back that the level asks for"
@@ -241,11 +261,13 @@ def _refuted(trace: Trace, core: Core, given: tuple[Module, ...], claims_minimal
                 how=f"what {title} reads in the hints of its {len(core.transactions)} transactions closes a cycle",
                 believed=("believed: the hints; without them the trace may be valid",),
             )
-        stands = refute_with_modules(trace, core, given) if core.modules else refute(trace, core)
+        level = find_level(core.level)
+        as_data = bool(core.modules) or not is_shipped(level)
+        stands = refute_with_modules(trace, core, given) if as_data else refute(trace, core)
         if not stands:
             return Finding("its transactions and reads do not break the level")
         if claims_minimal:
-            spare = minimal_with_modules(trace, core, given) if core.modules else minimal(trace, core)
+            spare = minimal_with_modules(trace, core, given) if as_data else minimal(trace, core)
             if spare:
                 what = _name(trace, spare[0], bool(core.modules))
                 return Finding(f"it is refuted, but not minimal: {what} can be left out")
@@ -253,6 +275,8 @@ def _refuted(trace: Trace, core: Core, given: tuple[Module, ...], claims_minimal
         return Finding(str(error))
     if core.modules:
         return Finding(how=f"Z3 refutes its {size}, with what the modules say of them", believed=(_TRUST,))
+    if not is_shipped(level):
+        return Finding(how=f"Z3 refutes its {size}", believed=(_defined(level),))
     return Finding(how=f"Z3 refutes its {size}")
 
 
@@ -262,8 +286,14 @@ def _proved(trace: Trace, core: Core) -> Finding:
     if core.modules or core.encoding:
         return Finding("a proof by counting or states takes no modules and no encoding")
     assert proof is not None
-    if fault := fault_of_proof(trace, core.level, proof):
-        return Finding(fault)
+    level = find_level(core.level)
+    # Whoever breaks a level breaks all that imply it.
+    names = [core.level]
+    if not is_shipped(level):
+        names = [known.name for known in known_levels() if is_shipped(known) and implies(level, known)]
+    faults = [fault_of_proof(trace, name, proof) for name in names]
+    if all(faults):
+        return Finding(faults[0] if faults else "no level that it speaks of is implied")
     if isinstance(proof, TooFewVersions):
         who = f"{len(proof.readers):,} transactions read {trace.keys[proof.key]!r} and overwrote it"
         return Finding(how=f"{who}, and there were fewer versions of it to overwrite")

@@ -13,7 +13,14 @@ from boomslang.cli.certificate_files import Certificates
 from boomslang.cli.commands.check import verdicts_of
 from boomslang.cli.interruptible import in_thread
 from boomslang.cli.live_status import EVERY, LiveStatus, page_of
-from boomslang.cli.options.following import add_following, add_keep, add_page, duration, refuse_with_keep
+from boomslang.cli.options.following import (
+    add_following,
+    add_keep,
+    add_page,
+    add_search,
+    duration,
+    refuse_with_keep,
+)
 from boomslang.cli.options.limits import positive
 from boomslang.cli.options.question import asked_levels
 from boomslang.cli.options.report import prepare_report, report_option, write_report
@@ -42,6 +49,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--level", required=True, metavar="LEVEL", help="an isolation level (see `boomslang levels`)"
     )
     add_following(parser)
+    add_search(parser)
     add_keep(parser)
     add_page(parser)
     add_argument(
@@ -101,6 +109,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         until_idle=arguments.until_idle,
         certificate=certificates.path(level),
         keep=arguments.keep,
+        search=arguments.timeout,
     )
 
     def enough() -> None:

@@ -9,6 +9,7 @@ from boomslang.errors import UsageError
 
 UNITS = {"": 1, "ms": 1e-3, "s": 1, "m": 60, "h": 3600}
 IDLE = 5.0
+SEARCH = 120.0
 
 
 def add_following(parser: argparse.ArgumentParser) -> None:
@@ -18,6 +19,17 @@ def add_following(parser: argparse.ArgumentParser) -> None:
         default=IDLE,
         metavar="TIME",
         help=f"how long a session that says nothing is waited for; else {IDLE:.0f}s",
+    )
+
+
+def add_search(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--timeout",
+        type=duration,
+        default=SEARCH,
+        metavar="TIME",
+        help="answer unknown once a few thousand neighbouring transactions (a window) are not decided for so long; "
+        f"else {SEARCH / 60:.0f}m",
     )
 
 

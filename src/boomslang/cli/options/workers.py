@@ -17,7 +17,7 @@ RAY = "ray"
 
 def add_workers(parser: argparse.ArgumentParser) -> None:
     add_jobs(parser, "threads that work at a time or, of several traces, processes")
-    add_on(parser, "check each trace as a task on a cluster")
+    add_on(parser, "check on a cluster: stretches of a long trace, or each of several traces, as a task")
 
 
 def add_on(parser: argparse.ArgumentParser, what: str) -> None:
@@ -34,6 +34,11 @@ def several(arguments: argparse.Namespace) -> bool:
     """Is there more than one piece of work, or somebody else to do it?"""
     star = is_address(arguments.traces[0]) and "*" in arguments.traces[0]
     return len(arguments.traces) > 1 or arguments.on is not None or star
+
+
+def one_on_cluster(arguments: argparse.Namespace) -> bool:
+    """Is it one trace, for a cluster?"""
+    return arguments.on is not None and len(arguments.traces) == 1 and "*" not in arguments.traces[0]
 
 
 def find_workers(arguments: argparse.Namespace, count: int, *, preload: str) -> Workers:

@@ -95,7 +95,7 @@ class EtcdCluster(Cluster):
         super().__init__(program)
         own = [free_port() for _ in range(NODES)]
         self.forwarder = Forwarder(own, lambda: [node.pid for node in self.nodes])
-        try:
+        with self.coming_up():
             self.start_together(
                 [
                     lambda n=n: EtcdMember(  # type: ignore[misc]
@@ -109,9 +109,6 @@ class EtcdCluster(Cluster):
                     for n in range(NODES)
                 ]
             )
-        except BaseException:
-            self.forwarder.close()
-            raise
 
     @property
     def dsn(self) -> str:

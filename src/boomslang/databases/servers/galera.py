@@ -8,6 +8,7 @@ to the others (`gmcast.isolate`, an option of its provider that was made for tes
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -104,7 +105,7 @@ class GaleraNode(MariaDBServer):
         with suppress(pymysql.err.Error, OSError):
             connection = pymysql.connect(
                 host=HOST, port=self.port, user="boomslang", password=self.password,
-                connect_timeout=2, read_timeout=5, autocommit=True,
+                connect_timeout=2, read_timeout=5, autocommit=True, init_command="SET wsrep_sync_wait = 0",
             )  # fmt: skip
             try:
                 cursor = connection.cursor()
@@ -118,19 +119,25 @@ class GaleraNode(MariaDBServer):
 class GaleraCluster(Cluster):
     title = "MariaDB with Galera"
     cuts = True
+    clocks = True
 
-    def __init__(self, program: Program, *, port: int | None = None, durable: bool = False) -> None:
+    def __init__(
+        self,
+        program: Program,
+        *,
+        port: int | None = None,
+        durable: bool = False,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
         super().__init__(program)
         ports = [free_port() for _ in range(NODES)]
-        try:
+        with self.coming_up():
             for number in range(NODES):
                 first = self.nodes[0] if self.nodes else None
                 assert first is None or isinstance(first, GaleraNode)
                 at = port if first is None else None
-                self.nodes.append(GaleraNode(program, number, ports, first, port=at, durable=durable))
-        except BaseException:
-            self.close()
-            raise
+                made = GaleraNode(program, number, ports, first, port=at, durable=durable, settings=settings)
+                self.nodes.append(made)
 
     @property
     def dsn(self) -> str:

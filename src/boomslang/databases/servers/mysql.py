@@ -153,6 +153,8 @@ class MySQLProtocolServer(Server):
             "init-file": self.folder / "grants.sql",
         }
         given = [f"--{name}={value}" for name, value in settings.items()]
+        # What it has not got, or what only sessions have, it passes over: who connects sets it, too, and hears of it.
+        given += [f"--loose-{name}={value}" for name, value in self.settings.items()]
         return [str(self.program.binary), *self.where(), *given, "--skip-name-resolve", "--skip-log-bin"]
 
     def ready(self) -> bool:

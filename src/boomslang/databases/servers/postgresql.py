@@ -166,7 +166,7 @@ class PostgreSQLServer(Server):
         )
 
     def command(self) -> list[str]:
-        settings = {
+        settings: dict[str, object] = {
             "listen_addresses": HOST,
             "port": self.port,
             "unix_socket_directories": "",
@@ -177,6 +177,7 @@ class PostgreSQLServer(Server):
         }
         if not self.durable:
             settings |= {"fsync": "off", "full_page_writes": "off"}
+        settings |= self.settings
         given = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
         return [str(self.program.binary), "-D", str(self.data), *given]
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from boomslang.databases.servers.cluster import Cluster
@@ -41,21 +42,25 @@ class Replica(Primary):
 
 class ReplicatedPostgreSQL(Cluster):
     title = "PostgreSQL with a replica"
+    clocks = True
 
     def __init__(
-        self, program: Program, *, port: int | None = None, durable: bool = False, synchronous: bool = False
+        self,
+        program: Program,
+        *,
+        port: int | None = None,
+        durable: bool = False,
+        synchronous: bool = False,
+        settings: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(program)
-        try:
-            primary = Primary(program, port=port, durable=durable)
+        with self.coming_up():
+            primary = Primary(program, port=port, durable=durable, settings=settings)
             self.nodes.append(primary)
-            self.nodes.append(Replica(program, primary, durable=durable))
+            self.nodes.append(Replica(program, primary, durable=durable, settings=settings))
             if synchronous:  # only now, or nothing could be committed before there is a replica
                 primary.synchronous = True
                 primary.restart()
-        except BaseException:
-            self.close()
-            raise
 
     @property
     def dsn(self) -> str:

@@ -15,6 +15,7 @@ import contextlib
 import json
 import os
 import pwd
+import re
 import secrets
 import shutil
 import signal
@@ -29,7 +30,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
+from boomslang.databases.servers.moved_clock import MovedClock
 from boomslang.databases.servers.packages import ServerMissing
+from boomslang.databases.settings import refused
 from boomslang.errors import UsageError
 
 WATCHER = Path(__file__).with_name("watcher.py")
@@ -110,8 +113,17 @@ class Server(ABC):
     title: ClassVar[str]
     stop_signal: ClassVar[int] = signal.SIGTERM
 
-    def __init__(self, program: Program, *, port: int | None = None, durable: bool = False) -> None:
+    def __init__(
+        self,
+        program: Program,
+        *,
+        port: int | None = None,
+        durable: bool = False,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
         self.durable = durable
+        self.settings = dict(settings or {})
+        """Of its configuration, beside what it is always started with."""
         self.password = secrets.token_hex(12)
         self.user = User.wanted()
         self.folder = self._temporary_folder()
@@ -120,6 +132,8 @@ class Server(ABC):
         self.port = port or free_port()
         self._watcher: subprocess.Popen[bytes] | None = None
         self.pid: int | None = None
+        self.clock: MovedClock | None = None
+        """Its own clock, if it is to have one."""
         try:
             # A Python environment in root's home, say: whom we start the server as could not even read it.
             unreadable = self.user is not None and not open_to_all(program.home)
@@ -164,7 +178,7 @@ class Server(ABC):
         begin = self.log.stat().st_size
         task = {
             "command": self.command(),
-            "environment": self.environment(),
+            "environment": self.environment() | dict(self.clock.environment() if self.clock else {}),
             "user": self.user.uid if self.user else None,
             "group": self.user.gid if self.user else None,
             "log": str(self.log),
@@ -184,6 +198,9 @@ class Server(ABC):
         while not self.ready():
             if not self.running or time.monotonic() > end:
                 self.kill()
+                for name, value in self.settings.items():
+                    if complaint := self.complaint(name):
+                        raise refused(self.title, name, value, complaint)
                 with self.log.open("rb") as file:
                     file.seek(begin)
                     said = file.read().decode(errors="replace").strip().splitlines()[-12:]
@@ -208,6 +225,18 @@ class Server(ABC):
         """End it, and remove all there is of it."""
         self.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def complaint(self, setting: str) -> str:
+        """What its log says against a setting that it was started with; empty if nothing."""
+        said = self.log.read_text(errors="replace").splitlines() if self.log.exists() else []
+        for line in said:
+            if f"loose-{setting}" in line:
+                continue  # whoever connects sets it, and hears more
+            if setting in line.lower().replace("-", "_") and re.search(
+                r"\b(warning|error|fatal)\b", line, re.I
+            ):
+                return line.strip()
+        return ""
 
     @property
     def running(self) -> bool:

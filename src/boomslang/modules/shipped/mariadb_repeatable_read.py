@@ -5,7 +5,10 @@ transaction works with several views. It is split: all plain reads are one part,
 (that takes the snapshot); each locking read, and each delete that told what it found, is a part of its own, with a
 fresh view; the writes belong to the last part, the commit. A locking read is marked in `ctx`: {"lock": "update"} (or
 "share", or true). A list that is read after an own append to it is the newest one too: the append made its version of
-the newest. With locks=held the locking parts are the commit's: their locks are held until then.
+the newest. So is a row of a table once the transaction has written to it: InnoDB puts the new columns into the newest
+version of the row, and the transaction's own version is what it sees from then on, other columns included. Such a read
+is a part of its own, and a select says nothing of such rows. With locks=held the locking parts are the commit's: their
+locks are held until then.
 
 Deliberately not a tight check: without locks=held it does not ask that what was locked stays as it was read.
 """
@@ -13,6 +16,7 @@ Deliberately not a tight check: without locks=held it does not ask that what was
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from boomslang.asg.graph import ASG
 from boomslang.errors import UsageError
@@ -20,8 +24,10 @@ from boomslang.ir.model import IR
 from boomslang.modules.module import Hints, module
 from boomslang.modules.split import keep_together, split
 from boomslang.trace.model import Flag, Kind
+from boomslang.trace.rows import parse_row_key
 
-PLAIN = (Kind.GET, Kind.SCAN, Kind.ITERATOR, Kind.NEXT, Kind.LIST)
+PLAIN = (Kind.GET, Kind.SCAN, Kind.ITERATOR, Kind.NEXT, Kind.LIST, Kind.SELECT)
+WRITES = (Kind.PUT, Kind.DELETE)
 
 
 def into_views(asg: ASG, hints: Hints) -> ASG:
@@ -38,18 +44,28 @@ def into_views(asg: ASG, hints: Hints) -> ASG:
     # An iterator locks what its opening says.
     locked_ranges = np.unique(trace.op_range[locking & (trace.op_kind == Kind.ITERATOR)])
     locking |= (trace.op_kind == Kind.NEXT) & np.isin(trace.op_range, locked_ranges)
+    row_of = _rows(asg)
+    silenced: dict[int, set[int]] = {}
+    """Of plain selects, the rows of which they say nothing."""
     part = np.zeros(len(trace.op_kind), np.int64)
     commit = np.zeros(len(trace), np.int64)
     for t in range(len(trace)):
         view, snapshot = 0, -1
         appended: set[int] = set()
+        rows: set[int] = set()
         first, end = int(trace.txn_ops[t]), int(trace.txn_ops[t + 1])
         last = []
         for row in range(first, end):
             key = int(trace.op_key[row])
-            newest = trace.op_kind[row] == Kind.LIST and key in appended
-            if trace.op_kind[row] == Kind.APPEND:
+            kind = trace.op_kind[row]
+            of = int(row_of[key]) if key >= 0 else -1
+            newest = (kind == Kind.LIST and key in appended) or (kind == Kind.GET and of in rows)
+            if kind == Kind.APPEND:
                 appended.add(key)
+            elif kind in WRITES and of >= 0:
+                rows.add(of)
+            elif kind == Kind.SELECT and rows and not locking[row]:
+                silenced[row] = set(rows)
             if reads[row] and not locking[row] and not newest:
                 if snapshot < 0:
                     snapshot, view = view, view + 1
@@ -62,7 +78,7 @@ def into_views(asg: ASG, hints: Hints) -> ASG:
         # What a delete wrote is not the snapshot's, even if nothing but the snapshot came later.
         own = bool(last) or (snapshot == view - 1 and bool(told[first:end].any()))
         commit[t] = view if own else max(0, view - 1)
-    made = split(asg, part, commit)
+    made = split(_silent(asg, silenced, row_of), part, commit)
     note = (
         "mariadb-repeatable-read: plain reads see a snapshot, locking reads and writes the newest state; "
         "each view is a transaction of its own, so this is deliberately not a tight check"
@@ -70,7 +86,34 @@ def into_views(asg: ASG, hints: Hints) -> ASG:
     return replace(made, notes=(*asg.notes, note))
 
 
-@module(prepare=into_views)
+def _rows(asg: ASG) -> NDArray[np.int64]:
+    """Of each key of the trace, a number of the row that it is of; -1 if it is of none."""
+    numbers: dict[tuple[object, ...], int] = {}
+    found = np.full(len(asg.trace.keys), -1, np.int64)
+    for key, name in enumerate(asg.given.keys):
+        parsed = parse_row_key(name) if isinstance(name, str) and "[" in name else None
+        if parsed is not None:
+            found[key] = numbers.setdefault((parsed[0], tuple(map(repr, parsed[1]))), len(numbers))
+    return found
+
+
+def _silent(asg: ASG, silenced: dict[int, set[int]], row_of: NDArray[np.int64]) -> ASG:
+    """The ASG in which these selects say nothing of these rows."""
+    entries = asg.entries
+    if entries is None or not silenced:
+        return asg
+
+    def out(op: int, key: int) -> bool:
+        return op in silenced and int(row_of[asg.base_key(key)]) in silenced[op]
+
+    pairs = zip(asg.read_op.tolist(), asg.read_key.tolist(), strict=True)
+    kept = np.array([not out(op, key) for op, key in pairs], bool)
+    joints = tuple(j for j in entries.joints if not any(out(j.op, key) for key in j.keys))
+    fewer = asg if kept.all() else asg.only_reads(kept)
+    return replace(fewer, entries=replace(entries, joints=joints))
+
+
+@module(prepare=into_views, selects=True)
 def mariadb_repeatable_read(asg: ASG, ir: IR, hints: Hints, *, locks: str = "released") -> None:
     """Plain reads see a snapshot; locking reads (ctx.lock) and writes see the newest committed state."""
     keep_together(ir)

@@ -3,7 +3,8 @@
 The primary key of a new row stands in the statement, comes back with RETURNING, or is the number that the driver tells
 (lastrowid). A column that is not named gets its default; one whose default only the database knows is tainted in that
 row. Where a conflict may have turned the insert into something else (ON CONFLICT, ON DUPLICATE KEY, IGNORE, REPLACE),
-what is recorded is what holds either way.
+what is recorded is what holds either way. If RETURNING brought back the primary keys and all columns, these are the
+rows, whatever made them: an INSERT ... SELECT, or a conflict of another column.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from boomslang.record.sql.literals import constant
 from boomslang.record.sql.rows import Key, created, written
 from boomslang.record.sql.schema import Column, Reach, Schema, Table, Unknown, all_reached
 from boomslang.record.sql.scope import Scope, Source, part
-from boomslang.record.sql.selects import Output
+from boomslang.record.sql.selects import Output, key_of
 from boomslang.record.sql.told import Answer, Told
 
 Row = dict[str, Any]
@@ -69,6 +70,10 @@ class Insert:
             told.why, told.partly = "a conflict: which row was there is not recorded", True
             return told
         rows = self._rows(parameters)
+        whole = self._returned_whole(answer)
+        if whole is not None:
+            self._write_returned(whole, rows, told)
+            return told
         keys = None if rows is None else self._keys(rows, answer)
         why = self._not_exact(rows, answer)
         if rows is None or keys is None or why is not None:
@@ -164,6 +169,45 @@ class Insert:
                 return None
             key.append(made)
         return tuple(key)
+
+    def _returned_whole(self, answer: Answer) -> list[tuple[Key, tuple[Any, ...]]] | None:
+        """The rows that came back, by their primary keys, if they came back with all that is recorded of them. REPLACE
+        may have deleted others."""
+        if not self.returns or not self.output.known or self.replaces:
+            return None
+        places = [("row", self.output.at(self.source, name)) for name in self.table.key]
+        needed = [*(place for _, place in places), *(self._place(column) for column in self.table.told)]
+        if any(place is None for place in needed):
+            return None
+        found: dict[Key, tuple[Any, ...]] = {}
+        for row in answer.rows:
+            key = key_of(row, places, self.table) if len(row) == len(self.output.columns) else None
+            if key is None or key in found:
+                return None
+            found[key] = row
+        return list(found.items())
+
+    def _place(self, column: Column) -> int | None:
+        return self.output.at(self.source, column.name)
+
+    def _write_returned(
+        self, found: list[tuple[Key, tuple[Any, ...]]], rows: list[Row] | None, told: Told
+    ) -> None:
+        for key, row in found:
+            told.records.append(created(self.table, key))
+            for column in self.table.told:
+                place = self._place(column)
+                made = Unknown if place is None else label(column, row[place])
+                if made is Unknown:
+                    told.unknown_cell(self.table, key, column.name)
+                    told.why, told.partly = f"a value of {column.name} that only the database knows", True
+                else:
+                    told.records.append(written(self.table, key, column.name, made))
+        if rows is None:
+            told.why, told.partly = told.why or "what its new rows were made from is not recorded", True
+        elif len(found) != len(rows):
+            told.why, told.partly = told.why or "a conflict: which row was there is not recorded", True
+        told.taint(all_reached(self.schema, self._behind()))
 
     def _in_order(self, answer: Answer, rows: list[Row]) -> bool:
         return self.returns and len(rows) == 1 and len(answer.rows) == 1

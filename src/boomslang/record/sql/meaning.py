@@ -90,6 +90,8 @@ class Meaning:
     """The taints, if nobody ever hears what became of it."""
     is_write: bool = False
     wants_rows: bool = False
+    sends: str | None = None
+    """The text with RETURNING added, whose meaning this is."""
     ignored: bool = False
     """It is none of ours."""
     counts_changes: bool = False

@@ -30,6 +30,7 @@ class ToldStep(Step):
         self._talk, self._meaning, self._sent = talk, meaning, Sent(text, meaning, parameters)
         self.wants_rows = meaning.wants_rows
         self.counts = meaning.is_write
+        self.sends = meaning.sends
         self._invoked = talk.session.now()
 
     def _tell(self, rows: Any, count: int) -> Told:

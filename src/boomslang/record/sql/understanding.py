@@ -28,6 +28,7 @@ from boomslang.record.rules import STATE
 from boomslang.record.sql.catalogs import catalog, identity
 from boomslang.record.sql.labels import key_label, label
 from boomslang.record.sql.meaning import Meaning, meaning_of
+from boomslang.record.sql.returning import with_returning
 from boomslang.record.sql.rows import cell_key, row_key
 from boomslang.record.sql.schema import Schema, Table, Unknown
 from boomslang.record.sql.text import needs_parser
@@ -58,11 +59,15 @@ class NotAnswered(UsageError):
 class Understanding:
     """Of one trace, in this process."""
 
-    def __init__(self, folder: Path, dialect: str, *, tells_parameters: bool = True) -> None:
+    def __init__(
+        self, folder: Path, dialect: str, *, tells_parameters: bool = True, adds_returning: bool = False
+    ) -> None:
         needs_parser()
         self.folder = folder
         self.tells_parameters = tells_parameters
         """Parameters of statements are noted down, so that they can be replayed."""
+        self.adds_returning = adds_returning
+        """Writes that do not tell enough may be sent with RETURNING (record/sql/returning.py)."""
         self.described: set[str] = set()
         """Tables that somebody has described in the trace."""
         self.dialect = dialect
@@ -70,7 +75,7 @@ class Understanding:
         self.stale = True
         """The schema must be read before the next statement."""
         self.lock = threading.RLock()
-        self._meanings: dict[tuple[str, bool], Meaning] = {}
+        self._meanings: dict[tuple[str, bool, bool], Meaning] = {}
         self._asked: set[str] = set()
         """Names that were not found, and that the database was asked for."""
         self._open_start = _initial(folder) == "empty"
@@ -107,19 +112,30 @@ class Understanding:
         yield from self._listed(database)
         return path is None or path == self.schema.path
 
-    def meaning(self, text: str, given: Any) -> Meaning:
-        """What a text means. If a name in it is not known, the schema is stale: ask, and call again."""
+    def meaning(self, text: str, given: Any, *, adds: bool = False) -> Meaning:
+        """What a text means. If a name in it is not known, the schema is stale: ask, and call again. `adds`: whoever
+        sends it can send another text, and keep the rows to itself."""
         assert self.schema is not None
-        place = (text, given is None)
+        adds = adds and self.adds_returning
+        place = (text, given is None, adds)
         found = self._meanings.get(place)
         if found is None:
             if len(self._meanings) >= REMEMBERED:
                 self._meanings.clear()
-            found = self._meanings[place] = meaning_of(text, self.schema, given)
+            found = meaning_of(text, self.schema, given)
+            if adds and found.is_write:
+                found = self._returning(text, given) or found
+            self._meanings[place] = found
             if not found.strangers <= self._asked:
                 self._asked |= found.strangers
                 self.stale = True
         return found
+
+    def _returning(self, text: str, given: Any) -> Meaning | None:
+        assert self.schema is not None
+        longer = with_returning(text, self.schema, given)
+        made = None if longer is None else meaning_of(longer, self.schema, given)
+        return replace(made, sends=longer) if made is not None and made.wants_rows else None
 
     def changed(self) -> None:
         """The schema was."""
@@ -258,7 +274,10 @@ def understanding(tracer: Tracer, dialect: str) -> Understanding:
         found = _shared.get(tracer)
         if found is None:
             found = _shared[tracer] = Understanding(
-                tracer.folder, dialect, tells_parameters=tracer.parameters
+                tracer.folder,
+                dialect,
+                tells_parameters=tracer.parameters,
+                adds_returning=tracer.add_returning,
             )
         if found.dialect != dialect:
             raise UsageError(

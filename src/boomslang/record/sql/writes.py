@@ -15,7 +15,7 @@ from boomslang.record.found_rows import NOBODY_KNOWS
 from boomslang.record.sql.conditions import Parameters, Pins, Untold, columns_of, condition, equality
 from boomslang.record.sql.labels import label
 from boomslang.record.sql.literals import constant
-from boomslang.record.sql.rows import Key, matched, missing, read, removed, seen, written
+from boomslang.record.sql.rows import Key, matched, missing, read, removed, row_key, seen, written
 from boomslang.record.sql.schema import Column, Reach, Schema, Table, Unknown, all_reached
 from boomslang.record.sql.scope import Scope, Source, alias_of, only, part, table_of
 from boomslang.record.sql.selects import Output, key_of, plain_table
@@ -53,8 +53,7 @@ class Change:
         pins = Pins(self.where, self.source, self.scope, parameters)
         keys = self._changed(pins, answer)
         if keys is None:
-            told.taint(all_reached(self.schema, self.touched()))
-            told.why = "a write of rows that are not known"
+            self._taint(pins, told)
             return told
         self._read(pins, keys, parameters, answer, told)
         for place, key in enumerate(keys):
@@ -62,6 +61,21 @@ class Change:
         if keys or answer.count == NOBODY_KNOWS:
             told.taint(all_reached(self.schema, self._behind()))
         return told
+
+    def _taint(self, pins: Pins, told: Told) -> None:
+        """Nobody knows which rows were changed: any, or some of those that the WHERE names by their primary keys."""
+        if pins.keys is None or not self.alone:
+            told.taint(all_reached(self.schema, self.touched()))
+            told.why = "a write of rows that are not known"
+            return
+        for key in pins.keys:
+            self._unknown(key, told)
+        told.taint(all_reached(self.schema, self._behind()))
+        told.why = "a write of some of the rows that it names, and nobody knows which"
+
+    def _unknown(self, key: Key, told: Told) -> None:
+        """Of this row it is not known whether it was changed."""
+        raise NotImplementedError
 
     def _behind(self) -> set[Reach]:
         """What a write changes beside what it says."""
@@ -166,6 +180,11 @@ class Update(Change):
             return {Reach(self.table.name), *self._behind(), *self.table.on_delete}
         return {Reach(self.table.name, tuple(c.name for c, _ in self.sets)), *self._behind()}
 
+    def _unknown(self, key: Key, told: Told) -> None:
+        for column, _ in self.sets:
+            if column.silent is None:
+                told.unknown_cell(self.table, key, column.name)
+
     def _behind(self) -> set[Reach]:
         referred = self.strange or self.table.other_unique
         return {*self.table.triggered, *(self.table.on_update if referred else ())}
@@ -226,6 +245,11 @@ def _before(node: Any, column: Column, made: Any, scope: Scope, parameters: Para
 class Delete(Change):
     def touched(self) -> set[Reach]:
         return {Reach(self.table.name), *self._behind()}
+
+    def _unknown(self, key: Key, told: Told) -> None:
+        told.taints.append(row_key(self.table, key))
+        for column in self.table.told:
+            told.unknown_cell(self.table, key, column.name)
 
     def _behind(self) -> set[Reach]:
         return {*self.table.triggered, *self.table.on_delete}

@@ -8,11 +8,10 @@ sent.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from boomslang.record.sql.understanding import A_MOMENT, WAIT, NotAnswered, Questions
+from boomslang.record.sql.understanding import WAIT, NotAnswered, Questions
 
 
 class Asking:
@@ -23,10 +22,10 @@ class Asking:
         questions: Questions,
         ask: Callable[[str], None],
         then: Callable[[], None],
-        broke: Callable[[Exception], None],
+        later: Callable[[Callable[[], None]], None],
     ) -> None:
-        """`broke` is told an error that comes up while nobody calls (after a moment's wait)."""
-        self._questions, self._ask, self._then, self._broke = questions, ask, then, broke
+        """`later` calls something in a moment."""
+        self._questions, self._ask, self._then, self._later = questions, ask, then, later
 
     def start(self) -> None:
         self._go_on(lambda: next(self._questions))
@@ -45,12 +44,6 @@ class Asking:
             self._then()
             return
         if query == WAIT:
-            asyncio.get_running_loop().call_later(A_MOMENT, self._waited)
+            self._later(lambda: self.answer([]))
         else:
             self._ask(query)
-
-    def _waited(self) -> None:
-        try:
-            self.answer([])
-        except Exception as error:
-            self._broke(error)

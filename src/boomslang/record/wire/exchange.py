@@ -19,7 +19,8 @@ from __future__ import annotations
 import re
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from enum import Enum
 from typing import Any
 
 from boomslang.errors import UsageError
@@ -27,6 +28,7 @@ from boomslang.record.conversation import Conversation
 from boomslang.record.drivers import Driver
 from boomslang.record.outcomes import AMBIGUOUS, Effect, sqlstate_of
 from boomslang.record.session import RecordingFailed, Session
+from boomslang.record.sql.meaning import START
 from boomslang.record.sql.schema import EVERYTHING
 from boomslang.record.sql.understanding import Questions, understanding
 from boomslang.record.statements import Table
@@ -41,6 +43,21 @@ SECRET = re.compile(
     r"(\bpassword\b\s*(?:for\b[^=]*)?=?\s*|\bidentified\b[^']*?)(?:'(?:[^']|'')*'|\$\$.*?\$\$)", re.I | re.S
 )
 """A password in a statement, which goes by and is not written down."""
+SECRETS = re.compile(r"(?i)password|identified")
+"""In a text that may have one."""
+
+
+def without_secrets(data: bytes) -> bytes:
+    """Bytes of statements, as many, with stars for passwords."""
+    text = data.decode("latin-1")
+    if SECRETS.search(text) is None:
+        return data
+    return SECRET.sub(lambda found: found[1] + _starred(found[0][len(found[1]) :]), text).encode("latin-1")
+
+
+def _starred(literal: str) -> str:
+    mark = 2 if literal.startswith("$$") else 1
+    return literal[:mark] + "*" * (len(literal) - 2 * mark) + literal[-mark:]
 
 
 class ServerError(Exception):
@@ -82,14 +99,27 @@ class WireDriver(Driver):
         return self.lost
 
 
+ROWS_ONLY = frozenset(("select", "insert", "update", "delete", "replace", "with", "values", "table"))
+
+
+class Standing(Enum):
+    """Of a text."""
+
+    PLAIN = "it may be forwarded before it is understood"
+    HELD = "it is looked at first"
+    ODD = "after it names and tables may not be what they were"
+
+
 class Exchange:
     """A statement that was sent, and what became of it."""
 
-    __slots__ = ("alone", "at", "parameters", "step", "text", "untold")
+    __slots__ = ("alone", "at", "over", "parameters", "step", "text", "untold")
 
     def __init__(self, text: str, parameters: Any, at: int, alone: bool) -> None:
         self.text, self.parameters, self.at, self.alone = text, parameters, at, alone
         self.step: Step | None = None
+        self.over: Callable[[], None] | None = None
+        """Told when it is."""
         self.untold: str | None = None
         """Why its answer tells nothing, if so: it was too large, it came in pieces."""
 
@@ -110,8 +140,18 @@ def nothing() -> Step:
 class Dialogue:
     """One connection's, into a session of its own, which is made with its first statement."""
 
-    def __init__(self, tracer: Tracer, driver: WireDriver) -> None:
+    def __init__(
+        self,
+        tracer: Tracer,
+        driver: WireDriver,
+        time: Callable[[], int] = time.monotonic_ns,
+        *,
+        buffered: bool = False,
+    ) -> None:
+        """`time`: when what is told was sent or came. `buffered`: what is lost can be told again (spool.py)."""
+        self._buffered = buffered
         self._tracer = tracer
+        self._time = time
         self.driver = driver
         assert driver.dialect is not None
         self.known = understanding(tracer, driver.dialect)
@@ -132,10 +172,16 @@ class Dialogue:
         return self._implicit
 
     @property
+    def moved(self) -> bool:
+        """Nobody knows which table a name means."""
+        return self._talk is not None and self._talk.names_moved
+
+    @property
     def talk(self) -> Conversation:
         if self._talk is None:
             session = self._tracer.session()
             session.now = self._clock
+            session.buffered = self._buffered
             self._talk = Conversation(self, self.driver, session, Table({}), None, None, self.known)
         return self._talk
 
@@ -146,12 +192,30 @@ class Dialogue:
         is under way and the server has said that it is ready (asking.py)."""
         return self.talk.questions(text, parameters)
 
+    def standing(self, text: str, parameters: Any) -> Standing:
+        """May this text be forwarded before it is understood, when it comes again?"""
+        talk, known = self.talk, self.known
+        if talk.control(text):
+            return Standing.PLAIN
+        if talk.names_moved or known.schema is None or known.stale:
+            first = START.match(text)
+            return Standing.HELD if first and first[1].lower() in ROWS_ONLY else Standing.ODD
+        meaning = known.meaning(text, parameters)
+        if meaning.changes_schema or meaning.creates or meaning.moves_names or meaning.commits:
+            return Standing.ODD
+        return Standing.HELD if known.stale or SECRETS.search(text) else Standing.PLAIN
+
+    def ready(self) -> bool:
+        """Is all known that statements may need?"""
+        talk, known = self._talk, self.known
+        return talk is not None and talk.identified and known.schema is not None and not known.stale
+
     def sent(self, text: str, parameters: Any = None, *, alone: bool = True) -> Exchange:
         """A statement is about to be forwarded. `alone`: outside of a transaction it is one of its own; otherwise it
         is the first or a further one of several that are one transaction, until `settled`."""
-        if SECRET.search(text):
+        if SECRETS.search(text):
             text = SECRET.sub(r"\1'...'", text)
-        made = Exchange(text, parameters, time.monotonic_ns(), alone)
+        made = Exchange(text, parameters, self._time(), alone)
         self.under_way.append(made)
         if len(self.under_way) == 1:
             self._take(made)
@@ -221,8 +285,10 @@ class Dialogue:
     def skipped(self) -> None:
         """The server did not look at it."""
         exchange = self.under_way.popleft()
+        if exchange.over is not None:
+            exchange.over()
         if exchange.step is not None:
-            self._now = time.monotonic_ns()
+            self._now = self._time()
             exchange.step.failed(ServerError("skipped: a statement before it failed", "25P02"))
         self._settle_promises()
 
@@ -233,7 +299,7 @@ class Dialogue:
         talk = self._talk
         if talk is None or talk.session.failed is not None:
             return
-        self._now = time.monotonic_ns()
+        self._now = self._time()
         if self._implicit:
             self._implicit = False
             if talk.open and not inside:
@@ -253,7 +319,7 @@ class Dialogue:
         talk = self.talk
         if not talk.open or talk.session.failed is not None:
             return
-        self._now = time.monotonic_ns()
+        self._now = self._time()
         self._implicit = False
         if committed:
             talk.session.log("commit", returned=self._clock())
@@ -271,10 +337,19 @@ class Dialogue:
             self._implicit = False
             self.talk.lost_track(told_of(error))
 
+    def flush(self) -> None:
+        """All that is recorded is on file then."""
+        if self._talk is not None and self._talk.session.failed is None:
+            self._talk.session.flush()
+
     def closed(self) -> None:
         """The connection is gone. What was on its way to be committed is of unknown outcome."""
         driver, talk = self.driver, self._talk
         driver.lost, driver.in_doubt = True, self._may_commit
+        for one in self.under_way:
+            if one.over is not None:
+                one.over()
+                one.over = None
         if talk is None:
             return
         try:
@@ -306,7 +381,9 @@ class Dialogue:
     def _finish(self) -> Exchange:
         head = self._head()
         self.under_way.popleft()
-        self._now = time.monotonic_ns()
+        if head.over is not None:
+            head.over()
+        self._now = self._time()
         return head
 
     def _take(self, exchange: Exchange) -> None:

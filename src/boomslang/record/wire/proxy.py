@@ -12,16 +12,19 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from urllib.parse import parse_qs, urlsplit
 
 from boomslang.errors import UsageError, did_you_mean
 from boomslang.record.tracer import Tracer
-from boomslang.record.wire.relay import Relay, Watcher, Wire
+from boomslang.record.wire.engine import Engine, addresses_of
+from boomslang.record.wire.relay import Watcher, Wire
+from boomslang.record.wire.tunnel import Tunnel
 
 PORTS = {"postgres": 5432, "postgresql": 5432, "mysql": 3306, "mariadb": 3306}
 """Of each kind of address."""
@@ -77,6 +80,11 @@ class Address:
                 f"found {min(asked)!r} in the address; expected sslmode or sslrootcert, or nothing"
             )
         kind = "postgres" if parts.scheme.startswith("postgres") else "mysql"
+        if kind == "mysql" and mode != "disable":
+            raise UsageError(
+                "found sslmode in the address of a MySQL server; expected none: with TLS, its ways to log in want the "
+                "password itself, which no client tells a proxy; fix: leave it out, and run the proxy beside the server"
+            )
         return cls(kind, parts.hostname, port or PORTS[parts.scheme], mode, roots)
 
     def tls(self) -> ssl.SSLContext | None:
@@ -120,42 +128,71 @@ class Proxy:
         unexpected: Callable[[Exception], None] = lambda error: None,
     ) -> None:
         self.address = Address.parse(address) if isinstance(address, str) else address
-        tls = self.address.tls()
-        self._relay = Relay(
-            self.address.host,
-            self.address.port,
-            watching(self.address.kind, tracer, tls=tls is not None),
-            tls=tls,
-            trouble=trouble,
-            unexpected=unexpected,
-        )
+        self._tls = self.address.tls()
+        self._watch = watching(self.address.kind, tracer, tls=self._tls is not None)
+        self._tracer, self._trouble, self._unexpected = tracer, trouble, unexpected
+        self._engine: Engine | None = None
         _many_files()
 
     @property
     def connections(self) -> int:
         """How many there were."""
-        return self._relay.connections
+        return 0 if self._engine is None else self._engine.connections
 
     @property
     def open(self) -> int:
         """How many there are."""
-        return len(self._relay.wires)
+        return 0 if self._engine is None else len(self._engine.wires)
+
+    @property
+    def behind(self) -> int:
+        """Bytes that were forwarded and are not understood yet."""
+        return 0 if self._engine is None else self._engine.behind
+
+    @property
+    def complete(self) -> bool:
+        """Nothing is missing in the trace for want of room."""
+        return self._engine is None or self._engine.complete
 
     async def serve(
         self, host: str, port: int, listening: Callable[[str, int], None], stop: asyncio.Event
     ) -> None:
         """Until `stop` is set. `listening` is told where clients can connect."""
         try:
-            found = await self._relay.listen(host, port)
+            listener = socket.create_server(
+                (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=1024
+            )
         except OSError as error:
             raise UsageError(
                 f"cannot listen on {host}:{port} ({error.strerror or error}); fix: --listen another port"
             ) from None
-        try:
-            listening(*found)
-            await stop.wait()
-        finally:
-            await self._relay.close()
+        async with AsyncExitStack() as stack:
+            stack.callback(listener.close)
+            listener.setblocking(False)
+            if self._tls is None:
+                server = addresses_of(self.address.host, self.address.port)
+            else:
+                tunnel = Tunnel(self.address.host, self.address.port, self._tls, self._trouble)
+                server = [(await stack.enter_async_context(tunnel), 0)]
+            engine = self._engine = Engine(
+                self._tracer,
+                listener,
+                server,
+                self.address.kind,
+                self._watch,
+                trouble=self._trouble,
+                unexpected=self._unexpected,
+            )
+            serving = asyncio.get_running_loop().create_task(asyncio.to_thread(engine.serve))
+            stopped = asyncio.get_running_loop().create_task(stop.wait())
+            try:
+                found = listener.getsockname()
+                listening(found[0], found[1])
+                await asyncio.wait((serving, stopped), return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                engine.stop()
+                stopped.cancel()
+                await serving
 
     @contextmanager
     def running(self, host: str = "127.0.0.1", port: int = 0) -> Iterator[tuple[str, int]]:
@@ -203,11 +240,6 @@ def watching(kind: str, tracer: Tracer, *, tls: bool = False) -> Callable[[Wire]
         from boomslang.record.wire.postgres.watcher import PostgresWatcher
 
         return lambda wire: PostgresWatcher(wire, tracer, tls=tls)
-    if tls:
-        raise UsageError(
-            "found sslmode in the address of a MySQL server; expected none: with TLS, its ways to log in want the "
-            "password itself, which no client tells a proxy; fix: leave it out, and run the proxy beside the server"
-        )
     from boomslang.record.wire.mysql.watcher import MySQLWatcher
 
     return lambda wire: MySQLWatcher(wire, tracer)

@@ -1,28 +1,26 @@
-"""Carries bytes between a client and its database, and lets a watcher look at them first.
+"""A connection between a client and its database, as the one who watches it sees it.
 
-A connection has two ends and one watcher. Whatever arrives at an end is given to the watcher, which passes it on
-(`wire.to_server`, `wire.to_client`), most often as it is. So the watcher decides what happens first: a record is on
-file before the commit that it belongs to is sent, and a time is taken before a statement is forwarded and after its
-answer has come.
+The bytes themselves are carried by native code (native/wire/relay.hpp), in a thread of its own. What arrives is either
+*held*: the watcher looks at it first and passes it on (`to_server`, `to_client`); or it was *forwarded* at once, as
+nothing of it is new, and the watcher understands it behind. A watcher does the same in both cases: what it passes on
+that has been forwarded already is not sent again. Only that it cannot ask the database anything before a statement that
+is on its way (`forwarded`), and that the time is the one at which the bytes came (`clock`).
 
 A watcher that raises has lost its way in the protocol: the connection is closed on both sides, which is told once, and
-what was under way is of unknown outcome. An end that cannot take more is waited for by not reading from the other one,
-so that nothing piles up here.
+what was under way is of unknown outcome.
 """
 
 from __future__ import annotations
 
-import asyncio
-import socket
-import ssl
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from boomslang.errors import UsageError
+from boomslang.record.session import RecordingFailed
 
 MUCH = 1 << 18
-"""Bytes that may wait for an end before the other one is not read from any more."""
+"""Bytes that may wait for the server before the client is not read from any more."""
 
 
 class Malformed(Exception):
@@ -53,140 +51,153 @@ class Watcher(ABC):
         """How the protocol tells a client that the proxy ends the connection; nothing, where it cannot be told now."""
         return b""
 
+    @abstractmethod
+    def flush(self) -> None:
+        """What is recorded is on file then."""
 
-class End(asyncio.Protocol):
-    """One side of a connection."""
+    # --- what may be forwarded before it is understood, and understood later
 
-    transport: asyncio.Transport | None = None
+    @abstractmethod
+    def quiet(self) -> bool:
+        """Is it known what the next statement means, if its text is known? Then it need not be held."""
 
-    def __init__(self, wire: Wire, name: str) -> None:
-        self._wire, self.name = wire, name
-        self.other: End | None = None
+    @abstractmethod
+    def state(self) -> dict[str, Any] | None:
+        """What must be known of the login to go on from there (`resume`); None while it is under way."""
 
-    def connection_made(self, transport: Any) -> None:
-        self.transport = transport
-        transport.set_write_buffer_limits(high=MUCH)
-        raw = transport.get_extra_info("socket")
-        if raw is not None and raw.family in (socket.AF_INET, socket.AF_INET6):
-            raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._wire.connected(self)
+    @abstractmethod
+    def resume(self, state: dict[str, Any]) -> None:
+        """As if the login of which this is the state had been watched."""
 
-    def data_received(self, data: bytes) -> None:
-        self._wire.received(self, data)
+    @abstractmethod
+    def whole(self, data: bytes) -> int:
+        """How many of these bytes of a client are whole messages."""
 
-    def connection_lost(self, error: Exception | None) -> None:
-        self._wire.lost(self)
+    @abstractmethod
+    def masked(self, data: bytes) -> bytes:
+        """Whole messages of a client, as they may be on disk: as long as they are, without passwords."""
 
-    def pause_writing(self) -> None:
-        if self.other is not None and self.other.transport is not None:
-            self.other.transport.pause_reading()
 
-    def resume_writing(self) -> None:
-        if self.other is not None and self.other.transport is not None and not self._wire.over:
-            self.other.transport.resume_reading()
+class Carrier(Protocol):
+    """What carries bytes: the proxy's engine, or, when a spool is read again, nobody."""
+
+    def send(self, wire: Wire, to_server: bool, data: bytes) -> None: ...
+    def hold(self, wire: Wire, held: bool) -> None: ...
+    def later(self, wire: Wire, call: Callable[[], None]) -> None:
+        """In a moment."""
+
+    def ended(self, wire: Wire, by_us: bool) -> None: ...
+    def know(self, wire: Wire, kind: bytes, text: bytes) -> None: ...
+    def know_statement(self, wire: Wire, number: int) -> None: ...
+    def slow(self) -> None: ...
+
+    trouble: Callable[[str], None]
+    unexpected: Callable[[Exception], None]
+    complete: bool
+    """Nothing is missing in the trace that could not be written."""
+    odd: int
+    """Statements under way, on all connections, after which names or tables may not be what they were."""
 
 
 class Wire:
-    """A connection: the client's end, the server's end, and who watches."""
+    """A connection: which bytes of it are on their way, and who watches."""
 
-    def __init__(self, relay: Relay) -> None:
-        self._relay = relay
-        self.client, self.server = End(self, "client"), End(self, "server")
-        self.client.other, self.server.other = self.server, self.client
+    def __init__(self, carrier: Carrier, number: int) -> None:
+        self._carrier = carrier
+        self.number = number
         self.watcher: Watcher | None = None
         self.over = False
-        self._early: list[bytes] = []
-        """What the client said before the server was there."""
+        self.now = 0
+        """When what is being looked at arrived."""
+        self.record = 0
+        """Its number."""
+        self.forwarded = False
+        """It is on its way already."""
+        self._ahead = [0, 0]
+        """Bytes that were forwarded and that the watcher has not passed on yet: to the client, to the server."""
+        self.tail = b""
+        """The beginning of a message of the client's that is not in the spool yet."""
+        self.logged_in = False
+
+    def clock(self) -> int:
+        return self.now
+
+    buffered = True
+    """What is not on file is in the spool."""
+
+    # --- for the watcher
 
     def to_client(self, data: bytes) -> None:
-        if self.client.transport is not None:
-            self.client.transport.write(data)
+        self._pass_on(0, data)
 
     def to_server(self, data: bytes) -> None:
-        if self.server.transport is not None:
-            self.server.transport.write(data)
+        self._pass_on(1, data)
+
+    def _pass_on(self, side: int, data: bytes) -> None:
+        ahead = self._ahead[side]
+        if ahead:
+            if ahead >= len(data):
+                self._ahead[side] = ahead - len(data)
+                return
+            self._ahead[side], data = 0, data[ahead:]
+        self._carrier.send(self, bool(side), data)
 
     def trouble(self, why: str) -> None:
         """Tell whoever runs the proxy."""
-        self._relay.trouble(why)
+        self._carrier.trouble(why)
 
     def hold_client(self) -> None:
         """Read nothing from the client until `go_on_with_client`."""
-        if self.client.transport is not None:
-            self.client.transport.pause_reading()
+        self._carrier.hold(self, True)
 
     def go_on_with_client(self) -> None:
-        if self.client.transport is not None and not self.over:
-            self.client.transport.resume_reading()
+        if not self.over:
+            self._carrier.hold(self, False)
 
-    def start_tls(self, then: Callable[[], None]) -> None:
-        """Speak TLS to the server from here on, and go on with `then`; nothing is read from the client meanwhile."""
-        self.hold_client()
-        self._relay.spawn(self._start_tls(then))
+    def later(self, call: Callable[[], None]) -> None:
+        """Call it in a moment; what it raises ends the connection."""
+        self._carrier.later(self, lambda: self.careful(call))
 
-    async def _start_tls(self, then: Callable[[], None]) -> None:
-        relay, end = self._relay, self.server
-        assert end.transport is not None and relay.tls is not None
-        loop = asyncio.get_running_loop()
-        plain = end.transport
+    def know(self, kind: bytes, text: bytes) -> None:
+        """Nothing must be asked before this text is forwarded again."""
+        self._carrier.know(self, kind, text)
+
+    def know_statement(self, number: int) -> None:
+        self._carrier.know_statement(self, number)
+
+    def begin_odd(self) -> None:
+        """About to be forwarded: a statement after which names or tables may not be what they were."""
+        self._carrier.odd += 1
+        self._carrier.slow()
+
+    def end_odd(self) -> None:
+        self._carrier.odd -= 1
+
+    @property
+    def calm(self) -> bool:
+        return self._carrier.odd == 0
+
+    # --- for the carrier
+
+    def received(self, client: bool, data: bytes, *, forwarded: bool) -> None:
+        if self.over or self.watcher is None:
+            return
+        self.forwarded = forwarded
+        if forwarded:
+            self._ahead[1 if client else 0] += len(data)
         try:
-            made = await loop.start_tls(
-                plain, end, relay.tls, server_hostname=relay.host, ssl_handshake_timeout=30
-            )
-        except (OSError, ssl.SSLError) as error:
-            plain.abort()
-            self._relay.trouble(f"no TLS with the server: {error}")
-            self.end("proxy", f"no TLS with the server: {error}")
-            return
-        if made is None:
-            self.end("server")
-            return
-        end.transport = made
-        made.set_write_buffer_limits(high=MUCH)
-        self._careful(then)
-        self.go_on_with_client()
-
-    # --- what the ends tell
-
-    def connected(self, end: End) -> None:
-        if end is self.client:
-            self._relay.spawn(self._connect())
-
-    async def _connect(self) -> None:
-        loop = asyncio.get_running_loop()
-        try:
-            await loop.create_connection(lambda: self.server, self._relay.host, self._relay.port)
-        except OSError as error:
-            self._relay.trouble(f"cannot reach the server: {error}")
-            self.end("server", f"cannot reach the server: {error}")
-            return
-        if self.over:
-            self._close()
-            return
-
-        def begin() -> None:
-            self.watcher = self._relay.watch(self)
-            for data in self._early:
+            if client:
                 self.watcher.from_client(data)
-            self._early.clear()
+            else:
+                self.watcher.from_server(data)
+        except Exception as error:
+            self._lost_its_way(error, "client" if client else "server")
+        finally:
+            self.forwarded = False
 
-        self._careful(begin)
-
-    def received(self, end: End, data: bytes) -> None:
+    def careful(self, call: Callable[[], None]) -> None:
         if self.over:
             return
-        if self.watcher is None:
-            self._early.append(data)
-            if end is self.client and sum(map(len, self._early)) > MUCH:
-                self.hold_client()
-            return
-        watch = self.watcher.from_client if end is self.client else self.watcher.from_server
-        try:
-            watch(data)
-        except Exception as error:
-            self._lost_its_way(error, end.name)
-
-    def _careful(self, call: Callable[[], None]) -> None:
         try:
             call()
         except Exception as error:
@@ -201,15 +212,12 @@ class Wire:
             why = f"found bytes from the {side} that are not of the protocol: {error}"
         elif isinstance(error, UsageError):
             why = str(error)
+            self._carrier.complete &= not isinstance(error, RecordingFailed)
         else:
             why = f"internal error: {type(error).__name__}: {error}"
-            self._relay.unexpected(error)
-        self._relay.trouble(why)
+            self._carrier.unexpected(error)
+        self._carrier.trouble(why)
         self.end("proxy", why)
-
-    def lost(self, end: End) -> None:
-        end.transport = None
-        self.end(end.name)
 
     def end(self, who: str, why: str | None = None) -> None:
         """Close both ends, once; what was already given to them is still sent."""
@@ -218,74 +226,12 @@ class Wire:
         self.over = True
         if self.watcher is not None:
             if why is not None:
-                self.to_client(self.watcher.refusal(why))
+                self._carrier.send(self, False, self.watcher.refusal(why))
             try:
                 self.watcher.gone(who)
             except Exception as error:
-                self._relay.trouble(str(error))
+                self._carrier.trouble(str(error))
+                self._carrier.complete &= not isinstance(error, RecordingFailed)
                 if not isinstance(error, UsageError):
-                    self._relay.unexpected(error)
-        self._close()
-        self._relay.ended(self)
-
-    def _close(self) -> None:
-        for end in (self.client, self.server):
-            if end.transport is not None:
-                end.transport.close()
-
-
-class Relay:
-    """Listens, connects each client to the server, and gives each connection a watcher."""
-
-    def __init__(
-        self,
-        host: str,
-        port: int,
-        watch: Callable[[Wire], Watcher],
-        *,
-        tls: ssl.SSLContext | None = None,
-        trouble: Callable[[str], None] = lambda why: None,
-        unexpected: Callable[[Exception], None] = lambda error: None,
-    ) -> None:
-        self.host, self.port, self.tls = host, port, tls
-        self.watch = watch
-        self.trouble = trouble
-        """Told whatever ends a connection that neither side has ended."""
-        self.unexpected = unexpected
-        """Told errors that are ours."""
-        self.connections = 0
-        """How many there were."""
-        self.wires: set[Wire] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._listener: asyncio.Server | None = None
-
-    async def listen(self, host: str, port: int) -> tuple[str, int]:
-        """Where it listens then."""
-        loop = asyncio.get_running_loop()
-        self._listener = await loop.create_server(self._accept, host, port, backlog=1024)
-        found = self._listener.sockets[0].getsockname()
-        return found[0], found[1]
-
-    async def close(self) -> None:
-        """End all connections. What was under way is of unknown outcome."""
-        if self._listener is not None:
-            self._listener.close()
-        for wire in list(self.wires):
-            wire.end("proxy", "the proxy is being stopped")
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.sleep(0.1)  # what was closed says goodbye
-
-    def _accept(self) -> End:
-        wire = Wire(self)
-        self.wires.add(wire)
-        self.connections += 1
-        return wire.client
-
-    def ended(self, wire: Wire) -> None:
-        self.wires.discard(wire)
-
-    def spawn(self, work: Any) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+                    self._carrier.unexpected(error)
+        self._carrier.ended(self, who == "proxy")

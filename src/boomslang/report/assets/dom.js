@@ -35,6 +35,14 @@ function clip(text, longest) {
   return letters.length <= longest ? text : letters.slice(0, longest - 1).join("") + "…";
 }
 
+// Of a long text both ends: keys and values often differ at their end only.
+function clipInside(text, longest) {
+  const letters = Array.from(text);
+  if (letters.length <= longest) return text;
+  const tail = Math.floor((longest - 1) / 2);
+  return letters.slice(0, longest - 1 - tail).join("") + "…" + (tail ? letters.slice(-tail).join("") : "");
+}
+
 function seconds(s) {
   if (s >= 1) return `${s.toFixed(2)} s`;
   return s >= 0.001 ? `${(s * 1000).toFixed(s >= 0.01 ? 0 : 1)} ms` : `${Math.round(s * 1e6)} µs`;

@@ -367,7 +367,7 @@ class Labels {
   }
 
   place({ edge, from, control, to, normal }) {
-    const text = (edge.key && !this.brief ? `${edge.word} ${clip(edge.key, 16)}` : clip(edge.word, 20)) + (edge.supposed ? " ?" : "");
+    const text = (edge.key && !this.brief ? `${edge.word} ${clipInside(edge.key, 16)}` : clip(edge.word, 20)) + (edge.supposed ? " ?" : "");
     const box = { w: text.length * 7.3 + 6, h: 17 };
     const same = [edge.source, edge.target, signature(edge)].join(" ");
     if (this.placed.has(same)) return { ...this.placed.get(same), text };

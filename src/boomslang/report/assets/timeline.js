@@ -115,6 +115,7 @@ class TimelineView {
     const names = svg("svg", { width: LABELS, height, viewBox: `0 0 ${LABELS} ${height}`, class: "names" });
     const left = 24;
     this.addAxis(picture, all, x, left, height);
+    this.addFaults(picture, all, x, left, height);
     this.boxes = new Map();
     this.bars = new Map();
     let y = axis;
@@ -156,6 +157,25 @@ class TimelineView {
         svg("line", { x1: at, x2: at, y1: 22, y2: height, class: "tick" }),
         svg("text", { x: at, y: 15, class: "tick", "text-anchor": "middle" }, text),
       );
+    }
+  }
+
+  // What was done to nodes meanwhile: a band from its beginning to its end, as far as it is in the picture.
+  addFaults(picture, all, x, left, height) {
+    const place = (t) => {
+      const n = all.findIndex((known) => known >= t);
+      if (n <= 0) return n ? x(all[all.length - 1]) : x(all[0]);
+      const [a, b] = [all[n - 1], all[n]];
+      return x(a) + ((x(b) - x(a)) * (t - a)) / (b - a);
+    };
+    for (const fault of this.story.faults || []) {
+      const [from, to] = [left + place(fault.from), left + place(fault.to)];
+      const band = svg("g", { class: "fault", role: "img", "aria-label": `fault: ${fault.what}` },
+        svg("rect", { x: from, y: 22, width: Math.max(3, to - from), height: height - 28 }),
+        svg("text", { x: from + 3, y: height - 8 }, fault.what),
+      );
+      tipFor(band, () => [`fault: ${fault.what}`]);
+      picture.append(band);
     }
   }
 
@@ -206,7 +226,7 @@ class TimelineView {
       this.selection.select("operation", o.id);
     };
     const fits = Math.floor((width - 8) / LETTER);
-    const label = o.matters && fits >= o.label.length ? o.label : o.matters && fits >= 4 ? clip(o.label, fits) : width >= 12 ? o.glyph : "";
+    const label = o.matters && fits >= o.label.length ? o.label : o.matters && fits >= 4 ? clipInside(o.label, fits) : width >= 12 ? o.glyph : "";
     const shape = svg(
       "g",
       {

@@ -73,6 +73,11 @@ class Packets:
                 yield from self._continued(raw, number, size < FULL)
         self._bytes = data[at:]
 
+    @property
+    def partial(self) -> bool:
+        """A message has begun."""
+        return bool(self._bytes or self._parts or self._dropped)
+
     def _continued(self, raw: bytes, number: int, last: bool) -> Iterator[Message]:
         if not self._parts and not self._dropped:
             self._first = raw[HEAD]
@@ -87,6 +92,17 @@ class Packets:
         if last:
             self._size, self._dropped = 0, False
         yield made
+
+
+def whole(data: bytes) -> int:
+    """How many bytes of this are whole packets."""
+    at = 0
+    while len(data) - at >= HEAD:
+        after = at + HEAD + int.from_bytes(data[at : at + 3], "little")
+        if after > len(data):
+            break
+        at = after
+    return at
 
 
 def framed(contents: bytes, number: int = 0) -> bytes:

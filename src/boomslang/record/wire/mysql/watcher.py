@@ -22,7 +22,7 @@ from boomslang.record.sql.text import Numbered
 from boomslang.record.sql.understanding import Questions
 from boomslang.record.tracer import Tracer
 from boomslang.record.wire.asking import Asking
-from boomslang.record.wire.exchange import Dialogue, Exchange, ServerError
+from boomslang.record.wire.exchange import Dialogue, Exchange, ServerError, Standing, without_secrets
 from boomslang.record.wire.mysql import texts
 from boomslang.record.wire.mysql.answers import ERROR, MOST_ROWS, Answer, Result, Shape
 from boomslang.record.wire.mysql.capabilities import (
@@ -45,7 +45,7 @@ from boomslang.record.wire.mysql.commands import (
 from boomslang.record.wire.mysql.driver import PLAIN, MySQLDriver
 from boomslang.record.wire.mysql.handshake import Greeting, Login, greeting, login
 from boomslang.record.wire.mysql.literals import taken_out
-from boomslang.record.wire.mysql.packets import PIECE, Message, Packets, Reader, framed
+from boomslang.record.wire.mysql.packets import PIECE, Message, Packets, Reader, framed, whole
 from boomslang.record.wire.mysql.values import charset
 from boomslang.record.wire.relay import MUCH, Malformed, Watcher, Wire
 
@@ -70,6 +70,8 @@ class Saying:
     plain: bool = False
     then: Callable[[], None] | None = None
     """If it succeeded."""
+    over: Callable[[], None] | None = None
+    """Told when it is."""
 
 
 @dataclass
@@ -85,7 +87,7 @@ class MySQLWatcher(Watcher):
     def __init__(self, wire: Wire, tracer: Tracer) -> None:
         super().__init__(wire)
         self._driver = MySQLDriver()
-        self._dialogue = Dialogue(tracer, self._driver)
+        self._dialogue = Dialogue(tracer, self._driver, wire.clock, buffered=wire.buffered)
         self._phase = Phase.GREETING
         self._client, self._server = Packets(), Packets()
         self._waiting: deque[Message] = deque()
@@ -124,6 +126,68 @@ class MySQLWatcher(Watcher):
         self._pieces = False
         """A command that is too long is on its way."""
 
+    def flush(self) -> None:
+        self._dialogue.flush()
+
+    # --- what may be forwarded before it is understood
+
+    def _standing(self, text: str, values: Numbered | None) -> Standing:
+        word = texts.first_word(text)
+        if word in ("commit", "rollback") and texts.ENDS.match(text) and "release" not in text.lower():
+            return Standing.PLAIN
+        if word in ("begin", "start") and texts.BEGINS.match(text):
+            return Standing.PLAIN
+        standing = self._dialogue.standing(text, values)
+        if word in PLAIN or standing is Standing.ODD:
+            return standing
+        return Standing.HELD
+
+    def quiet(self) -> bool:
+        return (
+            self._phase is Phase.COMMANDS
+            and self._asking is None
+            and self._in_doubt is None
+            and not self._waiting
+            and not self._held
+            and not self._pieces
+            and not self._mode_changed
+            and not self._sends_file()
+            and not self._client.partial
+            and not self._server.partial
+            and not self._dialogue.moved
+            and self._dialogue.ready()
+        )
+
+    def state(self) -> dict[str, Any] | None:
+        login = self._login
+        if self._phase is not Phase.COMMANDS or login is None:
+            return None
+        return {
+            "flags": login.flags,
+            "extended": login.extended,
+            "collation": login.collation,
+            "database": login.database,
+            "autocommit": self._driver.autocommit,
+            "unread": bool(self._waiting or self._dialogue.under_way),
+        }
+
+    def resume(self, state: dict[str, Any]) -> None:
+        if state["unread"]:
+            raise Malformed("commands that were sent with the login, which are not in the spool")
+        made = Login(b"", state["flags"], state["extended"], state["collation"], state["database"])
+        self._be(made)
+        self._driver.autocommit = state["autocommit"]
+        self._phase = Phase.COMMANDS
+
+    def whole(self, data: bytes) -> int:
+        return whole(data)
+
+    def masked(self, data: bytes) -> bytes:
+        if self._phase is Phase.PROOF or data[4:5] == bytes((Command.CHANGE_USER,)):
+            # A proof; and of a change of user nothing is known afterwards but that there was one.
+            return b"".join(message.raw[:5] + bytes(len(message.raw) - 5) for message in Packets().feed(data))
+        return without_secrets(data)
+
     # --- what comes
 
     def from_client(self, data: bytes) -> None:
@@ -158,6 +222,8 @@ class MySQLWatcher(Watcher):
     def gone(self, who: str) -> None:
         if self._cursor is not None and self._answer is None:
             self._leave_cursor()
+        while self._sayings:
+            self._next_saying()
         self._dialogue.closed()
 
     def refusal(self, why: str) -> bytes:
@@ -201,14 +267,17 @@ class MySQLWatcher(Watcher):
         assert self._greeting is not None
         self._number = message.number + 1
         made = login(_said(message), self._greeting)
+        self._be(made)
+        self.wire.to_server(framed(made.contents, message.number))
+        self._phase = Phase.PROOF
+        self._answer = Answer(Shape.LOGIN, made.flags, made.extended, self._logged_in)
+
+    def _be(self, made: Login) -> None:
         self._login = made
         self._driver.flags = made.flags
         self._multi = bool(made.flags & MULTI_STATEMENTS)
         self._encoding = charset(made.collation)
         self._database = made.database
-        self.wire.to_server(framed(made.contents, message.number))
-        self._phase = Phase.PROOF
-        self._answer = Answer(Shape.LOGIN, made.flags, made.extended, self._logged_in)
 
     def _logged_in(self, result: Result) -> None:
         if result.error is None:
@@ -313,8 +382,18 @@ class MySQLWatcher(Watcher):
         if questions is not None:
             self._ask(questions, lambda: self._say(message, shape, parts, statement))
             return
+        held = not self.wire.forwarded
+        standing = [self._standing(text, values) for text, values in parts] if held else []
         for text, values in parts:
             self._sayings.append(self._saying(text, values))
+        if Standing.ODD in standing:
+            self.wire.begin_odd()
+            self._sayings[-1].over = self.wire.end_odd
+        elif held and Standing.HELD not in standing and message.contents is not None:
+            if shape is Shape.TEXT:
+                self.wire.know(b"Q", message.contents[1:])
+            elif statement is not None:
+                self.wire.know_statement(statement)
         if len(self._dialogue.under_way) > 1:
             self._dialogue.promise()
         self.wire.to_server(message.raw)
@@ -464,6 +543,9 @@ class MySQLWatcher(Watcher):
 
     def _questions(self, parts: list[tuple[str, Numbered | None]]) -> Questions | None:
         """What must be asked before these can be understood."""
+        if self.wire.forwarded:
+            self._name_tables()
+            return None  # they are on their way
         if self._mode_changed:
             return self._ask_for_mode()
         self._name_tables()
@@ -488,7 +570,7 @@ class MySQLWatcher(Watcher):
         self._dialogue.talk.names_moved = self._foreign or self._odd_quotes or self._no_escapes or not known
 
     def _ask(self, questions: Questions, then: Callable[[], None]) -> None:
-        self._asking = Asking(questions, self._send_question, lambda: self._asked(then), self._broke)
+        self._asking = Asking(questions, self._send_question, lambda: self._asked(then), self.wire.later)
         self._asking.start()
 
     def _careful(self, questions: Questions) -> Questions:
@@ -529,9 +611,6 @@ class MySQLWatcher(Watcher):
     def _asked(self, then: Callable[[], None]) -> None:
         self._asking = None
         then()
-
-    def _broke(self, error: Exception) -> None:
-        self.wire.end("proxy", str(error))
 
     # --- an answer
 
@@ -599,7 +678,7 @@ class MySQLWatcher(Watcher):
             return
         if more and len(self._sayings) == 1:
             return  # of a procedure; its last result says that it is done
-        saying = self._sayings.popleft()
+        saying = self._next_saying()
         if not more and self._sayings:
             raise Malformed("found fewer results than statements")
         if result.cursor and saying.exchanges:
@@ -609,6 +688,12 @@ class MySQLWatcher(Watcher):
                 statement.fields = result.fields or []
             return
         self._done(saying, result)
+
+    def _next_saying(self) -> Saying:
+        saying = self._sayings.popleft()
+        if saying.over is not None:
+            saying.over()
+        return saying
 
     def _done(self, saying: Saying, result: Result) -> None:
         """A statement was done, whole."""
@@ -657,7 +742,7 @@ class MySQLWatcher(Watcher):
 
     def _resolve(self, error: ServerError, status: int | None) -> None:
         driver, dialogue = self._driver, self._dialogue
-        saying = self._sayings.popleft()
+        saying = self._next_saying()
         was_inside = driver.inside
         if status is not None:
             driver.answered_ping(status)
@@ -665,7 +750,8 @@ class MySQLWatcher(Watcher):
         if saying.exchanges:
             dialogue.failed(error)
         skipped = saying.exchanges[1:] + [one for later in self._sayings for one in later.exchanges]
-        self._sayings.clear()
+        while self._sayings:
+            self._next_saying()
         for _ in skipped:
             dialogue.skipped()
         driver.asked = False

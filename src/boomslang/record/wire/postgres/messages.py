@@ -79,6 +79,19 @@ class Frames:
         self.data = data[at:] if at else data
 
 
+def whole(data: bytes) -> int:
+    """How many bytes of this are whole messages."""
+    at = 0
+    while len(data) - at >= 5:
+        size: int = LENGTH.unpack_from(data, at + 1)[0]
+        if size < 4:
+            return len(data)  # nobody will read on
+        if at + 1 + size > len(data):
+            break
+        at += 1 + size
+    return at
+
+
 def text_at(data: bytes, at: int, end: int) -> tuple[bytes, int]:
     """A text up to its zero byte, and where it goes on."""
     zero = data.find(b"\0", at, end)

@@ -17,7 +17,7 @@ from boomslang.record.sql.schema import Unknown
 from boomslang.record.sql.text import Numbered
 from boomslang.record.tracer import Tracer
 from boomslang.record.wire.asking import Asking
-from boomslang.record.wire.exchange import Dialogue, Exchange, ServerError
+from boomslang.record.wire.exchange import Dialogue, Exchange, ServerError, Standing, without_secrets
 from boomslang.record.wire.postgres import messages, transport, values
 from boomslang.record.wire.postgres.driver import PostgresDriver
 from boomslang.record.wire.postgres.messages import Frames, Message
@@ -85,7 +85,7 @@ class Expected:
 class PostgresWatcher(Watcher):
     def __init__(self, wire: Wire, tracer: Tracer, *, tls: bool = False) -> None:
         super().__init__(wire)
-        self.dialogue = Dialogue(tracer, PostgresDriver())
+        self.dialogue = Dialogue(tracer, PostgresDriver(), wire.clock, buffered=wire.buffered)
         self._client, self._server = Frames(), Frames()
         self._encoding = values.Encoding()
         self._start: transport.Start | None = transport.Start()
@@ -94,9 +94,10 @@ class PostgresWatcher(Watcher):
         self._ready = False
         """The server said so, and nothing was forwarded since."""
         self._tls = tls
-        self._waits_for_tls = tls
-        if tls:
-            wire.to_server(transport.ASK_FOR_TLS)
+        self._early = False
+        """The client said more than who it is before it was let in."""
+        self._odd: set[bytes] = set()
+        """Prepared statements after which names or tables may not be what they were."""
         self._expected: deque[Expected] = deque()
         self._statements: dict[bytes, Prepared] = {}
         self._portals: dict[bytes, Portal] = {}
@@ -124,6 +125,47 @@ class PostgresWatcher(Watcher):
     def gone(self, who: str) -> None:
         self.dialogue.closed()
 
+    def flush(self) -> None:
+        self.dialogue.flush()
+
+    # --- what may be forwarded before it is understood
+
+    def quiet(self) -> bool:
+        return (
+            self._status != b""
+            and self._asking is None
+            and not self._odd
+            and not self._client.data
+            and not self._copying
+            and self.dialogue.ready()
+        )
+
+    def state(self) -> dict[str, Any] | None:
+        if self._status == b"":
+            return None
+        encoding = self._encoding
+        return {
+            "codec": encoding.codec,
+            "iso": encoding.iso,
+            "moved": self.dialogue.moved,
+            "unread": self._early or bool(self.dialogue.under_way),
+        }
+
+    def resume(self, state: dict[str, Any]) -> None:
+        if state["unread"]:
+            raise Malformed("statements that were sent with the login, which are not in the spool")
+        self._start = None
+        self._encoding.codec, self._encoding.iso = state["codec"], state["iso"]
+        if state["moved"]:
+            self.dialogue.talk.names_moved = True
+        self._settle(b"I")
+
+    def whole(self, data: bytes) -> int:
+        return messages.whole(data)
+
+    def masked(self, data: bytes) -> bytes:
+        return without_secrets(data)
+
     # --- the client
 
     def from_client(self, data: bytes) -> None:
@@ -139,9 +181,6 @@ class PostgresWatcher(Watcher):
     def _begin(self, data: bytes) -> None:
         start = self._start
         assert start is not None
-        if self._waits_for_tls:
-            start.data += data
-            return
         while (found := start.next(data)) is not None:
             data = b""
             code, message = found
@@ -163,6 +202,7 @@ class PostgresWatcher(Watcher):
                 self.dialogue.talk.names_moved = True
             self.wire.to_server(message)
             if rest:
+                self._early = True
                 self._look(rest)
             return
 
@@ -170,7 +210,7 @@ class PostgresWatcher(Watcher):
         frames = self._client
         found = list(frames.messages(data))
         buffer = frames.buffer
-        if self._ready and found and self._must_ask(found, buffer):
+        if self._ready and found and not self.wire.forwarded and self._must_ask(found, buffer):
             frames.again()  # looked at again when the answers are there
             return
         for number, message in enumerate(found):
@@ -223,6 +263,10 @@ class PostgresWatcher(Watcher):
         parts = (UNREAD,) if text is None or ATOMIC.search(text) else statements_of(text)
         item = Expected(QUERY)
         item.exchanges = deque(self._sent(part, None, alone=len(parts) == 1) for part in parts)
+        held = raw is not None and not self.wire.forwarded and UNREAD not in parts
+        if held and all(self.dialogue.standing(part, None) is Standing.PLAIN for part in parts):
+            assert raw is not None
+            self.wire.know(b"Q", raw)
         if len(self.dialogue.under_way) > 1:
             self.dialogue.promise()
         self._expected.append(item)
@@ -247,6 +291,11 @@ class PostgresWatcher(Watcher):
             parts = statements_of(self._encoding.statement(found.text))
             text = parts[0] if len(parts) == 1 else "" if not parts else UNREAD
             item.target = self._statements[name] = Prepared(text, found.types)
+            if not self.wire.forwarded and text:
+                standing = Standing.ODD if text is UNREAD else self.dialogue.standing(text, Numbered())
+                if standing is Standing.PLAIN:
+                    self.wire.know(b"P", found.text)
+                (self._odd.add if standing is Standing.ODD else self._odd.discard)(name)
         self._expected.append(item)
 
     def _bind(self, found: messages.Bind | None) -> None:
@@ -292,6 +341,7 @@ class PostgresWatcher(Watcher):
             self._portals.pop(name, None)
         else:
             item.undo = (name, self._statements.pop(name, None))
+            self._odd.discard(name)
         self._expected.append(item)
 
     def _sent(self, text: str, parameters: Any, *, alone: bool) -> Exchange:
@@ -306,7 +356,13 @@ class PostgresWatcher(Watcher):
         kind = dialogue.talk.control(text)
         if kind == "commit" and dialogue.under_way:
             dialogue.promise()
+        odd = not self.wire.forwarded and (
+            text is UNREAD or dialogue.standing(text, parameters) is Standing.ODD
+        )
         made = dialogue.sent(text, parameters, alone=alone)
+        if odd:
+            self.wire.begin_odd()
+            made.over = self.wire.end_odd
         if kind == "begin":
             self._block = True
         elif kind in ("commit", "rollback"):
@@ -341,7 +397,7 @@ class PostgresWatcher(Watcher):
         if questions is None:
             return False
         self.wire.hold_client()
-        self._asking = Asking(questions, self._ask, self._go_on, self.wire.broke)
+        self._asking = Asking(questions, self._ask, self._go_on, self.wire.later)
         self._asking.start()
         return True
 
@@ -396,8 +452,6 @@ class PostgresWatcher(Watcher):
     def from_server(self, data: bytes) -> None:
         if self._unwatched:
             self.wire.to_client(data)
-        elif self._waits_for_tls:
-            self._tls_answer(data)
         elif self._asking is not None:
             self._answer(data)
         else:
@@ -408,14 +462,6 @@ class PostgresWatcher(Watcher):
                 else:
                     self._from_server(message, self._server.buffer)
             self.wire.to_client(data if changed is None else changed)
-
-    def _tls_answer(self, data: bytes) -> None:
-        if data != b"S":
-            raise Malformed(
-                "no TLS offered (the server answered that it speaks none); fix: leave sslmode out"
-            )
-        self._waits_for_tls = False
-        self.wire.start_tls(lambda: self._begin(b""))
 
     def _authentication(self, message: Message, changed: bytes | None) -> bytes | None:
         """The offer of SCRAM with channel binding is for those who speak TLS with us, and nobody does."""

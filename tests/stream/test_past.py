@@ -1,0 +1,65 @@
+"""What is looked up in all that was recorded when the core of a window is asked."""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+from support.streams import goes_by
+
+from boomslang.levels import find_level
+from boomslang.stream.past import Core, spoken_of
+from boomslang.stream.window import places
+from boomslang.trace.blocks import Blocks, sources_of
+
+
+def test_a_put_that_failed_without_a_value_wrote_nothing_that_was_read(tmp_path: Path) -> None:
+    """Its value has no number: it was looked up as the last one, or in a table that is empty."""
+    path = tmp_path / "trace.jsonl"
+    failed = [
+        {"session": "a", "op": "begin"},
+        {"session": "a", "op": "put", "key": "x", "error": "no"},
+        {"session": "a", "op": "abort"},
+    ]
+    wrote = [
+        {"session": "b", "op": "begin"},
+        {"session": "b", "op": "put", "key": "x", "value": 1},
+        {"session": "b", "op": "commit"},
+    ]
+    for lines, found in ((failed, [False]), ([*failed, *wrote], [False, True])):
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        with ExitStack() as stack:
+            blocks = Blocks(sources_of(path, stack))
+            block = blocks.parsed(blocks.more(1 << 20))
+        trace = block.trace
+        x = trace.keys.code(0)
+        read = frozenset((x, trace.values.code(v)) for v in range(len(trace.values)))
+        nobody = np.zeros(0, np.int64)
+        core = Core(frozenset(), frozenset(), frozenset(), nobody, read, frozenset({x}), frozenset())
+        only_values = Core(frozenset(), frozenset(), frozenset(), nobody, read, frozenset(), frozenset())
+        assert len(places(block)) == len(found)
+        assert spoken_of(block, only_values).tolist() == found
+        assert spoken_of(block, core).tolist() == found
+
+
+def test_a_read_of_what_was_aborted_long_ago_is_refuted(tmp_path: Path) -> None:
+    path, lines = tmp_path / "trace.jsonl", list[dict[str, object]]()
+
+    def transaction(session: str, end: str, **operation: object) -> None:
+        lines.extend(
+            {"session": session, **step} for step in ({"op": "begin"}, operation, {"op": end}) if step
+        )
+
+    transaction("a", "abort", op="put", key="x", value=7)
+    for n in range(60):
+        transaction("b", "commit", op="put", key="y", value=n)
+    transaction("c", "commit", op="get", key="x", value=7)
+    for n in range(60, 80):
+        transaction("b", "commit", op="put", key="y", value=n)
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    for level in ("ser", "si"):
+        found, verdict, _, _ = goes_by(path, find_level(level), size=500, tail=1, kept=1)
+        assert found == "invalid" and verdict is not None and verdict.counterexample is not None
+        assert verdict.counterexample.anomaly.code == "G1a"
