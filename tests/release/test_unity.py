@@ -28,7 +28,10 @@ NOISE = re.compile(
     r"""//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<!\w)'(?:\\.|[^'\\\n])*'""", re.S
 )
 FUNCTION = re.compile(r"(?<![\w:~.>])([A-Za-z_]\w*)\s*\((?!\s*\*)")
-NAMES_NO_FUNCTION = {"if", "for", "while", "switch", "return", "sizeof", "alignas", "decltype", "void", "bool", "int", "requires", "noexcept", "explicit", "static_assert", "operator", "defined", "NB_MODULE"}  # fmt: skip
+NAMES_NO_FUNCTION = {
+    "if", "for", "while", "switch", "return", "sizeof", "alignas", "decltype", "void", "bool", "int", "requires",
+    "noexcept", "explicit", "static_assert", "operator", "defined", "NB_MODULE",
+}  # fmt: skip
 
 
 def functions(text: str) -> list[tuple[str, bool]]:
@@ -96,8 +99,16 @@ def test_every_folder_is_looked_at() -> None:
 
 
 def test_an_overload_across_files_is_found() -> None:
-    one = "namespace a {\nnamespace {\nstruct S { int f(int) const; };\nint reach(int x) { return x; }\n}\nint S::f(int x) const { return reach(x); }\n}"
-    other = "namespace a {\nstatic bool reach(std::span<const int> s, char c = '{') { if (s.empty()) { return g(s); } }\n}"
+    one = """namespace a {
+        namespace {
+        struct S { int f(int) const; };
+        int reach(int x) { return x; }
+        }
+        int S::f(int x) const { return reach(x); }
+    }"""
+    other = """namespace a {
+        static bool reach(std::span<const int> s, char c = '{') { if (s.empty()) { return g(s); } }
+    }"""
     assert functions(one) == [("reach", True)]
     assert functions(other) == [("reach", True)]
     assert clashes({"one": one, "other": other}, {}) == ["reach: ['one', 'other']"]
