@@ -146,6 +146,9 @@ $(VENV)/.made:
 	@touch $@
 
 $(VENV)/.built: $(VENV)/.made $(SOURCES)
+	@# Until it was renamed the distribution was called boomslang: both would register the plugin of pytest.
+	@if ls -d $(VENV)/lib/python*/site-packages/boomslang-*.dist-info >/dev/null 2>&1; then \
+	    $(BIN)/python -m pip uninstall --quiet --yes boomslang; fi
 	@echo 'Building Boomslang (a minute or two, the first time) ...'
 	@$(BIN)/python release/progress.py $(BIN)/python -m pip install --verbose --editable .
 	@$(BIN)/python -m compileall -q src/boomslang
