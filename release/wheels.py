@@ -196,7 +196,8 @@ def main() -> int:
     here = pythons()
     if arguments.only:
         here = {version: path for version, path in here.items() if "{}.{}".format(*version) in arguments.only}
-    untried = ["no Python {}.{} here".format(*version) for version in VERSIONS if version not in here]
+    why = "not asked for" if arguments.only else "not found here"
+    untried = ["Python {}.{}: {}".format(*version, why) for version in VERSIONS if version not in here]
     if not here:
         raise Failed("found no Python to build for; expected one of 3.10 to 3.14 on the path")
     with tempfile.TemporaryDirectory() as folder:
