@@ -19,7 +19,8 @@ VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard $(foreach depth,* */* */*/*,native/$(depth).cpp native/$(depth).hpp))
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo .demo-database .demo-examples test test-full fuzz bench lint docs reproduce clean
+.PHONY: help demo .demo-database .demo-examples test test-full fuzz bench lint docs reproduce site wheels
+.PHONY: release-check clean
 
 help:
 	@echo 'make demo        record a database at a level that holds and at one that does not, and check both'
@@ -30,6 +31,10 @@ help:
 	@echo 'make bench       measure (BENCH=quick for the quick ones; BENCH="all --list" shows what there is)'
 	@echo 'make lint        ruff and mypy'
 	@echo 'make docs        write the generated parts of the documentation again'
+	@echo 'make reproduce   measure the published figures again (QUICK=1 for a part)'
+	@echo 'make site        the documentation as a site that opens from disk (build/site/index.html)'
+	@echo 'make wheels      build the source distribution and the wheels, audit, install and try them (into dist)'
+	@echo 'make release-check  lint, compare versions, changelog and tags, then wheels'
 	@echo 'make clean       remove all that the targets above have made'
 
 # On a real database, if its wheel can be had here; else on the example files.
@@ -98,8 +103,20 @@ docs: $(VENV)/.test
 	@$(BIN)/python tests/explain/test_stories.py
 	@$(BIN)/python tests/explain/test_repeated_values.py
 
+site: $(VENV)/.site
+	@$(BIN)/python -m mkdocs build --quiet --strict
+	@echo 'open build/site/index.html'
+
+# For each Python that is here; each step says what it could not try.
+wheels: $(VENV)/.release
+	@$(BIN)/python release/wheels.py $(WHEELS)
+
+release-check: $(VENV)/.release lint
+	@$(BIN)/python release/consistent.py
+	@$(BIN)/python release/wheels.py $(WHEELS)
+
 clean:
-	rm -rf $(VENV) build bench-data .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) build dist bench-data .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find src tests benchmarks docs -name __pycache__ -prune -exec rm -rf {} +
 
 # --- set-up: each step leaves a stamp, and is done again when what it was made from has changed
@@ -129,19 +146,22 @@ $(VENV)/.made:
 	@touch $@
 
 $(VENV)/.built: $(VENV)/.made $(SOURCES)
+	@# Until it was renamed the distribution was called boomslang: both would register the plugin of pytest.
+	@if ls -d $(VENV)/lib/python*/site-packages/boomslang-*.dist-info >/dev/null 2>&1; then \
+	    $(BIN)/python -m pip uninstall --quiet --yes boomslang; fi
 	@echo 'Building Boomslang (a minute or two, the first time) ...'
-	@$(BIN)/python -m pip install --quiet --editable .
+	@$(BIN)/python release/progress.py $(BIN)/python -m pip install --verbose --editable .
 	@$(BIN)/python -m compileall -q src/boomslang
 	@touch $@
 
 # Boomslang is there by now, at this very version: these add what the extra asks for.
-$(VENV)/.test $(VENV)/.lint: $(VENV)/.%: $(VENV)/.built
-	@$(BIN)/python -m pip install --quiet 'boomslang[$*]==$(VERSION)'
+$(VENV)/.test $(VENV)/.lint $(VENV)/.release $(VENV)/.site: $(VENV)/.%: $(VENV)/.built
+	@$(BIN)/python -m pip install --quiet 'boomslang-checker[$*]==$(VERSION)'
 	@touch $@
 
 # What is too large for every run: Ray takes 80 MB to fetch and 250 MB of disk. Where there is no wheel of it, its tests are
 # skipped, and say so.
 $(VENV)/.test-full: $(VENV)/.test
-	@$(BIN)/python -m pip install --quiet 'boomslang[test-full]==$(VERSION)' || \
+	@$(BIN)/python -m pip install --quiet 'boomslang-checker[test-full]==$(VERSION)' || \
 	    echo 'Ray cannot be installed here: its tests will be skipped.'
 	@touch $@

@@ -12,7 +12,7 @@ namespace boomslang {
 
 namespace {
 
-constexpr size_t few = 200'000;  // reads or writes: not worth a thread
+constexpr size_t too_few = 200'000;  // reads or writes: not worth a thread
 
 // Of each value who wrote it, and to which key, if it was written once.
 class Once {
@@ -27,7 +27,7 @@ public:
         if (most < 0 || size_t(most) / 4 > write_value.size()) return;
         of_.assign(size_t(most) + 1, {nobody, -1});
         // Each thread has some of the values.
-        const int64_t parts = write_value.size() < few ? 1 : std::max(1, jobs), values = int64_t(most) + 1;
+        const int64_t parts = write_value.size() < too_few ? 1 : std::max(1, jobs), values = int64_t(most) + 1;
         in_parallel(jobs, size_t(parts), limits, [&](size_t part, int, Limits&) {
             const int64_t low = values * int64_t(part) / parts, high = values * int64_t(part + 1) / parts;
             for (int32_t key = 0; key + 1 < int32_t(key_start.size()); ++key)
@@ -115,7 +115,7 @@ Links link(std::span<const uint8_t> outcome, std::span<const int64_t> read_start
             work.push_back(w);
         };
         const bool settled = !open_init && lists.of.empty() && std::find(out.state.begin(), out.state.end(), 1) == out.state.end();
-        if (settled && jobs > 1 && read_key.size() >= few) {
+        if (settled && jobs > 1 && read_key.size() >= too_few) {
             // No read decides anything about another one: each thread takes some transactions.
             constexpr size_t chunk = 1 << 14;
             std::vector<std::vector<int64_t>> orphans(work.size() / chunk + 1);

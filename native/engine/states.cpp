@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <map>
 
+#include "problem.hpp"
+
 namespace boomslang {
 namespace {
 
-constexpr int32_t ABSENT = -1, PRESENT = -2, UNKNOWN = -3;
 constexpr uint8_t COMMITTED = 0, ABORTED = 1, GUARD = 1, MATCH = 2;
 constexpr size_t SMALL_DOMAIN = 255;  // values of a key in a group of several
 
@@ -163,7 +164,7 @@ private:
             auto& values = domain[size_t(k)];
             for (int64_t i = p.key_start[size_t(k)]; i < p.key_start[size_t(k) + 1]; ++i)
                 if (p.outcome[size_t(p.write_txn[size_t(i)])] != ABORTED) values.push_back(p.write_value[size_t(i)]);
-            if (p.init[size_t(k)] == UNKNOWN) {
+            if (p.init[size_t(k)] == UNKNOWN_INIT) {
                 values.push_back(ABSENT), values.push_back(StatesFound::unnamed);
                 for (int32_t s : of_key(k))
                     for (const Seen& seen : about(behaviours[size_t(s)].reads, k))
@@ -302,7 +303,7 @@ private:
             int32_t first = p.init[size_t(keys[size_t(i)])];
             std::vector<uint64_t> more;
             for (uint64_t s : states)
-                if (first != UNKNOWN) more.push_back(s | code(i, first));
+                if (first != UNKNOWN_INIT) more.push_back(s | code(i, first));
                 else
                     for (int32_t value : domain[size_t(keys[size_t(i)])]) more.push_back(s | code(i, value));
             states = std::move(more);

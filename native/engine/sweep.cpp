@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <numeric>
 
+#include "problem.hpp"
+
 namespace boomslang {
 
 namespace {
-constexpr int32_t ABSENT = -1, PRESENT = -2;
-
-bool matches(int32_t seen, int32_t value) { return seen == value || (seen == PRESENT && value > ABSENT); }
+bool allows(int32_t seen, int32_t value) { return seen == value || (seen == PRESENT && value > ABSENT); }
 
 uint64_t spread(uint64_t z) {  // splitmix64
     z += 0x9E3779B97F4A7C15u;
@@ -132,9 +132,9 @@ void Sweep::moves(int32_t returning, std::vector<int32_t>& found) {
         if (status_[size_t(returning)] == BEGUN) return false;
         for (int64_t r = p_.read_start[size_t(returning)]; r < p_.read_start[size_t(returning) + 1]; ++r) {
             int32_t key = p_.read_key[size_t(r)], seen = p_.read_value[size_t(r)];
-            if (matches(seen, values_[size_t(key)])) continue;
+            if (allows(seen, values_[size_t(key)])) continue;
             for (const Write& w : writes(t))
-                if (w.key == key && matches(seen, w.value)) return true;
+                if (w.key == key && allows(seen, w.value)) return true;
         }
         return false;
     };
@@ -185,7 +185,7 @@ bool Sweep::fits(int32_t t, std::span<const Write> changes) const {
         int32_t key = p_.read_key[size_t(r)], value = values_[size_t(key)];
         for (const Write& w : changes)
             if (w.key == key) value = w.value;
-        if (!matches(p_.read_value[size_t(r)], value)) return false;
+        if (!allows(p_.read_value[size_t(r)], value)) return false;
     }
     return true;
 }

@@ -1,8 +1,12 @@
-"""What Boomslang can use but does without: the package behind each extra, for messages that say what to install.
+"""What Boomslang can use but does without: the package behind each extra, and the command that brings it.
 
-Messages name the package itself. Boomslang is installed from its own sources, and `pip install boomslang[...]` where it
-is not installed yet would ask a registry for whatever has that name there.
+The command and the import are `boomslang`; the distribution is `boomslang-checker`, for the shorter name belongs to
+somebody else in the registry. Where Boomslang is installed already, from its sources too, pip only adds what an extra
+asks for, in the version that it asks for.
 """
+
+DISTRIBUTION = "boomslang-checker"
+"""What pip calls it, as in pyproject.toml."""
 
 PACKAGES = {
     "arrow": "pyarrow",
@@ -28,5 +32,6 @@ PACKAGES = {
 
 def how_to_install(extra: str) -> str:
     """The command that brings what an extra needs."""
-    package = PACKAGES[extra]
-    return f"pip install '{package}'" if "[" in package else f"pip install {package}"
+    if extra not in PACKAGES:
+        raise KeyError(f"found the extra {extra!r}; expected one of {', '.join(PACKAGES)}")
+    return f"pip install '{DISTRIBUTION}[{extra}]'"

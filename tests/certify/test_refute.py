@@ -97,5 +97,7 @@ def test_nonsense_is_an_error_and_never_a_refutation() -> None:
 
 def test_without_z3_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "z3", None)
-    with pytest.raises(MissingSolver, match=r"refuting a core needs Z3: pip install z3-solver"):
+    with pytest.raises(
+        MissingSolver, match=r"refuting a core needs Z3: pip install 'boomslang-checker\[z3\]'"
+    ):
         refute(lost_update(), CORE)

@@ -687,10 +687,10 @@ def test_without_z3(cli: Any, tmp_path: Path, without_z3: dict[str, str]) -> Non
     proof = tmp_path / "proof.json"
     cli("check", SKEW, "--level", "ser,si", "--certificate", proof)
     ran = program("verify", SKEW, tmp_path / "proof.ser.json", **without_z3)
-    assert ran.code == exit_codes.USAGE and ran.out == "" and "pip install z3-solver" in ran.err
+    assert ran.code == exit_codes.USAGE and ran.out == "" and "pip install 'boomslang-checker[z3]'" in ran.err
     assert program("verify", SKEW, tmp_path / "proof.si.json", **without_z3).code == 0
     ran = program("check", SKEW, "--level", "ser", "--solver", "z3", **without_z3)
-    assert ran.code == exit_codes.USAGE and "pip install z3-solver" in ran.err
+    assert ran.code == exit_codes.USAGE and "pip install 'boomslang-checker[z3]'" in ran.err
     assert program("check", SKEW, "--level", "ser", **without_z3).code == exit_codes.INVALID
 
 

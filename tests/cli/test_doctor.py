@@ -32,7 +32,7 @@ def test_it_knows_what_is_there() -> None:
 def test_what_is_missing_comes_with_the_command_that_helps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "_installed", lambda name: not name.startswith("z3"))
     missing = next(each for each in doctor._extras() if each.name == "z3")
-    assert not missing.there and missing.fix.endswith("-m pip install 'z3-solver>=4.12'")
+    assert not missing.there and missing.fix.endswith("-m pip install 'boomslang-checker[z3]'")
 
 
 def test_without_its_native_code_it_is_not_whole(monkeypatch: pytest.MonkeyPatch) -> None:

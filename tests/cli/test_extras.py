@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 import re
+from importlib import metadata
 
+import pytest
 from support.paths import ROOT
 
-from boomslang.extras import PACKAGES, how_to_install
+import boomslang
+from boomslang.extras import DISTRIBUTION, PACKAGES, how_to_install
 
 
 def test_packages_are_those_of_the_extras() -> None:
     text = (ROOT / "pyproject.toml").read_text()
     section = text.partition("[project.optional-dependencies]")[2].partition("\n[")[0]
     brought = dict(re.findall(r'^([\w-]+) = \["([\w-]+(?:\[\w+\])?)[^"\]]*"\]$', section, re.M))
-    single = {name: package for name, package in brought.items() if not package.startswith("boomslang")}
+    single = {name: package for name, package in brought.items() if not package.startswith(DISTRIBUTION)}
+    del single["site"]  # for a checkout's own use: no message speaks of it
     assert single == PACKAGES
 
 
-def test_nobody_is_sent_to_a_registry_for_boomslang() -> None:
-    """The name belongs to another package there."""
+def test_nobody_is_sent_to_a_registry_for_the_short_name() -> None:
+    """It belongs to another package there."""
     for path in (*(ROOT / "src").rglob("*.py"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md")):
-        if path.name != "extras.py":
-            assert not re.search(r"pip install '?boomslang", path.read_text()), path
-    assert how_to_install("postgres") == "pip install 'psycopg[binary]'"
+        assert not re.search(r"pip install ['\"]?boomslang(?!-checker)", path.read_text()), path
+    assert how_to_install("postgres") == "pip install 'boomslang-checker[postgres]'"
+    with pytest.raises(KeyError, match="expected one of"):
+        how_to_install("no such extra")
+
+
+def test_the_distribution_has_one_name() -> None:
+    text = (ROOT / "pyproject.toml").read_text()
+    assert f'\nname = "{DISTRIBUTION}"\n' in text
+    assert not re.search(r'"boomslang\[', text), "extras that name extras"
+    assert metadata.version(DISTRIBUTION) == boomslang.__version__

@@ -58,7 +58,7 @@ def test_it_needs_no_solver(proved: tuple[Path, Path], tmp_path: Path) -> None:
     del data["core"]["proof"]
     proved[1].write_text(json.dumps(data))
     ran = program("verify", *proved, PYTHONPATH=path)
-    assert ran.code == exit_codes.USAGE and "pip install z3-solver" in ran.err
+    assert ran.code == exit_codes.USAGE and "pip install 'boomslang-checker[z3]'" in ran.err
 
 
 def test_it_says_what_shows_it(proved: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,13 +10,16 @@
 
 from __future__ import annotations
 
+import argparse
 import doctest
+import inspect
 import re
 import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -26,6 +29,8 @@ from support.commands import environment
 from support.levels_apart import POOL, notation, telling
 from support.paths import ROOT
 
+import boomslang
+from boomslang.cli.main import COMMANDS, Parser
 from boomslang.levels import (
     LEVELS,
     Dependency,
@@ -152,6 +157,42 @@ def short_levels() -> Iterator[str]:
             yield f"| `{level.short}` | {level.title} | {level.forbids} |"
 
 
+def commands() -> Iterator[str]:
+    """Every command with its options, as `--help` tells them."""
+    for name, summary in COMMANDS.items():
+        parser = Parser(prog=f"boomslang {name}")
+        import_module(f"boomslang.cli.commands.{name}").add(parser)
+        formatter = parser._get_formatter()
+        yield from ("", f"## `boomslang {name}`", "", cell(parser.description or summary), "")
+        yield from ("| argument | what it is |", "| --- | --- |")
+        for action in parser._actions:
+            if action.help in (argparse.SUPPRESS, None) or "--help" in action.option_strings:
+                continue
+            written = formatter._format_action_invocation(action)
+            yield f"| `{cell(written)}` | {cell(formatter._expand_help(action))} |"
+
+
+def cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+
+
+def python_names() -> Iterator[str]:
+    """Every public name, with the beginning of what it says of itself."""
+    yield "| name | what it is |"
+    yield "| --- | --- |"
+    for name in boomslang.__all__:
+        value = getattr(boomslang, name)
+        said = VALUES.get(name) or cell((inspect.getdoc(value) or "").partition("\n\n")[0])
+        assert said, f"{name} needs a docstring"
+        yield f"| `{name}` | {said} |"
+
+
+VALUES = {
+    "Absent": "What a read found of a key that is not there.",
+    "LEVELS": "Every level there is; `boomslang.levels.find_level` finds one by any of its names.",
+}
+
+
 PARTS: dict[str, Callable[[], Iterator[str]]] = {
     "levels": levels_table,
     "names": names,
@@ -164,6 +205,8 @@ PARTS: dict[str, Callable[[], Iterator[str]]] = {
     "short-levels": short_levels,
     "formats": signs,
     "capabilities": capabilities,
+    "commands": commands,
+    "python-names": python_names,
 }
 
 
@@ -281,6 +324,38 @@ def test_every_level_is_documented() -> None:
         assert all(f"`{alias}`" in page for alias in names_of(level))
 
 
+def test_the_program_of_the_tutorial(tmp_path: Path) -> None:
+    """Its database loses an update, and the trace tells."""
+    page = blocks((ROOT / "docs" / "tutorial.md").read_text())
+    (program,) = (block.body for block in page if block.info == "python file=till.py")
+    (tmp_path / "till.py").write_text(program)
+    ran = subprocess.run(
+        [sys.executable, "till.py"],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert any(block.body == f"$ python till.py\n{ran.stdout}" for block in page)
+    verdict = boomslang.check(boomslang.read_trace(tmp_path / "till"), "snapshot-isolation")
+    assert verdict.invalid and verdict.counterexample is not None
+    assert "lost update" in str(verdict.counterexample).lower()
+
+
+def test_every_public_name_has_an_example() -> None:
+    """The examples themselves are run by `test_python_examples_hold`."""
+    sections = dict(
+        re.findall(
+            r"^## `(\w+)`\n(.*?)(?=^## |\Z)", (ROOT / "docs/reference-python.md").read_text(), re.M | re.S
+        )
+    )
+    assert sorted(sections) == sorted(boomslang.__all__)
+    for name, text in sections.items():
+        shown = "".join(block.body for block in blocks(text) if ">>>" in block.body)
+        assert re.search(rf">>> .*\b{name}\b|\.\.\. .*\b{name}\b", shown), name
+
+
 def test_exit_codes_are_documented() -> None:
     from boomslang.cli import exit_codes
 
@@ -302,8 +377,6 @@ def test_no_speed_is_typed_by_hand() -> None:
 
 
 def test_the_changelog_knows_this_version() -> None:
-    import boomslang
-
     assert f"## {boomslang.__version__}" in (ROOT / "CHANGELOG.md").read_text()
     assert f'version = "{boomslang.__version__}"' in (ROOT / "pyproject.toml").read_text()
 

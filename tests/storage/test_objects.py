@@ -257,4 +257,5 @@ def test_without_the_library() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment())
     assert done.returncode == 254
-    assert done.stderr.endswith("expected the package obstore to reach it; fix: pip install obstore\n")
+    fix = "fix: pip install 'boomslang-checker[cloud]'\n"
+    assert done.stderr.endswith(f"expected the package obstore to reach it; {fix}")

@@ -193,7 +193,7 @@ def test_without_the_library_it_is_told_how_to_get_it(
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     for words in (["check", path, "--level", "ser"], ["convert", SKEW, tmp_path / f"new.{name}"]):
         ran = command(*words)
-        assert ran.code == exit_codes.USAGE and "pip install pyarrow" in ran.err
+        assert ran.code == exit_codes.USAGE and "pip install 'boomslang-checker[arrow]'" in ran.err
         assert len(ran.err.splitlines()) == 1
     assert not (tmp_path / f"new.{name}").exists()
 

@@ -123,7 +123,8 @@ def test_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     path = tmp_path / "t.jsonl.zst"
     path.write_bytes(b"\x28\xb5\x2f\xfd\x04\x00\x01\x00\x00\x00\x00\x00\x00")
     with pytest.raises(
-        TraceError, match=r"t.jsonl.zst: found a file packed with Zstandard.*pip install zstandard"
+        TraceError,
+        match=r"t.jsonl.zst: found a file packed with Zstandard.*pip install 'boomslang-checker\[zstd\]'",
     ):
         read_trace(path)
 

@@ -8,7 +8,7 @@
 namespace boomslang {
 namespace {
 
-constexpr const char* form =
+constexpr const char* awdit_form =
     "write r KEY VALUE or w KEY VALUE, or a line of - or = between transactions or sessions";
 
 class Awdit final : public LineFormat {
@@ -37,12 +37,12 @@ class Awdit final : public LineFormat {
     if (step.what == '-' || step.what == '=') {
       while (at.accept(step.what)) {
       }
-      if (!at.done()) at.wrong("nothing else on a line of - or =", form);
+      if (!at.done()) at.wrong("nothing else on a line of - or =", awdit_form);
     } else {
-      if (!at.accept('r') && !at.accept('w')) at.wrong("r or w", form);
+      if (!at.accept('r') && !at.accept('w')) at.wrong("r or w", awdit_form);
       step.key = operand(at, "the key");
       step.value = operand(at, "the value");
-      if (!at.done()) at.wrong("the end of the line", form);
+      if (!at.done()) at.wrong("the end of the line", awdit_form);
       emit.history().keys.fetch_slot(step.key.code);
       emit.history().values.fetch_slot(step.value.code);
     }
@@ -52,8 +52,8 @@ class Awdit final : public LineFormat {
   static Number operand(Line& at, const char* what) {
     const char* before = at.p;
     at.space();
-    if (at.p == before) at.wrong("a space", form);
-    return at.number(what, form);
+    if (at.p == before) at.wrong("a space", awdit_form);
+    return at.number(what, awdit_form);
   }
 
   void settle(Emit& emit) override {

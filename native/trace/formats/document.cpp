@@ -7,29 +7,29 @@
 namespace boomslang {
 namespace {
 
-constexpr std::uint8_t plain = 1, symbol = 2, blank = 4, digit_ = 8;
+constexpr std::uint8_t unescaped = 1, symbol = 2, blank = 4, digit_ = 8;
 
 constexpr auto make_classes() {
   std::array<std::uint8_t, 256> classes{};
-  for (int c = 0x20; c < 0x7f; ++c) classes[c] = plain | symbol;
+  for (int c = 0x20; c < 0x7f; ++c) classes[c] = unescaped | symbol;
   for (const char c : {'"', '\\'}) classes[static_cast<unsigned char>(c)] = 0;
   for (const char c : {'(', ')', '[', ']', '{', '}', ';', ',', '@', '^', '`', '~'})
-    classes[static_cast<unsigned char>(c)] = plain;
+    classes[static_cast<unsigned char>(c)] = unescaped;
   for (const char c : {' ', '\t', '\r'}) classes[static_cast<unsigned char>(c)] |= blank;
-  classes[' '] = plain | blank;
-  classes[0x7f] = plain;
+  classes[' '] = unescaped | blank;
+  classes[0x7f] = unescaped;
   for (int c = '0'; c <= '9'; ++c) classes[c] |= digit_;
   return classes;
 }
 
-// plain: needs no attention in a string. symbol: may stand in a symbol or keyword of EDN. blank: white space
+// unescaped: needs no attention in a string. symbol: may stand in a symbol or keyword of EDN. blank: white space
 // other than the end of a line.
 constexpr std::array<std::uint8_t, 256> classes = make_classes();
 
 bool is(std::uint8_t kind, char c) { return classes[static_cast<unsigned char>(c)] & kind; }
-unsigned byte_at(const char* at) { return static_cast<unsigned char>(*at); }
+unsigned byte_here(const char* at) { return static_cast<unsigned char>(*at); }
 
-const char* past_digits(const char* p) {
+const char* past_decimals(const char* p) {
   while (is(digit_, *p)) ++p;
   return p;
 }
@@ -52,7 +52,7 @@ void Document::start(std::string_view data, Mark mark) {
 
 std::string Document::here() const {
   if (p_ >= end_) return "the end of the file";
-  const unsigned c = byte_at(p_);
+  const unsigned c = byte_here(p_);
   if (c == '\n') return "the end of the line";
   char text[16];
   std::snprintf(text, sizeof text, c < 0x20 || c >= 0x7f ? "byte 0x%02x" : "'%c'", c);
@@ -227,7 +227,7 @@ Token Document::lex_number() {
   if (*p_ == '-') ++p_;
   if (!is(digit_, *p_)) syntax("a digit");
   if (*p_ == '0' && is(digit_, p_[1])) syntax("a number without leading zeros");
-  p_ = past_digits(p_);
+  p_ = past_decimals(p_);
   if (*p_ != '.' && *p_ != 'e' && *p_ != 'E') {
     scalar_ = slice(Type::integer, from[0] == '-' && from[1] == '0' ? from + 1 : from, p_);
     return Token::integer;
@@ -235,13 +235,13 @@ Token Document::lex_number() {
   if (*p_ == '.') {
     ++p_;
     if (!is(digit_, *p_)) syntax("a digit after the decimal point");
-    p_ = past_digits(p_);
+    p_ = past_decimals(p_);
   }
   if (*p_ == 'e' || *p_ == 'E') {
     ++p_;
     if (*p_ == '+' || *p_ == '-') ++p_;
     if (!is(digit_, *p_)) syntax("a digit in the exponent");
-    p_ = past_digits(p_);
+    p_ = past_decimals(p_);
   }
   return real(from, p_);
 }
@@ -262,7 +262,7 @@ Token Document::real(const char* from, const char* to) {
 Token Document::lex_string() {
   const char* const from = ++p_;
   for (;;) {
-    while (is(plain, *p_)) ++p_;
+    while (is(unescaped, *p_)) ++p_;
     if (*p_ == '"') [[likely]] {
       scalar_ = slice(Type::text, from, p_);
       ++p_;
@@ -272,7 +272,7 @@ Token Document::lex_string() {
       decode_string(from);
       return Token::text;
     }
-    if (byte_at(p_) >= 0x80) {
+    if (byte_here(p_) >= 0x80) {
       p_ = past_utf8(p_);
     } else if (dialect_ == Dialect::edn && (*p_ == '\n' || *p_ == '\r' || *p_ == '\t')) {
       line_ += *p_++ == '\n';
@@ -285,14 +285,14 @@ Token Document::lex_string() {
 
 // Unicode's table 3-7 of well-formed sequences. The zero behind the document is no tail: each test stops in time.
 const char* Document::past_utf8(const char* at) const {
-  const unsigned a = byte_at(at), b = byte_at(at + 1);
+  const unsigned a = byte_here(at), b = byte_here(at + 1);
   const auto tail = [](unsigned c) { return (c & 0xC0) == 0x80; };
   if (a >= 0xC2 && a <= 0xDF && tail(b)) return at + 2;
   if (a >= 0xE0 && a <= 0xEF && tail(b) && !(a == 0xE0 && b < 0xA0) && !(a == 0xED && b >= 0xA0) &&
-      tail(byte_at(at + 2)))
+      tail(byte_here(at + 2)))
     return at + 3;
   if (a >= 0xF0 && a <= 0xF4 && tail(b) && !(a == 0xF0 && b < 0x90) && !(a == 0xF4 && b >= 0x90) &&
-      tail(byte_at(at + 2)) && tail(byte_at(at + 3)))
+      tail(byte_here(at + 2)) && tail(byte_here(at + 3)))
     return at + 4;
   char text[48];
   std::snprintf(text, sizeof text, "invalid UTF-8 (byte 0x%02x)", a);
@@ -332,12 +332,12 @@ void Document::decode_string(const char* from) {
   };
   const auto put = [&](std::uint32_t bits) { *out++ = static_cast<char>(bits); };
   for (;;) {
-    if (is(plain, *p_)) {
+    if (is(unescaped, *p_)) {
       ++p_;
     } else if (*p_ == '"') {
       copy(p_++);
       break;
-    } else if (byte_at(p_) >= 0x80) {
+    } else if (byte_here(p_) >= 0x80) {
       p_ = past_utf8(p_);
     } else if (dialect_ == Dialect::edn && (*p_ == '\n' || *p_ == '\r' || *p_ == '\t')) {
       line_ += *p_++ == '\n';
@@ -478,8 +478,8 @@ Token Document::lex_edn() {
       return Token::other;
     case '\\': {  // a character, or its name
       const char* const from = p_++;
-      if (p_ >= end_ || byte_at(p_) <= ' ') syntax("a character after '\\'");
-      p_ = byte_at(p_) >= 0x80 ? past_utf8(p_) : p_ + 1;
+      if (p_ >= end_ || byte_here(p_) <= ' ') syntax("a character after '\\'");
+      p_ = byte_here(p_) >= 0x80 ? past_utf8(p_) : p_ + 1;
       while (is(symbol, *p_)) ++p_;
       value_done();
       scalar_ = slice(Type::text, from, p_);
@@ -502,9 +502,9 @@ Token Document::lex_edn_number() {
   const char* const from = p_;
   const bool sign = *p_ == '+' || *p_ == '-';
   const char* const digits = p_ + sign;
-  p_ = past_digits(digits);
+  p_ = past_decimals(digits);
   if (*digits == '0' && p_ - digits > 1) syntax("a number without leading zeros");
-  const auto ends = [&] { return !is(symbol, *p_) && byte_at(p_) < 0x80; };
+  const auto ends = [&] { return !is(symbol, *p_) && byte_here(p_) < 0x80; };
   const char* const whole = p_;
   if (*p_ == 'N') ++p_;
   if (ends()) {
@@ -515,15 +515,15 @@ Token Document::lex_edn_number() {
   p_ = whole;
   const bool ratio = *p_ == '/';
   if (ratio) {
-    p_ = past_digits(p_ + 1);
+    p_ = past_decimals(p_ + 1);
     if (p_ == whole + 1) syntax("a digit after '/'");
   } else {
-    if (*p_ == '.') p_ = past_digits(p_ + 1);
+    if (*p_ == '.') p_ = past_decimals(p_ + 1);
     if (*p_ == 'e' || *p_ == 'E') {
       ++p_;
       if (*p_ == '+' || *p_ == '-') ++p_;
       if (!is(digit_, *p_)) syntax("a digit in the exponent");
-      p_ = past_digits(p_);
+      p_ = past_decimals(p_);
     }
   }
   const char* const stop = p_;
@@ -540,7 +540,7 @@ Token Document::lex_symbol() {
   for (;;) {
     if (is(symbol, *p_)) {
       ++p_;
-    } else if (byte_at(p_) >= 0x80) {
+    } else if (byte_here(p_) >= 0x80) {
       p_ = past_utf8(p_);
     } else {
       break;
@@ -595,7 +595,7 @@ Scalar Document::render() {
 
 bool Document::spells_keyword(std::string_view text) {
   for (const char& c : text)
-    if (!is(symbol, c) && byte_at(&c) < 0x80) return false;
+    if (!is(symbol, c) && byte_here(&c) < 0x80) return false;
   return text.size() > 1 && text[0] == ':';
 }
 

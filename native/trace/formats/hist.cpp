@@ -8,7 +8,7 @@
 namespace boomslang {
 namespace {
 
-constexpr const char* form =
+constexpr const char* hist_form =
     "write [x:=1 y==2 z==?] for a transaction, [...]! if it did not commit, --- between sessions";
 
 bool letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
@@ -28,13 +28,13 @@ class Hist final : public LineFormat {
       while (at.accept('-')) {
       }
       at.space();
-      if (!at.done() && !comment(at)) at.wrong("nothing else on a line of -", form);
+      if (!at.done() && !comment(at)) at.wrong("nothing else on a line of -", hist_form);
       ++session_;
       transaction_ = 0;
       return;
     }
     for (; !at.done() && !comment(at); at.space()) {
-      if (!at.accept('[')) at.wrong("'[' of a transaction", form);
+      if (!at.accept('[')) at.wrong("'[' of a transaction", hist_form);
       transaction(at, emit);
     }
   }
@@ -53,22 +53,22 @@ class Hist final : public LineFormat {
 
   void event(Line& at, Emit& emit) {
     const char* from = at.p;
-    if (at.done() || !letter(*at.p)) at.wrong("a variable: a letter or _, then letters, digits and _", form);
+    if (at.done() || !letter(*at.p)) at.wrong("a variable: a letter or _, then letters, digits and _", hist_form);
     while (at.p < at.end && (letter(*at.p) || (*at.p >= '0' && *at.p <= '9'))) ++at.p;
     const Scalar key = Emit::text({from, static_cast<std::size_t>(at.p - from)});
     const bool write = at.accept(':');
-    if (!write && !at.accept('=')) at.wrong(":= of a write or == of a read", form);
-    if (!at.accept('=')) at.wrong(write ? "'=' after ':'" : "a second '='", form);
+    if (!write && !at.accept('=')) at.wrong(":= of a write or == of a read", hist_form);
+    if (!at.accept('=')) at.wrong(write ? "'=' after ':'" : "a second '='", hist_form);
     if (!write && at.accept('?')) {
       emit.get_absent(key, line_);
     } else {
       const Scalar version =
-          at.number(write ? "the version, a whole number" : "the version, a whole number or ?", form).scalar;
+          at.number(write ? "the version, a whole number" : "the version, a whole number or ?", hist_form).scalar;
       write ? emit.put(key, version, line_) : emit.get(key, version, line_);
     }
     const char* end = at.p;
     at.space();
-    if (at.p == end && (at.done() || *at.p != ']')) at.wrong("a space or ']' after the event", form);
+    if (at.p == end && (at.done() || *at.p != ']')) at.wrong("a space or ']' after the event", hist_form);
   }
 
   void finish(Emit&) override {}

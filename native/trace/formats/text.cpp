@@ -12,7 +12,7 @@
 namespace boomslang {
 namespace {
 
-constexpr const char* form = "write r(key,value,session,transaction) or w(...), whole numbers, no spaces";
+constexpr const char* text_form = "write r(key,value,session,transaction) or w(...), whole numbers, no spaces";
 
 class Text final : public LineFormat {
  public:
@@ -48,22 +48,22 @@ class Text final : public LineFormat {
     if (at.done()) return;
     Step& step = ahead_.next();
     step.read = at.accept('r');
-    if (!step.read && !at.accept('w')) at.wrong("r or w", form);
-    if (!at.accept('(')) at.wrong("'('", form);
-    step.key = at.number("the key", form);
-    if (!at.accept(',')) at.wrong("',' after the key", form);
-    step.value = at.number("the value", form);
-    if (!at.accept(',')) at.wrong("',' after the value", form);
-    step.session = at.number("the session", form);
-    if (!at.accept(',')) at.wrong("',' after the session", form);
+    if (!step.read && !at.accept('w')) at.wrong("r or w", text_form);
+    if (!at.accept('(')) at.wrong("'('", text_form);
+    step.key = at.number("the key", text_form);
+    if (!at.accept(',')) at.wrong("',' after the key", text_form);
+    step.value = at.number("the value", text_form);
+    if (!at.accept(',')) at.wrong("',' after the value", text_form);
+    step.session = at.number("the session", text_form);
+    if (!at.accept(',')) at.wrong("',' after the session", text_form);
     step.aborted = at.accept('-');
-    step.transaction = at.number("the transaction", form);
+    step.transaction = at.number("the transaction", text_form);
     if (step.aborted && view(step.transaction.scalar) != "1") {
       at.p = step.transaction.scalar.data - 1;
-      at.wrong("a transaction's id, or -1 for an aborted one", form);
+      at.wrong("a transaction's id, or -1 for an aborted one", text_form);
     }
-    if (!at.accept(')')) at.wrong("')' after the transaction", form);
-    if (!at.done()) at.wrong("the end of the line", form);
+    if (!at.accept(')')) at.wrong("')' after the transaction", text_form);
+    if (!at.done()) at.wrong("the end of the line", text_form);
     step.line = line_;
     emit.history().keys.fetch_slot(step.key.code);
     emit.history().values.fetch_slot(step.value.code);

@@ -22,7 +22,7 @@
 namespace boomslang {
 namespace {
 
-constexpr const char* form = "write each transaction as Viper's logger does; see docs/formats.md";
+constexpr const char* viper_form = "write each transaction as Viper's logger does; see docs/formats.md";
 
 class Viper final : public LineFormat {
  public:
@@ -72,7 +72,7 @@ class Viper final : public LineFormat {
       do {
         const std::string_view name = field();
         if (name == "value") {
-          if (value) fault("the field \"value\" twice", "it once", form);
+          if (value) fault("the field \"value\" twice", "it once", viper_form);
           json_.space();
           value = json_.p;
           json_.skip(1);
@@ -91,7 +91,7 @@ class Viper final : public LineFormat {
       json_.expect('}', "',' or '}' after the field");
     }
     json_.expect_end();
-    if (!value) fault("no field \"value\"", "the operations of the transaction", form);
+    if (!value) fault("no field \"value\"", "the operations of the transaction", viper_form);
 
     json_.start(text, size);
     json_.p = value;
@@ -132,7 +132,7 @@ class Viper final : public LineFormat {
 
   bool flag() {
     const char c = json_.peek();
-    if (c != 't' && c != 'f') fault(json_.here(), "true or false", form);
+    if (c != 't' && c != 'f') fault(json_.here(), "true or false", viper_form);
     return json_.boolean();
   }
 
@@ -146,12 +146,12 @@ class Viper final : public LineFormat {
       const auto parsed = std::from_chars(number.data, number.data + number.size, time);
       if (parsed.ec == std::errc{}) return time == -1 ? no_time : time;
     }
-    fault(found, "a time: a whole number of 64 bits", form);
+    fault(found, "a time: a whole number of 64 bits", viper_form);
   }
 
   Scalar scalar(const char* what) {
     const char c = json_.peek();
-    if (c == '[' || c == '{') fault(json_.here(), std::string(what) + ": a number or a string", form);
+    if (c == '[' || c == '{') fault(json_.here(), std::string(what) + ": a number or a string", viper_form);
     return json_.scalar();
   }
 
@@ -247,7 +247,7 @@ class Viper final : public LineFormat {
       }
     } while (json_.accept(','));
     json_.expect('}', "',' or '}' after the field");
-    if (!typed) fault("an operation without opType", "opType: r, w, i, d or range", form);
+    if (!typed) fault("an operation without opType", "opType: r, w, i, d or range", viper_form);
   }
 
   void rows(Items& into) {
@@ -268,7 +268,7 @@ class Viper final : public LineFormat {
         }
       } while (json_.accept(','));
       json_.expect('}', "',' or '}' after the field");
-      if (!has_key || !has_value) fault("a row without id or val", "both", form);
+      if (!has_key || !has_value) fault("a row without id or val", "both", viper_form);
       into.emplace_back(key, value);
     } while (json_.accept(','));
     json_.expect(']', "',' or ']' after the row");
@@ -278,7 +278,7 @@ class Viper final : public LineFormat {
     const auto need = [&](bool has, const char* what) {
       if (!has)
         fault("an operation \"" + std::string(mop.op) + "\" without " + what,
-              std::string("the field ") + what, form);
+              std::string("the field ") + what, viper_form);
     };
     if (mop.op == "range") {
       need(mop.has_low, "key1");
@@ -290,7 +290,7 @@ class Viper final : public LineFormat {
       if (mop.op == "i") need(mop.has_read, "readValue");
       if (mop.op == "d" && !mop.has_read) need(mop.has_succ, "readValue or succ");
     } else {
-      fault("the operation " + show(Emit::text(mop.op)), "r, w, i, d or range", form);
+      fault("the operation " + show(Emit::text(mop.op)), "r, w, i, d or range", viper_form);
     }
     if (!mop.has_succ) mop.succ = true;
   }
@@ -340,14 +340,14 @@ class Viper final : public LineFormat {
         std::int64_t number = 0;
         const auto parsed = std::from_chars(high.data, high.data + high.size, number);
         if (parsed.ec != std::errc{} || number == std::numeric_limits<std::int64_t>::max())
-          fault("the bound " + show(high), "a whole number of 64 bits", form);
+          fault("the bound " + show(high), "a whole number of 64 bits", viper_form);
         high = bound_.of(number + 1);
       } else if (high.type == Type::text) {
         text_bound_.assign(high.data, high.size);
         text_bound_.push_back('\0');
         high = Emit::text(text_bound_);
       } else {
-        fault("the bound " + show(high), "a whole number or a string", form);
+        fault("the bound " + show(high), "a whole number or a string", viper_form);
       }
     }
     emit.scan(bounded_below ? &low : nullptr, bounded_above ? &high : nullptr, line_);
@@ -370,7 +370,7 @@ class Viper final : public LineFormat {
       rows_.clear();
     } else {
       fault("the operation \"" + std::string(mop.op) + "\" in the initial transaction", "writes, or a range",
-            form);
+            viper_form);
     }
   }
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import boomslang
 from boomslang.cli import exit_codes
 from boomslang.cli.screen import Screen
+from boomslang.extras import DISTRIBUTION, how_to_install
 
 NATIVE = (
     "trace._reader",
@@ -100,8 +101,7 @@ def _extras() -> list[Finding]:
     found = []
     for extra, use in WORTH.items():
         absent = [name for name in wanted.get(extra, ()) if not _installed(name)]
-        quoted = " ".join(f"'{name}'" if re.search(r"[<>\[]", name) else name for name in absent)
-        fix = f"{_pip()} install {quoted}" if absent else ""
+        fix = how_to_install(extra).replace("pip", _pip(), 1) if absent else ""
         found.append(Finding("Extras", extra, not absent, use, fix))
     return found
 
@@ -110,7 +110,7 @@ def _required() -> dict[str, list[str]]:
     """Of each extra, what it asks for on this machine."""
     found: dict[str, list[str]] = {}
     try:
-        asked = metadata.requires("boomslang") or []
+        asked = metadata.requires(DISTRIBUTION) or []
     except metadata.PackageNotFoundError:
         return found
     for line in asked:

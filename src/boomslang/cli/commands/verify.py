@@ -42,7 +42,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Does a certificate prove what it claims? Exit code 0: yes; 1: no; 254: it cannot be "
         "read, or was made for another trace. A certificate of `invalid` needs the Z3 extra (pip install "
-        "z3-solver), unless it proves it by counting or by states."
+        "'boomslang-checker[z3]'), unless it proves it by counting or by states."
     )
     parser.add_argument("trace", metavar="TRACE", help="the trace that was checked; - is standard input")
     parser.add_argument("certificate", metavar="CERTIFICATE", help="what `check --certificate` wrote")
