@@ -79,8 +79,7 @@ def test_states_that_were_left_too_often_refute() -> None:
 
 
 def accounts(seed: int) -> Counter[str]:
-    """How many refutations of the trace of a seed had an account of themselves that sufficed, and how many of those only
-    when completed."""
+    """How many refutations of the trace of a seed had an account of themselves that sufficed; how many only completed."""
     mix, trace = random_repeated(seed)
     asg = build_asg(trace)
     found: Counter[str] = Counter()
@@ -120,8 +119,8 @@ def accounts(seed: int) -> Counter[str]:
 
 def test_what_the_engine_names_is_refuted_once_completed() -> None:
     """A core may be reported without being refuted again (explain/core.py, if there is no time), so nothing that the
-    conflict analysis used may be missing from it, but what `complete` adds: that a transaction of unknown outcome is in,
-    or, as it contradicts itself, is not; what aborted; what was there initially."""
+    conflict analysis used may be missing from it, but what `complete` adds: that a transaction of unknown outcome is
+    in, or, as it contradicts itself, is not; what aborted; what was there initially."""
     found: Counter[str] = Counter()
     for seed in (*range(60), 444, 446, 450, 459, 467):  # the last five need completing, each in another way
         found += accounts(seed)
