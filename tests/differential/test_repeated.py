@@ -79,7 +79,7 @@ def test_states_that_were_left_too_often_refute() -> None:
 
 
 def accounts(seed: int) -> Counter[str]:
-    """How many refutations of the trace of a seed had an account of themselves that sufficed; how many only completed."""
+    """How many refutations of the trace of a seed named what suffices, and how many only once completed."""
     mix, trace = random_repeated(seed)
     asg = build_asg(trace)
     found: Counter[str] = Counter()
