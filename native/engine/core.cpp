@@ -41,14 +41,18 @@ void Engine::core_of_known_path(int32_t from, int32_t to, int32_t before_round, 
     std::vector<int32_t> queue{from};
     std::vector<int32_t> parent(size_t(order_.nodes()), -1);
     parent[size_t(from)] = from;
-    for (size_t i = 0; i < queue.size() && parent[size_t(to)] < 0; ++i)
-        order_.known_out(queue[i], [&](int32_t next) {
+    for (size_t i = 0; i < queue.size() && parent[size_t(to)] < 0; ++i) {
+        auto go = [&, at = queue[i]](int32_t next, const Saturation::Edge* edge) {
             if (parent[size_t(next)] >= 0) return;
-            const Saturation::Edge* edge = saturation_ ? saturation_->find(queue[i], next) : nullptr;
             if (edge && edge->round >= before_round) return;  // it was not there yet
-            parent[size_t(next)] = queue[i];
+            parent[size_t(next)] = at;
             queue.push_back(next);
+        };
+        order_.known_out(queue[i], [&, at = queue[i]](int32_t next) {
+            if (parent[size_t(next)] < 0) go(next, saturation_ ? saturation_->kept(at, next) : nullptr);
         });
+        if (saturation_) saturation_->dropped_out(queue[i], [&](const Saturation::Edge& edge) { go(edge.to, &edge); });
+    }
     if (parent[size_t(to)] < 0) return;
     for (int32_t n = to; n != from; n = parent[size_t(n)]) core_add_edge(parent[size_t(n)], n, core);
 }

@@ -51,6 +51,8 @@ Saturation::Saturation(const Problem& p, Limits& limits)
         if (derived.size() - before <= derived.size() / 200) break;
     }
     above_ = {};
+    std::sort(dropped_.begin(), dropped_.end(),
+              [](const Edge& a, const Edge& b) { return std::pair(a.from, a.to) < std::pair(b.from, b.to); });
 }
 
 void Saturation::derive(Edge edge) {
@@ -131,7 +133,7 @@ bool Saturation::close() {
 void Saturation::drop(const std::vector<uint8_t>& needless) {
     std::vector<Edge> kept;
     for (size_t i = 0; i < derived.size(); ++i)
-        if (!needless[i]) kept.push_back(derived[i]);
+        (needless[i] ? dropped_ : kept).push_back(derived[i]);
     if (kept.size() < derived.size()) {
         derived.clear();
         index_ = {};

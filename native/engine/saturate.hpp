@@ -9,9 +9,12 @@
 // Most of what a round derives follows from the rest of it: whoever read the initial value is before every writer, and these
 // are before each other. After each round those of its edges are dropped along whose ends other edges lead (what is left is
 // the transitive reduction, which a graph without cycles has just one of). Others never rest on edges of their own round,
-// so whatever is derived later still finds the path that it rests on among edges of earlier rounds.
+// so whatever is derived later still finds the path that it rests on among edges of earlier rounds. The search is faster
+// with few edges; a refutation is shorter with many, so those that were dropped are kept for the core (core.cpp).
 #pragma once
+#include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "common/limits.hpp"
@@ -36,9 +39,22 @@ public:
     std::vector<int32_t> edge_from, edge_to;
     std::vector<Edge> derived;
 
-    const Edge* find(int32_t from, int32_t to) const {
+    // The derived edge between these, if it was kept.
+    const Edge* kept(int32_t from, int32_t to) const {
         int32_t i = index_.get(uint64_t(uint32_t(from)) << 32 | uint32_t(to));
         return i < 0 ? nullptr : &derived[size_t(i)];
+    }
+    // The same, kept or dropped.
+    const Edge* find(int32_t from, int32_t to) const {
+        if (const Edge* edge = kept(from, to)) return edge;
+        auto first = std::lower_bound(dropped_.begin(), dropped_.end(), std::pair(from, to), earlier);
+        return first != dropped_.end() && first->from == from && first->to == to ? &*first : nullptr;
+    }
+    // The dropped edges from here.
+    template <class Visit>
+    void dropped_out(int32_t from, Visit&& visit) const {
+        auto first = std::lower_bound(dropped_.begin(), dropped_.end(), std::pair(from, INT32_MIN), earlier);
+        for (; first != dropped_.end() && first->from == from; ++first) visit(*first);
     }
 
 private:
@@ -55,7 +71,9 @@ private:
     int32_t nodes_;
     size_t words_;
     std::vector<uint64_t> above_;  // for each node, the set of nodes that reach it
+    static bool earlier(const Edge& edge, std::pair<int32_t, int32_t> ends) { return std::pair(edge.from, edge.to) < ends; }
     HashMap index_;
+    std::vector<Edge> dropped_;  // sorted by their ends, once all is done
     int32_t settled_ = 0;  // derived edges of rounds that were looked through for needless ones
 };
 

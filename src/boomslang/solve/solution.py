@@ -60,6 +60,8 @@ class Solution:
     initial: Ints | None = None
     """Of each key, its initial value."""
     core_transactions: Int64 | None = None
+    """What a refutation used, with the next: refuted once completed (`explain/core.py`, `complete`), for the ASG knows
+    things that no conflict names, such as who committed after all. Asked as it is, it may not be refuted."""
     core_reads: Int64 | None = None
     stats: dict[str, Any] = field(default_factory=dict)
     decided_by: str = ""
