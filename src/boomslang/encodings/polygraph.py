@@ -27,7 +27,7 @@ from boomslang.ir.expression import FALSE, START
 from boomslang.ir.lower import lower
 from boomslang.ir.model import IR
 from boomslang.levels.level import Level
-from boomslang.passes.columns.expand import Written, certain, order_edges
+from boomslang.passes.columns.expand import MOST, Written, certain, order_edges
 from boomslang.passes.columns.table import (
     AtomTable,
     Bools,
@@ -40,6 +40,7 @@ from boomslang.passes.columns.table import (
 )
 from boomslang.passes.problem import Problem
 from boomslang.solve.clock import Clock
+from boomslang.trace.errors import LimitReached
 
 
 def polygraph(asg: ASG, level: Level, title: str, clock: Clock, *, combine: bool) -> Problem:
@@ -122,7 +123,10 @@ class _Sheet:
         known = self.overwrites(earlier, later).cells
         # Each two of the other rows of a key.
         others = np.flatnonzero(~initial)
-        one, two = _pairs(np.bincount(key[others], minlength=ir.asg.keys))
+        many = np.bincount(key[others], minlength=ir.asg.keys)
+        if int((many * (many - 1)).sum()) > MOST:
+            raise LimitReached("memory")
+        one, two = _pairs(many)
         one, two = others[one], others[two]
         clock.look_now()
         parts = self.overwrites(

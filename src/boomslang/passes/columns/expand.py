@@ -31,6 +31,10 @@ from boomslang.passes.columns.table import (
 from boomslang.passes.problem import Problem
 from boomslang.solve.clock import Clock
 
+MOST = 20_000_000
+"""Pairs of writers and implications that are written as columns, some gigabytes. More are written one by one, which
+looks at the clock and at the memory as it goes, and ends by one of them."""
+
 
 def has_columns(ir: IR) -> bool:
     """Is all that is unknown of it of the two shapes?"""
@@ -151,7 +155,7 @@ def certain(ir: IR, table: AtomTable, known: Int32, reads: Int32) -> Int8:
 
 
 def expand_columns(ir: IR, clock: Clock) -> Problem | None:
-    """The IR, written out; None: some of it is of another shape."""
+    """The IR, written out; None: some of it is of another shape, or it is too much."""
     if not has_columns(ir):
         return None
     asg, table = ir.asg, AtomTable()
@@ -162,7 +166,9 @@ def expand_columns(ir: IR, clock: Clock) -> Problem | None:
     clock.look_now()
     # Every ordered pair of writers of a key: edge (i, j) of a key with n writers is at base + i * (n - 1) + j, less one
     # if j > i.
-    n = writers.lengths
+    n = writers.lengths.astype(np.int64)
+    if int((n * (n - 1)).sum()) + int(n[asg.read_key[given.read[ir.strong[given.read]]]].sum()) > MOST:
+        return None
     base = np.concatenate(([0], np.cumsum(n * (n - 1))))
     key_of = np.repeat(np.arange(asg.keys), n * (n - 1))
     within = np.arange(int(base[-1])) - base[key_of]
