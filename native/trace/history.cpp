@@ -644,6 +644,12 @@ void History::header(const Record& r) {
             "record all files in one unit, and say it in each header or in one only");
     unit = said;
   }
+  if (r.has(Field::ctx)) {
+    if (!notes.empty() && notes != r.ctx)
+      fault("notes in \"ctx\" that differ from those of an earlier file", "one set of notes for the whole trace",
+            "write the same \"ctx\" in each header, or in one only");
+    notes = r.ctx;
+  }
   if (!r.has(Field::initial)) return;
   const std::uint8_t mode = r.initial_unknown ? initial_unknown
                             : r.initial_given ? initial_given

@@ -69,6 +69,7 @@ class History {
   Interner keys, values, names, texts, sessions, clocks;
   std::vector<std::string> files, warnings;
   std::string unit;  // of all times; empty: nobody said
+  std::string notes;  // of the whole trace, as JSON; empty: none
   Column<std::int64_t> key_rank;
 
   Column<std::int32_t> txn_session, txn_name, txn_file, txn_clock, txn_ctx;

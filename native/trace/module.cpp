@@ -175,6 +175,7 @@ nb::dict columns(History& h) {
   d["files"] = h.files;
   d["warnings"] = h.warnings;
   d["unit"] = h.unit;
+  d["notes"] = h.notes;
   d["txn_session"] = array(h.txn_session);
   d["txn_outcome"] = array(h.txn_outcome);
   d["txn_name"] = array(h.txn_name);

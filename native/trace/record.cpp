@@ -17,7 +17,8 @@ constexpr const char* field_names[field_count] = {
 constexpr std::uint32_t any_op = bit(Field::session) | bit(Field::txn) | bit(Field::op) | bit(Field::invoke) |
                                  bit(Field::ret) | bit(Field::ctx) | bit(Field::error);
 constexpr std::uint32_t header_fields =
-    bit(Field::boomslang) | bit(Field::clock) | bit(Field::initial) | bit(Field::unit) | bit(Field::session);
+    bit(Field::boomslang) | bit(Field::clock) | bit(Field::initial) | bit(Field::unit) | bit(Field::session) |
+    bit(Field::ctx);
 
 constexpr std::uint32_t allowed[op_count] = {
     any_op | bit(Field::key) | bit(Field::value),                                     // put

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import subprocess
@@ -171,6 +172,59 @@ def test_a_replica_is_read_from(synchronous: str, tmp_path: Path) -> None:
             replica.put("a", "1")
         replica.abort()
         replica.close()
+
+
+@pytest.mark.full
+def test_a_replica_that_is_cut_off_shows_what_was_and_catches_up(tmp_path: Path) -> None:
+    for database in opened("postgres-replica"):
+        cluster: Any = database.server  # type: ignore[attr-defined]
+        database.prepare({"x": "0"})
+
+        def seen(node: int, database: Database = database) -> Any:
+            connection = database.connect_to(node)
+            try:
+                connection.begin("repeatable read")
+                found = connection.get("x")
+                connection.commit()
+                return found
+            finally:
+                connection.close()
+
+        def caught_up(value: str) -> bool:
+            end = time.monotonic() + 60
+            while seen(1) != value and time.monotonic() < end:
+                time.sleep(0.05)
+            return bool(seen(1) == value)
+
+        assert seen(1) == "0" and cluster.healthy()
+        cluster.cut(1)
+        primary = database.connect_to(0)
+        primary.begin("repeatable read")
+        primary.put("x", "1")
+        primary.commit()
+        primary.close()
+        time.sleep(1)
+        assert (seen(0), seen(1)) == ("1", "0")
+        cluster.join(1)
+        assert caught_up("1")
+        cluster.wait_until_whole()
+
+        faults = "at 500ms cut node2 for 1500ms"
+        ran = loaded(
+            database,
+            tmp_path / "t",
+            "blindw-rw",
+            "repeatable read",
+            values=0,
+            txns=10**6,
+            seconds=4,
+            faults=faults,
+        )
+        assert [what.partition(": ")[2] for what in ran.faults] == ["cut node2", "join node2", "whole again"]
+        trace = read_trace(tmp_path / "t")
+        assert json.loads(trace.notes)["faults"] == "at 0.5s cut node2 for 1.5s"
+        assert check(trace, "si").valid
+        assert check(trace, "strong-si").invalid  # what the replica showed was old
 
 
 SCRIPT = """

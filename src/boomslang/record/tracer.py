@@ -22,7 +22,7 @@ from typing import Any, Literal
 
 from boomslang.errors import UsageError
 from boomslang.record.functions import Current, Function, Scope, traced
-from boomslang.record.json_text import encoded, pairs_of, quoted
+from boomslang.record.json_text import encoded, hints_of, pairs_of, quoted
 from boomslang.record.rules import STATE, check_length, check_once
 from boomslang.record.session import RecordingFailed, Session
 from boomslang.trace.files import shown
@@ -43,8 +43,8 @@ class Tracer:
     "s", or "" if nobody knows). `parameters`: where SQL is understood, the parameters of statements are noted down too,
     so that a violation can be replayed; False leaves them out. `add_returning`: writes that do not tell which rows they
     changed, or to what, are sent with RETURNING where the database has it; the application does not see its rows, and
-    its user must be allowed to read what it writes. `rotate`: after so many seconds a session goes on in
-    another file, so that `boomslang watch --keep` can delete what is old.
+    its user must be allowed to read what it writes. `ctx`: notes on the whole trace, for its header. `rotate`: after so
+    many seconds a session goes on in another file, so that `boomslang watch --keep` can delete what is old.
     """
 
     process: int | None = None
@@ -61,6 +61,7 @@ class Tracer:
         parameters: bool = True,
         add_returning: bool = False,
         rotate: float | None = None,
+        ctx: Mapping[str, Any] | None = None,
     ) -> None:
         self.folder = Path(folder).absolute()
         self.parameters = parameters
@@ -78,7 +79,8 @@ class Tracer:
             pairs = list(initial.items() if isinstance(initial, Mapping) else initial)
             state = f'{{"items":{pairs_of(pairs)}}}'
             check_once(pairs)
-        header = check_length(encoded(f'{{"boomslang":1,"initial":{state}}}\n'), "an initial state", 0)
+        notes = f',"ctx":{hints_of(ctx)}' if ctx else ""
+        header = check_length(encoded(f'{{"boomslang":1,"initial":{state}{notes}}}\n'), "an initial state", 0)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             if any(self.folder.iterdir()):

@@ -86,6 +86,18 @@ class Plan:
     def sessions(self) -> int:
         return min(self.workload.settings.sessions, self.txns)
 
+    def notes(self, version: str) -> dict[str, Any]:
+        """What the header of the trace says: what was recorded, how it was set, and what it had to endure."""
+        faults = [f"{kind}={count}" for kind, count in self.faults.items()] + list(map(str, self.schedule))
+        told = {
+            "database": version,
+            "level": self.level.name,
+            "workload": self.workload.name,
+            "settings": dict(self.database.settings),
+            "faults": "; ".join(faults),
+        }
+        return {name: said for name, said in told.items() if said}
+
     def to_json(self) -> dict[str, Any]:
         return {
             "database": self.database.name,
@@ -233,7 +245,9 @@ class _Run:
             version = plan.database.version()
         except DatabaseError as error:
             raise UsageError(f"{plan.database.title} cannot be made ready: {error}") from None
-        self.tracer = Tracer(self.folder, initial=initial or "empty", rotate=self.rotate)
+        self.tracer = Tracer(
+            self.folder, initial=initial or "empty", rotate=self.rotate, ctx=plan.notes(version)
+        )
         share, more = divmod(plan.txns, plan.sessions)
         try:
             for n in range(plan.sessions):

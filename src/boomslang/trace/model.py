@@ -209,6 +209,8 @@ class Trace:
     """Of a select, what it asked: into `texts`, `[table, condition]` as JSON."""
     unit: str = ""
     """What a tick of the times is: one of `units.UNITS`; empty: the trace does not say."""
+    notes: str = ""
+    """What a header says of the whole trace (its `ctx`: which database, which faults), as JSON; empty: nothing."""
     coverage: Coverage | None = None
     """How much of an application's statements it tells, if a recorder that understands SQL made it."""
 

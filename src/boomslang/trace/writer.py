@@ -114,7 +114,8 @@ class _Writer:
         named = trace.clocks[clock] if clock >= 0 else ""
         shown = f'"clock": {json.dumps(named, ensure_ascii=False)}, ' if named else ""
         unit = f'"unit": "{trace.unit}", ' if trace.unit else ""
-        return f'{{"boomslang": 1, {shown}{unit}"initial": {initial}}}\n'
+        notes = f', "ctx": {trace.notes}' if trace.notes else ""
+        return f'{{"boomslang": 1, {shown}{unit}"initial": {initial}{notes}}}\n'
 
     def transaction(self, t: int) -> Iterator[str]:
         trace = self.trace

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -70,6 +71,7 @@ def to_json(made: Statistics) -> dict[str, Any]:
     return {
         "sessions": len(trace.sessions),
         "files": len(trace.files),
+        "notes": json.loads(trace.notes or "{}"),
         "transactions": {
             "total": len(trace),
             **made.outcomes,
@@ -141,6 +143,7 @@ def _longest(longest: Longest | None) -> dict[str, Any] | None:
 def show(path: str, made: Statistics, data: dict[str, Any], screen: Screen) -> None:
     screen.line((path, "bold"))
     for title, rows in (
+        ("notes", _notes(data)),
         ("size", _size(data)),
         ("contention", _contention(made, data)),
         ("reads of what others wrote", _reads(made)),
@@ -158,6 +161,12 @@ def show(path: str, made: Statistics, data: dict[str, Any], screen: Screen) -> N
         width = max(24, *(len(name) + 2 for name, _ in shown))
         for name, text in shown:
             screen.line(f"{name:{width}}", text, indent=2, hang=width)
+
+
+def _notes(data: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """What the header says of the trace."""
+    for name, said in data["notes"].items():
+        yield name if name.isidentifier() else short(name), short(said)
 
 
 def _size(data: dict[str, Any]) -> Iterator[tuple[str, str]]:

@@ -153,7 +153,10 @@ class PostgreSQLServer(Server):
 
     @property
     def dsn(self) -> str:
-        return f"postgresql://boomslang:{self.password}@{HOST}:{self.port}/postgres"
+        return self.dsn_at(self.port)
+
+    def dsn_at(self, port: int) -> str:
+        return f"postgresql://boomslang:{self.password}@{HOST}:{port}/postgres"
 
     def initialise(self) -> None:
         secret = self.secret_file("password", self.password)

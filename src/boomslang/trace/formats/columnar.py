@@ -3,7 +3,8 @@
 The table has a column for each column of `Trace`. Those have different lengths (there are more operations than
 transactions), so each is a list: the row of the table holds the whole column as one list, or many rows hold pieces
 of it, in order. Tables of scalars are two columns: the type of each, and its content as in `Scalars`. The schema's
-metadata has `boomslang`, the version of this layout, and `boomslang-unit`, the unit of the times, if that is known.
+metadata has `boomslang`, the version of this layout, and, where they are known, `boomslang-unit`, the unit of the
+times, and `boomslang-ctx`, what the header says of the whole trace.
 Columns that a trace does not have (such as `op_invoke`) are left out.
 
 A file may be damaged, or written to do harm, and what follows is native code that believes the columns. So the
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 VERSION = b"1"
 UNIT = b"boomslang-unit"
+NOTES = b"boomslang-ctx"
 FIX = "fix: copy the file again, or convert it again from its source"
 LONGEST = 1 << 26
 """Bytes of a scalar: as long as a line of JSON Lines may be."""
@@ -136,7 +138,8 @@ def to_table(trace: Trace, piece: int | None = None) -> pa.Table:
         lists[name] = pa.LargeListArray.from_arrays(pa.array(offsets), column, type=of)
     fields = [pa.field(name, made.type, nullable=False) for name, made in lists.items()]
     unit = {UNIT: trace.unit.encode()} if trace.unit else {}
-    schema = pa.schema(fields, {b"boomslang": VERSION, **unit})
+    notes = {NOTES: trace.notes.encode()} if trace.notes else {}
+    schema = pa.schema(fields, {b"boomslang": VERSION, **unit, **notes})
     return pa.Table.from_arrays(list(lists.values()), schema=schema)
 
 
@@ -179,6 +182,9 @@ class _Reading:
         columns["unit"] = (self.schema.metadata or {}).get(UNIT, b"").decode(errors="replace")
         if columns["unit"] not in ("", *UNITS):
             self.refuse(f"times in {columns['unit'][:20]!r}", f"a unit: {', '.join(UNITS)}, or none")
+        columns["notes"] = (self.schema.metadata or {}).get(NOTES, b"").decode(errors="replace")
+        if columns["notes"]:
+            self.hint(columns["notes"])
         contents = {}
         for name in TABLES:
             columns[name], contents[name] = self.scalars(name)
@@ -390,16 +396,18 @@ class _Reading:
             seen[column] = True  # none is -1: the last
         texts = np.flatnonzero(seen[:-1])
         offset = trace.texts.offset.astype(np.int64, copy=False)
-        decoder = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_refuse)
         for n, text in enumerate(not_surely_objects(offset, trace.texts.data, texts)):
             if n % 10_000 == 0:
                 self.check()
-            try:
-                hint = decoder.decode(trace.texts.text(text))
-            except (ValueError, RecursionError):
-                hint = None
-            if not isinstance(hint, dict):
-                self.refuse(f"a ctx that is no JSON object: {trace.texts.text(text)[:40]!r}", "an object")
+            self.hint(trace.texts.text(text))
+
+    def hint(self, text: str) -> None:
+        try:
+            hint = _DECODER.decode(text)
+        except (ValueError, RecursionError):
+            hint = None
+        if not isinstance(hint, dict):
+            self.refuse(f"a ctx that is no JSON object: {text[:40]!r}", "an object")
 
 
 def _mixed(keys: Scalars, order: NDArray[np.int64]) -> bool:
@@ -431,6 +439,9 @@ def _object(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 def _refuse(text: str) -> NoReturn:
     raise ValueError(text)
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_refuse)
 
 
 def _digest(table: Scalars) -> NDArray[np.uint64]:
