@@ -40,58 +40,81 @@ def conjuncts(node: Any) -> Iterator[Any]:
         yield node
 
 
-def equality(node: Any, scope: Scope, parameters: Parameters) -> tuple[Source, Column, Any] | None:
-    """`column = constant`, either way round."""
+Fixing = tuple[Source, Column, tuple[Any, ...], bool]
+"""A column, and the nodes whose values it has: one, or (True) any of several."""
+
+
+def fixings(node: Any, scope: Scope) -> list[Fixing]:
+    """How a part of a condition may fix a column: `column = constant`, either way round, `column IN (constants)`. What
+    stands there instead of a constant, nobody knows before the parameters are there."""
     from sqlglot import exp
 
-    if not isinstance(node, exp.EQ) or not only(node, "this", "expression"):
-        return None
-    for one, other in ((node.this, node.expression), (node.expression, node.this)):
-        found = scope.find(one)
-        if found is not None:
-            value = constant(other, parameters)
-            if value is not Unknown:
-                return (*found, value)
+    found: list[Fixing] = []
+    if isinstance(node, exp.EQ) and only(node, "this", "expression"):
+        for one, other in ((node.this, node.expression), (node.expression, node.this)):
+            named = scope.find(one)
+            if named is not None:
+                found.append((*named, (other,), False))
+    elif isinstance(node, exp.In) and node.expressions and only(node, "this", "expressions"):
+        named = scope.find(node.this)
+        if named is not None:
+            found.append((*named, tuple(node.expressions), True))
+    return found
+
+
+def fixed(ways: list[Fixing], parameters: Parameters) -> tuple[Source, Column, Any] | None:
+    """The first way in which constants stand there; of several a list."""
+    for source, column, nodes, several in ways:
+        values = [constant(node, parameters) for node in nodes]
+        if not any(value is Unknown for value in values):
+            return source, column, values if several else values[0]
     return None
 
 
-def members(node: Any, scope: Scope, parameters: Parameters) -> tuple[Source, Column, list[Any]] | None:
-    """`column IN (constants)`."""
-    from sqlglot import exp
+def equality(node: Any, scope: Scope, parameters: Parameters) -> tuple[Source, Column, Any] | None:
+    """`column = constant`, either way round."""
+    return fixed([way for way in fixings(node, scope) if not way[3]], parameters)
 
-    if not isinstance(node, exp.In) or not node.expressions or not only(node, "this", "expressions"):
-        return None
-    found = scope.find(node.this)
-    values = [constant(item, parameters) for item in node.expressions]
-    return None if found is None or any(v is Unknown for v in values) else (*found, values)
+
+Parts = list[tuple[Any, list[Fixing]]]
+
+
+def parts(where: Any, scope: Scope) -> Parts:
+    """All that must hold, and what it may fix."""
+    return [(node, fixings(node, scope)) for node in conjuncts(where)]
 
 
 class Pins:
     """The rows of one table that a WHERE allows by their primary keys."""
 
-    def __init__(self, where: Any, source: Source, scope: Scope, parameters: Parameters) -> None:
+    def __init__(self, where: Parts, source: Source, parameters: Parameters) -> None:
         table = source.table
         assert table is not None
-        fixed: dict[str, list[Any]] = {}
+        pinned: dict[str, list[Any]] = {}
         self.rest: list[Any] = []
         """What else the rows must fulfil."""
-        for node in conjuncts(where):
-            one = equality(node, scope, parameters) or members(node, scope, parameters)
-            if one is not None and one[0] is source and one[1].name in table.key and one[1].name not in fixed:
+        for node, ways in where:
+            one = fixed(ways, parameters)
+            if (
+                one is not None
+                and one[0] is source
+                and one[1].name in table.key
+                and one[1].name not in pinned
+            ):
                 values = one[2] if isinstance(one[2], list) else [one[2]]
                 labels = [key_label(one[1], value) for value in values if value is not None]
                 if not any(made is Unknown for made in labels):
-                    fixed[one[1].name] = labels
+                    pinned[one[1].name] = labels
                     continue
             self.rest.append(node)
         self.keys: list[Key] | None = None
         """The rows that it may be; None: nobody knows."""
-        if all(name in fixed for name in table.key):
+        if all(name in pinned for name in table.key):
             keys: list[Key] = [()]
             for name in table.key:
-                keys = [(*key, value) for key in keys for value in fixed[name]]
+                keys = [(*key, value) for key in keys for value in pinned[name]]
             if len(keys) <= MOST_PARTS:
-                self.keys = list(dict.fromkeys(keys))
+                self.keys = list(dict.fromkeys(keys)) if len(keys) > 1 else keys
 
 
 def comparable(column: Column) -> bool:

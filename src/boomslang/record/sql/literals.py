@@ -28,30 +28,45 @@ CASTS: dict[str, Callable[[Any], bool]] = {
 
 def constant(node: Any, parameters: Callable[[str], Any]) -> Any:
     """The value of an expression, if it is one that stands there; else Unknown."""
-    from sqlglot import exp
-
     if not only(node, "this", "is_string", "to"):
         return Unknown
-    if isinstance(node, exp.Paren):
-        return constant(node.this, parameters)
-    if isinstance(node, exp.Null):
+    read = _READERS.get(type(node)) or _reader(type(node))
+    return read(node, parameters)
+
+
+Reader = Callable[[Any, Callable[[str], Any]], Any]
+_READERS: dict[type, Reader] = {}
+"""Of each kind of node that was met: every statement has some, so they are told apart once."""
+
+
+def _reader(kind: type) -> Reader:
+    from sqlglot import exp
+
+    readers: tuple[tuple[type, Reader], ...] = (
+        (exp.Paren, lambda node, parameters: constant(node.this, parameters)),
+        (exp.Null, lambda node, parameters: None),
+        (exp.Boolean, lambda node, parameters: bool(node.this)),
+        (exp.Literal, lambda node, _: str(node.this) if node.is_string else _number(str(node.this))),
+        (exp.Neg, _negative),
+        (exp.Placeholder, lambda node, parameters: parameters(str(node.name))),
+        (exp.Cast, _cast),
+    )
+    found = next((read for each, read in readers if issubclass(kind, each)), lambda node, parameters: Unknown)
+    _READERS[kind] = found
+    return found
+
+
+def _negative(node: Any, parameters: Callable[[str], Any]) -> Any:
+    inner = constant(node.this, parameters)
+    return -inner if type(inner) in (int, float, Decimal) else Unknown
+
+
+def _cast(node: Any, parameters: Callable[[str], Any]) -> Any:
+    inner = constant(node.this, parameters)
+    kept = CASTS.get(node.to.this.name) if hasattr(node.to.this, "name") else None
+    if inner is None:
         return None
-    if isinstance(node, exp.Boolean):
-        return bool(node.this)
-    if isinstance(node, exp.Literal):
-        return str(node.this) if node.is_string else _number(str(node.this))
-    if isinstance(node, exp.Neg):
-        inner = constant(node.this, parameters)
-        return -inner if type(inner) in (int, float, Decimal) else Unknown
-    if isinstance(node, exp.Placeholder):
-        return parameters(str(node.name))
-    if isinstance(node, exp.Cast):
-        inner = constant(node.this, parameters)
-        kept = CASTS.get(node.to.this.name) if hasattr(node.to.this, "name") else None
-        if inner is None:
-            return None
-        return inner if kept is not None and kept(inner) and _fits(node.to, inner) else Unknown
-    return Unknown
+    return inner if kept is not None and kept(inner) and _fits(node.to, inner) else Unknown
 
 
 def _fits(to: Any, value: Any) -> bool:

@@ -17,6 +17,7 @@ from boomslang.record.sql.conditions import (
     condition,
     conjuncts,
     equality,
+    parts,
 )
 from boomslang.record.sql.labels import key_label, label
 from boomslang.record.sql.literals import constant
@@ -37,6 +38,7 @@ class Output:
         self.columns: list[tuple[Source, Column] | None] = []
         self.known = True
         """How many there are is."""
+        self._at: dict[tuple[Source, str], int | None] = {}
         for node in expressions:
             if isinstance(node, exp.Alias):
                 node = node.this
@@ -54,10 +56,10 @@ class Output:
                 self.columns.append(scope.find(node))
 
     def at(self, source: Source, name: str) -> int | None:
-        for place, found in enumerate(self.columns):
-            if found is not None and found[0] is source and found[1].name == name:
-                return place
-        return None
+        if (source, name) not in self._at:
+            places = (place for place, column in self.of(source) if column.name == name)
+            self._at[source, name] = next(places, None)
+        return self._at[source, name]
 
     def of(self, source: Source) -> list[tuple[int, Column]]:
         return [
@@ -113,6 +115,7 @@ class Select:
         )
         self.skips = any(x.args.get("wait") is False for x in locks)
         self.where = tree.args["where"].this if tree.args.get("where") else None
+        self.parts = parts(self.where, self.scope)
         self.counts = self.single and _is_count(tree)
         if self.why is None and not self.counts and _aggregates(tree):
             self.why = "an aggregate"
@@ -145,7 +148,7 @@ class Select:
         (source,) = self.known
         table = source.table
         assert table is not None
-        pins = Pins(self.where, source, self.scope, parameters)
+        pins = Pins(self.parts, source, parameters)
         fixed = {}
         if pins.keys is not None and len(pins.keys) == 1:
             fixed = {(source, name): value for name, value in zip(table.key, pins.keys[0], strict=True)}

@@ -7,7 +7,7 @@ known.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,7 +36,9 @@ class Told:
     partly: bool = False
     """But some of it is."""
 
-    def taint(self, reaches: Iterable[Reach]) -> None:
+    def taint(self, reaches: Collection[Reach]) -> None:
+        if not reaches:
+            return
         for reach in sorted(reaches, key=lambda one: (one.table, one.columns)):
             self.taints.extend(taints_of(reach))
 

@@ -9,10 +9,11 @@ the columns are tainted; so is a cell whose new value only the database knows.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 from boomslang.record.found_rows import NOBODY_KNOWS
-from boomslang.record.sql.conditions import Parameters, Pins, Untold, columns_of, condition, equality
+from boomslang.record.sql.conditions import Parameters, Pins, Untold, columns_of, condition, equality, parts
 from boomslang.record.sql.labels import label
 from boomslang.record.sql.literals import constant
 from boomslang.record.sql.rows import Key, matched, missing, read, removed, row_key, seen, written
@@ -35,6 +36,7 @@ class Change:
         self.alone = not others and plain_table(tree.this) and not part(tree, "with")
         self.scope = Scope((self.source,), self.alone)
         self.where = tree.args["where"].this if tree.args.get("where") else None
+        self.parts = parts(self.where, self.scope)
         self.limited = bool(tree.args.get("limit"))
         returning = tree.args.get("returning")
         self.returns = returning is not None
@@ -48,9 +50,9 @@ class Change:
         told = Told()
         if self.table.silent is not None:
             told.why = self.table.silent
-            told.taint(all_reached(self.schema, self._behind()))
+            told.taint(self.reached_behind)
             return told
-        pins = Pins(self.where, self.source, self.scope, parameters)
+        pins = Pins(self.parts, self.source, parameters)
         keys = self._changed(pins, answer)
         if keys is None:
             self._taint(pins, told)
@@ -59,7 +61,7 @@ class Change:
         for place, key in enumerate(keys):
             self._write(key, answer.rows[place] if self.returns else None, parameters, told)
         if keys or answer.count == NOBODY_KNOWS:
-            told.taint(all_reached(self.schema, self._behind()))
+            told.taint(self.reached_behind)
         return told
 
     def _taint(self, pins: Pins, told: Told) -> None:
@@ -70,12 +72,16 @@ class Change:
             return
         for key in pins.keys:
             self._unknown(key, told)
-        told.taint(all_reached(self.schema, self._behind()))
+        told.taint(self.reached_behind)
         told.why = "a write of some of the rows that it names, and nobody knows which"
 
     def _unknown(self, key: Key, told: Told) -> None:
         """Of this row it is not known whether it was changed."""
         raise NotImplementedError
+
+    @cached_property
+    def reached_behind(self) -> frozenset[Reach]:
+        return all_reached(self.schema, self._behind())
 
     def _behind(self) -> set[Reach]:
         """What a write changes beside what it says."""
