@@ -749,3 +749,32 @@ def test_without_scripts_there_is_the_text(browser: Browser, tmp_path: Path) -> 
         assert browser.call("DOM.querySelectorAll", nodeId=root, selector="script, img")["nodeIds"][2:] == []
     finally:
         browser.call("Emulation.setScriptExecutionDisabled", value=False)
+
+
+def test_faults_are_bands_over_the_lanes(browser: Browser, tmp_path: Path) -> None:
+    """What was done to nodes while the transactions of a story ran, by name; what was before or after is not shown."""
+    lines = [
+        '{"boomslang":1,"clock":"here","unit":"ns","initial":{"items":[["x",0]]}}',
+        '{"session":"a","op":"begin","invoke":100}',
+        '{"op":"put","session":"a","key":"x","value":1}',
+        '{"op":"commit","session":"a","return":200}',
+        '{"session":"b","op":"begin","invoke":300}',
+        '{"op":"get","session":"b","key":"x","value":0}',
+        '{"op":"commit","session":"b","return":400}',
+    ]
+    folder = tmp_path / "t"
+    folder.mkdir()
+    (folder / "log.jsonl").write_text("\n".join(lines) + "\n")
+    spans = {"cut node2": (150, 350), "pause node1": (10, 20), "<b>slow</b> node3": (390, 900)}
+    told = [{"what": what, "clock": "here", "from": a, "to": b} for what, (a, b) in spans.items()]
+    (folder / "run.json").write_text(json.dumps({"fault_times": told}))
+    page = tmp_path / "r.html"
+    assert command("check", folder, "--level", "sser", "--report", page).code == 1
+    browser.open(page)
+    quiet(browser, page)
+    shown = "[...document.querySelectorAll('.timeline g.fault')].map((n) => n.getAttribute('aria-label'))"
+    assert browser.js(shown) == ["fault: cut node2", "fault: <b>slow</b> node3"]
+    order = "[...document.querySelectorAll('.timeline .picture > *')].map((n) => n.getAttribute('class'))"
+    drawn = [str(name).split()[0] for name in browser.js(order)]
+    last_lane = len(drawn) - 1 - drawn[::-1].index("lane")
+    assert last_lane < drawn.index("fault") < drawn.index("bar")

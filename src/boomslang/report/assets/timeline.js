@@ -2,6 +2,7 @@
 // Spread evenly, every event has room for its label and only what was before what is true to scale; by the clock, the
 // lengths are true too.
 
+const FAULT = 14; // for the names of faults, below the lanes
 const LANE = 62;
 const BAR = 40;
 const BOX = 22;
@@ -109,13 +110,13 @@ class TimelineView {
     const { all, x, width } = this.scale(shown);
     const axis = this.story.axis.kind === "none" ? 8 : 30;
     const rows = lanes.reduce((sum, lane) => sum + lane.rows.length, 0);
-    const height = axis + rows * LANE + 6;
+    const told = (this.story.faults || []).length ? FAULT : 0;
+    const height = axis + rows * LANE + 6 + told;
     const across = width + 54;
     const picture = svg("svg", { width: across, height, viewBox: `0 0 ${across} ${height}`, class: "picture" });
     const names = svg("svg", { width: LABELS, height, viewBox: `0 0 ${LABELS} ${height}`, class: "names" });
     const left = 24;
     this.addAxis(picture, all, x, left, height);
-    this.addFaults(picture, all, x, left, height);
     this.boxes = new Map();
     this.bars = new Map();
     let y = axis;
@@ -124,6 +125,12 @@ class TimelineView {
       for (const side of [names, picture]) {
         side.append(svg("rect", { x: 0, y, width: side === names ? LABELS : across, height: tall, class: n % 2 ? "lane odd" : "lane" }));
       }
+      y += tall;
+    });
+    this.addFaults(picture, all, x, left, height); // over the lanes, under the transactions
+    y = axis;
+    lanes.forEach((lane) => {
+      const tall = lane.rows.length * LANE;
       if (lane.name !== null) {
         const name = svg("text", { x: 10, y: y + tall / 2 + 4, class: "session" }, clip(lane.name, 14));
         name.append(svg("title", null, `session ${lane.name}`));
@@ -168,11 +175,14 @@ class TimelineView {
       const [a, b] = [all[n - 1], all[n]];
       return x(a) + ((x(b) - x(a)) * (t - a)) / (b - a);
     };
+    let free = -Infinity;
     for (const fault of this.story.faults || []) {
       const [from, to] = [left + place(fault.from), left + place(fault.to)];
+      const named = from >= free; // a name that would stand on another's is left to the tip
+      if (named) free = from + fault.what.length * LETTER + 8;
       const band = svg("g", { class: "fault", role: "img", "aria-label": `fault: ${fault.what}` },
         svg("rect", { x: from, y: 22, width: Math.max(3, to - from), height: height - 28 }),
-        svg("text", { x: from + 3, y: height - 8 }, fault.what),
+        named ? svg("text", { x: from + 3, y: height - 9 }, fault.what) : null,
       );
       tipFor(band, () => [`fault: ${fault.what}`]);
       picture.append(band);
