@@ -98,6 +98,27 @@ ROWS = (
 
 
 @dataclass(frozen=True)
+class Between:
+    """A violation that appears or goes between two versions, and how that is found out."""
+
+    name: str
+    command: str
+    minutes: float
+    """For each version."""
+    versions: int
+
+
+BETWEEN = (
+    Between(
+        "PostgreSQL 15, bitmap scan",
+        "--bisect 'postgres:15.3..15.6?unique=no&scan=bitmap&rows=wide' --workload insert-if-no-next",
+        2,
+        4,
+    ),
+)
+
+
+@dataclass(frozen=True)
 class Hunt:
     """What came of one hunt."""
 
@@ -131,6 +152,23 @@ def hunt(command: str, minutes: float, seed: int) -> Hunt:
     told = json.loads(done.stdout)
     near = sum(each["near_misses"]["dangerous"] for each in told["tried"] if each["near_misses"])
     return Hunt(bool(told["invalid"]), told["committed"], told["seconds"], told["runs"], near)
+
+
+def bisected(each: Between, kept: dict[str, Any], keep: Path | None, run: bool) -> list[str]:
+    """What the command says; kept as hunts are."""
+    key = f"{each.command} --for {each.minutes:g}m"
+    if key not in kept and run:
+        with tempfile.TemporaryDirectory(prefix="boomslang-hunts-") as folder:
+            words = [sys.executable, "-m", "boomslang", "hunt", *shlex.split(each.command)]
+            words += ["--for", f"{60 * each.minutes:.0f}s", "--out", f"{folder}/hunt"]
+            limit = each.versions * (60 * each.minutes + SPARE)
+            done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=limit)
+        if done.returncode not in (0, 1):
+            return [f"not run: {done.stderr.strip()[-200:]}"]
+        kept[key] = {"lines": [line.strip() for line in done.stdout.splitlines() if line.strip()]}
+        if keep is not None:
+            keep.write_text(json.dumps(kept, indent=1) + "\n")
+    return list(kept[key]["lines"]) if key in kept else ["not run yet"]
 
 
 def middle(values: list[float]) -> str:
@@ -206,6 +244,17 @@ def page(options: argparse.Namespace) -> str:
         *(f"    boomslang hunt {each.command} --for {each.minutes:g}m" for each in known),
         "",
     ]
+    for between in BETWEEN:
+        if options.only.lower() in between.name.lower():
+            told = bisected(between, kept, options.keep, not options.no_run)
+            lines += [
+                f"## Since when: {between.name}",
+                "",
+                f"    boomslang hunt {between.command} --for {between.minutes:g}m",
+                "",
+                *(f"- {line}" for line in told),
+                "",
+            ]
     return "\n".join(lines)
 
 
