@@ -7,6 +7,9 @@ log size, between the smallest and the largest trace of one kind at one level: 1
 
 The rows without times are as other checkers are given them: a text of one line an operation (PolySI's), or a file a
 session; nothing says in which order sessions did what.
+
+What is asked of all this is a list of marks (`MARKS`), each answered by the worst of its rows; a mark whose rows are
+not there says so.
 """
 
 from __future__ import annotations
@@ -40,6 +43,8 @@ class Kind:
     text: bool = False
     """As text, which has neither times nor an order between sessions."""
     words: tuple[str, ...] = ()
+    once: bool = False
+    """Asked once, on all cores: it takes minutes."""
 
     def path(self, size: int) -> Path:
         source = stored(replace(self.history, transactions=size))
@@ -48,7 +53,8 @@ class Kind:
 
 _SI = replace(BLINDW, level="si", sessions=100)
 KINDS = (
-    Kind("one log, times", replace(BLINDW, times=True), ("ser", "si"), (100_000, MILLION, 10 * MILLION)),
+    Kind("one log, times", replace(BLINDW, times=True), ("ser",), (100_000, MILLION, 10 * MILLION)),
+    Kind("one log, times", replace(BLINDW, times=True), ("si",), (100_000, MILLION)),
     Kind(
         "a file a session, times",
         replace(BLINDW, times=True, folder=True),
@@ -61,7 +67,9 @@ KINDS = (
         ("ser",),
         (10 * MILLION,),
         words=("--stream", "--memory", str(STREAMED_MB)),
+        once=True,
     ),
+    Kind("a file a session, no times", replace(BLINDW, folder=True), ("ser", "si"), (MILLION,)),
     Kind("an SI database, times", replace(_SI, times=True), ("ser",), (MILLION,)),
     Kind("an SI database, files, no times", replace(_SI, folder=True), ("ser",), (100_000, MILLION)),
     Kind(
@@ -124,8 +132,8 @@ def measured_rows(
                 continue
             path = kind.path(size)
             for level in open_levels:
-                one = ask(path, level, "--jobs", "1", *kind.words)
                 all_ = ask(path, level, "--jobs", str(jobs), *kind.words)
+                one = all_ if kind.once else ask(path, level, "--jobs", "1", *kind.words)
                 yield [
                     kind.name, f"{size:,}", level, one.status, f"{one.load:.2f}", f"{one.solve:.2f}", f"{one.cpu:.2f}",
                     f"{max(one.megabytes, all_.megabytes):.0f}", f"{one.wall:.2f}", f"{all_.wall:.2f}",
@@ -153,3 +161,79 @@ def growth(rows: Iterable[list[str]]) -> list[str]:
                 f"{wall:.3f} by the clock on all."
             )
     return found
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Something that is asked of rows: a figure of each, and what it may be at most (or at least)."""
+
+    asked: str
+    name: str
+    size: int
+    figure: Callable[[dict[str, str]], float]
+    bound: float
+    unit: str = ""
+    levels: tuple[str, ...] = ("ser", "si", "causal")
+    at_least: bool = False
+
+    def answered(self, rows: Iterable[list[str]]) -> list[str]:
+        mine = [dict(zip(NAMES, row, strict=True)) for row in rows if row[0] == self.name]
+        mine = [
+            row for row in mine if row["transactions"] == f"{self.size:,}" and row["level"] in self.levels
+        ]
+        bound = f"{'at least' if self.at_least else 'at most'} {self.bound:g}{self.unit}"
+        if not mine:
+            return [self.asked, bound, "not measured", ""]
+        figures = {row["level"]: self.figure(row) for row in mine}
+        told = ", ".join(f"{level} {figure:.2f}" for level, figure in figures.items())
+        worst = min(figures.values()) if self.at_least else max(figures.values())
+        return [self.asked, bound, told, "yes" if (worst >= self.bound) == self.at_least else "**no**"]
+
+
+def _column(name: str) -> Callable[[dict[str, str]], float]:
+    return lambda row: float(row[name])
+
+
+def _marks() -> Iterable[Mark]:
+    log, wall = "one log, times", _column("all jobs")
+    yield Mark("solving 1M, one core", log, MILLION, _column("solve s"), 2.5, " s")
+    yield Mark(
+        "solving in parts of reading, 1M, one core",
+        log,
+        MILLION,
+        lambda row: float(row["solve s"]) / float(row["load s"]),
+        0.5,
+    )
+    yield Mark("load and check 1M", log, MILLION, wall, 5, " s")
+    yield Mark("the same, memory", log, MILLION, _column("MB"), 600, " MB")
+    yield Mark("two cores, times as fast as one", log, MILLION, _column("times as fast"), 1.7, at_least=True)
+    yield Mark("load and check 10M", log, 10 * MILLION, wall, 50, " s")
+    yield Mark("the same, memory", log, 10 * MILLION, _column("MB"), 2000, " MB")
+    yield Mark("10M streamed", f"{log}, streamed", 10 * MILLION, wall, 50, " s")
+    yield Mark("the same, memory", f"{log}, streamed", 10 * MILLION, _column("MB"), 2000, " MB")
+    yield Mark("1M in session files without times", "a file a session, no times", MILLION, wall, 10, " s")
+    yield Mark("1M as text, 50 sessions, no times", "text, 50 sessions, no times", MILLION, wall, 15, " s")
+    yield Mark("invalid: 1M from an SI database at SER", "an SI database, times", MILLION, wall, 10, " s")
+    yield Mark("the same in files without times", "an SI database, files, no times", MILLION, wall, 10, " s")
+
+
+MARKS = tuple(_marks())
+MARK_NAMES = ("asked", "mark", "measured", "met")
+STEEPEST = 1.03
+SMALLEST = 100_000
+
+
+def answers(rows: list[list[str]]) -> list[list[str]]:
+    """Line by line, what was asked and whether these rows meet it. Of streaming a hundred million and of watching,
+    benchmarks/watch.py answers."""
+    found = [mark.answered(rows) for mark in MARKS]
+    grown = ["growth from 100K to 10M, slope of CPU, ser", f"at most {STEEPEST}", "not measured", ""]
+    cpu = {
+        int(row[1].replace(",", "")): float(row[6])
+        for row in rows
+        if row[0] == MARKS[0].name and row[2] == "ser"
+    }
+    if SMALLEST in cpu and 10 * MILLION in cpu:
+        slope = math.log(cpu[10 * MILLION] / cpu[SMALLEST]) / math.log(10 * MILLION / SMALLEST)
+        grown[2:] = [f"{slope:.3f}", "yes" if slope <= STEEPEST else "**no**"]
+    return [*found, grown]

@@ -8,10 +8,12 @@ a person waits for; *solve* is the solver's own part.
     python benchmarks/windows.py --large 1000000             a few of them larger, too: ten minutes more
     python benchmarks/windows.py --large 1000000 --reach 10000000 --write
                                                              and how far it reaches (reach.py), up to so many
-                                                             transactions: some 40 minutes and 30 GB of disk on two
+                                                             transactions: some 30 minutes and 30 GB of disk on two
                                                              quiet cores, making the traces included; into
                                                              docs/benchmarks-windows.md
-    python benchmarks/windows.py --keep rows.json            in pieces: later runs go on where it stopped
+
+Each row is kept in `bench-data/` (or `--keep FILE`) as soon as it is measured, and a later run goes on where one
+stopped, as long as the program is the same: what another version measured is measured anew (`--afresh`: all of it).
 
 A hundred million, generated while it is checked, is `benchmarks/watch.py --case si:100000000:40000`: some 45 minutes
 and 100 GB of disk.
@@ -19,6 +21,7 @@ and 100 GB of disk.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
@@ -27,10 +30,11 @@ import tempfile
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import reach
 from phases import page, parser, shown, table
-from simulate import BLINDW, History, stored
+from simulate import BLINDW, DATA, History, stored
 
 SHAPES: dict[str, tuple[History, tuple[str, ...]]] = {
     "24 sessions": (replace(BLINDW, times=True), ("ser", "sser")),
@@ -114,6 +118,30 @@ NAMES = (
 )  # fmt: skip
 
 
+def fingerprint() -> str:
+    """Of the program that is measured, and of what measures it: rows of another say nothing about this one."""
+    root, found = Path(__file__).resolve().parents[1], hashlib.sha256()
+    sources = [
+        *root.glob("src/**/*.py"),
+        *root.glob("native/**/*.[ch]pp"),
+        *Path(__file__).parent.glob("simulate.*"),
+    ]
+    for file in sorted(sources):
+        found.update(file.read_bytes())
+    return found.hexdigest()[:16]
+
+
+def kept_rows(path: Path, program: str) -> dict[str, list[list[str]]]:
+    """Rows that this program gave before."""
+    if not path.exists():
+        return {}
+    kept: dict[str, Any] = json.loads(path.read_text())
+    if kept.get("program") != program:
+        print(f"{path} has rows of another version; they are measured anew")
+        return {}
+    return {name: kept[name] for name in ("windows", "reach")}
+
+
 def main(arguments: list[str]) -> int:
     made = parser(__doc__, "benchmarks-windows")
     made.add_argument("--size", type=int, default=100_000)
@@ -122,22 +150,32 @@ def main(arguments: list[str]) -> int:
     made.add_argument(
         "--forget", action="store_true", help="delete traces of ten million once they were asked"
     )
-    made.add_argument(
-        "--keep", type=Path, help="a file of rows: those of earlier runs, and then those of this one"
-    )
+    made.add_argument("--keep", type=Path, default=DATA / "windows-rows.json", help="where rows are kept")
+    made.add_argument("--afresh", action="store_true", help="measure all rows anew")
     given = made.parse_args(arguments)
-    kept = json.loads(given.keep.read_text()) if given.keep and given.keep.exists() else {}
-    kept = {"windows": kept} if isinstance(kept, list) else kept
+    program = fingerprint()
+    kept = {} if given.afresh else kept_rows(given.keep, program)
     rows: list[list[str]] = kept.get("windows", [])
     far: list[list[str]] = kept.get("reach", [])
+    if rows or far:
+        print(f"{len(rows) + len(far)} rows were measured before: {given.keep}")
 
     def keep() -> None:
-        if given.keep:
-            given.keep.write_text(json.dumps({"windows": rows, "reach": far}))
+        given.keep.parent.mkdir(exist_ok=True)
+        fresh = given.keep.with_name(f"{given.keep.name}.part")
+        fresh.write_text(json.dumps({"program": program, "windows": rows, "reach": far}))
+        fresh.rename(given.keep)
 
     wrong = 0
     jobs = os.cpu_count() or 1
     widths = (38, 12, 5, 8, *(11 for _ in NAMES[4:]))
+    if given.reach:
+        print(shown(reach.NAMES, widths))
+    for row, agree in reach.measured_rows(_asked, jobs, given.reach, list(far), given.forget):
+        wrong += not agree
+        far.append(row)
+        print(shown(row, widths), flush=True)
+        keep()
     print(shown(NAMES, widths))
     measured_already = {tuple(row[:3]) for row in rows}
     for size, names in ((given.size, tuple(SHAPES)), (given.large, LARGE)):
@@ -159,13 +197,6 @@ def main(arguments: list[str]) -> int:
                 ])  # fmt: skip
                 print(shown(rows[-1], widths), flush=True)
                 keep()
-    if given.reach:
-        print(shown(reach.NAMES, widths))
-    for row, agree in reach.measured_rows(_asked, jobs, given.reach, list(far), given.forget):
-        wrong += not agree
-        far.append(row)
-        print(shown(row, widths), flush=True)
-        keep()
     if given.write:
         about = [
             f"Simulated histories, 8 operations a transaction, as JSON Lines; *all jobs* are {jobs} threads. "
@@ -175,6 +206,8 @@ def main(arguments: list[str]) -> int:
         ]
         lines = table(NAMES, rows, words=1)
         if far:
+            asked = reach.answers(far)
+            lines += ["", "## What was asked", "", *table(reach.MARK_NAMES, asked, words=4)]
             lines += [
                 "",
                 *(reach.__doc__ or "").strip().splitlines(),
@@ -184,6 +217,8 @@ def main(arguments: list[str]) -> int:
             ]
             lines += [f"- {line}" for line in reach.growth(far)]
         page("benchmarks-windows", "Windows", about, lines, arguments, script="windows")
+    for told in reach.answers(far) if far else ():
+        print(shown(told, (46, 14, 24, 4)))
     print(f"{len(rows) + len(far)} questions, {wrong} with different answers")
     return 1 if wrong else 0
 

@@ -16,6 +16,7 @@ int32_t Windows::window_at(int32_t place) const {
 }
 
 void Windows::conflict(int32_t from, int32_t to) {
+    unmet_ |= windows() == 1;
     from = std::max(from, 0);
     if (from == to) from > 0 ? --from : ++to;
     if (from > to) std::swap(from, to);
@@ -185,6 +186,7 @@ void Windows::demand(int32_t window, const Demand& d) {
 
 bool Windows::fit(int jobs, Limits& limits) {
     joins_.assign(bounds_.size(), 0);
+    unmet_ = false;
     state_.assign(size_t(whole_.keys), State{});
     perhaps_.clear(), chosen_.clear();
     find_spanning();

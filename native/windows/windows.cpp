@@ -33,6 +33,7 @@ Windows::Step Windows::solve(int stop, int jobs, Options options, Limits& limits
     Step step;
     while (!fit(jobs, limits)) {
     }
+    if (unmet_) return step;  // and nothing to join: not for windows to decide
     for (Window& window : windows_)  // those that would be given something else now are asked again
         if (window.solved && window.given != window.hash(whole_)) window.solved = false;
     stats.windows = windows();

@@ -127,6 +127,7 @@ private:
     std::vector<std::vector<int32_t>> spanning_;  // of each window: who begins before it and commits behind it
     std::vector<std::unique_ptr<Scratch>> scratch_;  // one a thread
     std::vector<uint8_t> joins_;  // of each inner bound: must it go?
+    bool unmet_ = false;  // the one window there is demands what nothing before it leaves: who wrote that was left out
     std::vector<std::atomic<int32_t>> last_read_;  // of each write near a cut: the place of its last known reader
 
     // What fit() knows of each key on its way through the windows.

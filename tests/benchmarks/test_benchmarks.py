@@ -19,8 +19,10 @@ import cases
 import loading
 import numpy as np
 import pytest
+import reach
 import run
 import simulate
+import windows
 from simulate import RANDOMBENCH, History
 
 from boomslang import check
@@ -401,3 +403,41 @@ def test_loading_is_compared_with_json_lines() -> None:
     page = loading.report(found, "a machine")
     assert "| 1.000 | 1.000 | 100.0 | 30 | 30 | 1.60 | 8,000 | 1.00 |" in page
     assert "| 0.500 | 0.500 | 50.0 | 60 | 60 |  | 16,000 | 2.00 |" in page
+
+
+def _reached(name: str, size: int, level: str, **figures: str) -> list[str]:
+    row = dict.fromkeys(reach.NAMES, "1.00") | {"trace": name, "transactions": f"{size:,}", "level": level}
+    return [
+        (row | {key.replace("_", " "): value for key, value in figures.items()})[key] for key in reach.NAMES
+    ]
+
+
+def test_marks_are_answered_by_their_worst_row() -> None:
+    million, log = reach.MILLION, "one log, times"
+    rows = [
+        _reached(log, 100_000, "ser", CPU_s="1.0"),
+        _reached(log, million, "ser", all_jobs="4.9", times_as_fast="1.8"),
+        _reached(log, million, "si", all_jobs="5.1", times_as_fast="1.6"),
+        _reached(log, 10 * million, "ser", CPU_s="110", MB="1900"),
+    ]
+    told = {(line[0], line[1]): line[2:] for line in reach.answers(rows)}
+    assert told["load and check 1M", "at most 5 s"] == ["ser 4.90, si 5.10", "**no**"]
+    assert told["two cores, times as fast as one", "at least 1.7"] == ["ser 1.80, si 1.60", "**no**"]
+    assert told["the same, memory", "at most 2000 MB"] == [
+        "not measured",
+        "",
+    ]  # of the streamed one, which is last
+    assert told["load and check 10M", "at most 50 s"] == ["ser 1.00", "yes"]
+    assert told["growth from 100K to 10M, slope of CPU, ser", "at most 1.03"] == ["1.021", "yes"]
+    names = {(kind.name, size, level) for kind in reach.KINDS for size in kind.sizes for level in kind.levels}
+    for mark in reach.MARKS:  # each has rows to be answered by
+        assert any((mark.name, mark.size, level) in names for level in mark.levels)
+
+
+def test_rows_of_another_version_are_measured_anew(tmp_path: Path) -> None:
+    kept = tmp_path / "rows.json"
+    assert windows.kept_rows(kept, "this") == {}
+    kept.write_text(json.dumps({"program": "this", "windows": [["a"]], "reach": []}))
+    assert windows.kept_rows(kept, "this") == {"windows": [["a"]], "reach": []}
+    assert windows.kept_rows(kept, "that") == {}
+    assert windows.fingerprint() == windows.fingerprint()

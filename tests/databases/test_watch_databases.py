@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,9 +21,6 @@ from boomslang.workloads import find_workload
 
 MINUTES = float(os.environ.get("SOAK_MINUTES", "10"))
 """Of a long one."""
-
-MORE = 1.7
-"""Times as many transactions as a trial says that there is time for."""
 
 EMBEDDED = [("sqlite", "deferred"), ("rocksdb", "snapshot"), ("slatedb", "snapshot")]
 
@@ -60,13 +56,8 @@ class Soak:
         offered = database.level(level)
         workload = find_workload("blindw-rw").with_settings(sessions=8, keys=2000, seed=1)
         kinds = {name.replace("_", "-"): count for name, count in faults.items()}
-        plan = Plan(database, workload, offered, txns=10**9)
-        trial = run(plan, folder.with_name("trial"), seconds=5.0)
-        # Faults come after a share of the transactions; these are more than the time has room for, so that it ends the
-        # run also if the trial was slow.
-        self.plan = replace(
-            plan, txns=int(MORE * 60 * MINUTES * trial.committed / trial.seconds), faults=kinds
-        )
+        # More transactions than there is time for: time ends the run, and says when faults come.
+        self.plan = Plan(database, workload, offered, txns=10**9, faults=kinds)
         self.level, self.folder = find_level(offered.promises), folder
         self.seen: list[Status] = []
 

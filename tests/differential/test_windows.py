@@ -24,7 +24,7 @@ from boomslang.certify.refute import refute
 from boomslang.certify.replay import replay
 from boomslang.explain.parts import first_broken
 from boomslang.ir import lower
-from boomslang.levels import LEVELS, Level
+from boomslang.levels import LEVELS, Level, find_level
 from boomslang.levels.needs import lacks
 from boomslang.solve.brute import brute
 from boomslang.solve.solution import Limits, witness
@@ -86,6 +86,17 @@ def test_both_answers_come_out_of_several_windows() -> None:
             draw = random.Random(seed)
             compare(random_trace(seed, mix), draw.sample(CUT, 3), (2, 4), seen, draw)
     assert seen["valid in several"] > 20 and seen["invalid in several"] > 5, seen
+
+
+def test_a_read_of_somebody_who_was_left_out_is_left_to_the_whole() -> None:
+    """A transaction of unknown outcome that ranks behind its only reader stands in no window: the one window that is
+    left in the end then demands what nothing leaves, and may not be taken for an answer."""
+    asg = build_asg(random_trace(531, "crowd-in-doubt"))
+    for short in ("sser", "strong-session-si"):
+        ir = lower(asg, find_level(short))
+        found, did = solve_in_windows(ir, Limits(window=2, jobs=1))
+        assert found is None and "windows: misfits" not in did and did["windows: windows"] <= 1
+        assert solve(ir, Limits(window=0)).status == "valid"
 
 
 @pytest.mark.parametrize("mix", SMALL)

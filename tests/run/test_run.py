@@ -198,6 +198,14 @@ def test_faults_are_spread_over_the_run() -> None:
     ]  # fmt: skip
 
 
+def test_faults_come_in_time_where_time_ends_the_run(tmp_path: Path) -> None:
+    """A billion transactions would take days: the faults are not to wait for a third of them."""
+    plan = planned(Memory("slow=1"), "list-append", txns=10**9, faults=("kill-client=2",))
+    ran = run(plan, tmp_path / "t", seconds=1.5)
+    assert [fault.split()[0] for fault in ran.faults] == ["kill-client"] * 2 and ran.problems == []
+    assert counted(read_trace(tmp_path / "t")) == counts(ran)
+
+
 def test_a_full_disk_ends_the_sessions_and_the_trace_is_true(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -122,12 +122,25 @@ def test_a_watch_ends_when_a_window_cannot_be_decided(
     assert "searching a window of" in phases
 
 
-def test_other_limits_are_told_at_once() -> None:
+def test_other_limits_are_told_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def full(ir: IR, limits: Limits) -> Solution:
+        asked.append(ir.asg.transactions)
+        return Solution("unknown", "memory")
+
+    monkeypatch.setattr(forward_module, "solve", full)
+    files = GrowingFiles(_recorded(tmp_path / "t"))
+    files.end()
+    with pytest.raises(LimitReached, match="memory"):
+        Forward(files, find_level("si"), size=4_000, tail=20).run()
+    assert len(asked) == 1
+
+
+def test_each_search_gets_twice_the_time_as_long_as_there_is_some() -> None:
     patience = Patience(1.0)
     patience.search(10, Limits())
-    with pytest.raises(LimitReached, match="memory"):
-        patience.ran_out(Solution("unknown", "memory"), Limits())
     with pytest.raises(LimitReached, match="time"):
-        patience.ran_out(Solution("unknown", "time"), Limits(seconds=1e-3))
-    patience.ran_out(Solution("unknown", "time"), Limits(seconds=5.0))
+        patience.ran_out(Limits(seconds=1e-3))
+    patience.ran_out(Limits(seconds=5.0))
     assert patience.search(10, Limits(seconds=5.0)).seconds == 2.0

@@ -26,9 +26,10 @@ from support.whole_traces import traces as all_traces
 import boomslang
 from boomslang.asg import build_asg
 from boomslang.cli import exit_codes
-from boomslang.trace import Absent, Flag, Initial, Kind, Trace, TraceBuilder, TraceError, read_trace
+from boomslang.trace import Absent, Flag, Initial, Kind, Trace, TraceBuilder, TraceError, read_trace, rules
 from boomslang.trace.close_times import CloseTimes
-from boomslang.trace.formats import find, recognise
+from boomslang.trace.formats import columnar, find, recognise
+from boomslang.trace.formats import parquet as parquet_format
 from boomslang.trace.formats.columnar import to_table
 from boomslang.trace.rules import check_rules
 from boomslang.trace.scalars import BOOL, FLOAT, INT, STR, Scalars
@@ -99,6 +100,26 @@ def test_many_rows_are_one_trace(piece: int, tmp_path: Path) -> None:
         for batch in table.to_batches(max_chunksize=2):
             writer.write_batch(batch)
     same_columns(read_trace(path), trace)
+
+
+@settings(max_examples=examples(40))
+@given(trace=st.one_of(strategies.traces(), strategies.traces(LISTS)), piece=st.integers(1, 9))
+def test_a_parquet_file_of_many_pieces(trace: Trace, piece: int) -> None:
+    """Long columns are put together piece by piece, and the items of lists are looked at block by block."""
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parquet_format, "PIECE", piece)
+        patch.setattr(columnar, "SHORT", 0)
+        patch.setattr(rules, "BLOCK", 2)
+        same_columns(read_trace(written(trace, Path(folder) / "t", "parquet")), trace)
+
+
+def test_a_parquet_file_with_more_than_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = written(read_trace(SKEW), tmp_path / "t", "parquet")
+    monkeypatch.setattr(columnar, "SHORT", 0)
+    lengths = parquet_format._lengths
+    monkeypatch.setattr(parquet_format, "_lengths", lambda data: lengths(data) | {"op_key": 1})
+    with pytest.raises(TraceError, match="more entries in the column op_key than the file says"):
+        read_trace(path)
 
 
 def test_a_file_with_smaller_lists_and_strings(tmp_path: Path) -> None:
@@ -315,6 +336,14 @@ def test_columns_that_lie_are_refused(name: str, tmp_path: Path) -> None:
     with pytest.raises(TraceError) as caught:
         read_trace(path)
     assert "; expected " in caught.value.message and "; fix: " in caught.value.message
+
+
+@pytest.mark.parametrize("block", [1, 2, 3, 1 << 20])
+def test_an_element_of_another_key_is_found_in_any_block(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rules, "BLOCK", block)
+    lie = LIES["an element of another key"](good())
+    with pytest.raises(TraceError, match=r"an element of a list of another key \(row 2\)"):
+        check_rules(lie, "")
 
 
 def one(type: int, *contents: bytes) -> Scalars:

@@ -274,9 +274,8 @@ def explain(
     if smaller and (rest is None or rest > 0):
         made = smallest(asg, level, made, rest)
     likely = None
-    if (
-        len(made.core.transactions) > MANY_TRANSACTIONS
-    ):  # before the argument, which may take all the time there is
+    large = len(made.core.transactions) > MANY_TRANSACTIONS
+    if large:  # before the argument, which may take all the time there is
         rest = left(GUESSING)
         likely = what_probably_happened(
             asg, level, made.core.transactions, MOMENT if rest is None else max(0.2, rest)
@@ -296,7 +295,7 @@ def explain(
     except LimitReached:  # a module that was asked again had no time to say it again
         argument, anomaly = None, None
     argument = argument and argument.hoisted()
-    if likely is None and not briefly and _takes_long(made, argument):
+    if not large and not briefly and _takes_long(made, argument):
         rest = left(1.0)
         seconds = MOMENT if rest is None else max(0.2, rest)
         likely = what_probably_happened(asg, level, made.core.transactions, seconds)

@@ -28,6 +28,8 @@ from boomslang.trace.errors import LimitReached
 from boomslang.trace.model import NO_TIME
 
 Int64 = NDArray[np.int64]
+Moments = tuple[Int64, Int64]
+"""Of each transaction, when it began and when it returned, smaller is earlier."""
 
 KINDS = (
     Dependency.WW,
@@ -64,14 +66,21 @@ class Clashes:
 
 
 def clashes(
-    asg: ASG, level: Level, limits: Limits, most: int = 0, *, as_they_returned: bool = False
+    asg: ASG,
+    level: Level,
+    limits: Limits,
+    most: int = 0,
+    *,
+    overwriting: Moments | None = None,
+    some_will_do: bool = False,
 ) -> Clashes:
-    """All violations that what is known shows, each with a read (or a transaction) of its own. `as_they_returned`
-    supposes that who wrote a key overwrote whoever had returned before it."""
+    """All violations that what is known shows, each with a read (or a transaction) of its own. `overwriting`
+    supposes that who wrote a key overwrote whoever had returned before it. `some_will_do`: at the limit, those that
+    were found, if any were."""
     ir = lower(asg, level)
     supposed: dict[tuple[int, int], int] = {}
-    if as_they_returned:
-        ir, supposed = _overwriting(ir)
+    if overwriting is not None:
+        ir, supposed = _overwriting(ir, overwriting)
     once = ir.level.once
     sources, targets = ir.order_edges()
     kinds = [np.full(len(asg.list_from), KINDS.index(Dependency.WW), np.uint8)]
@@ -96,23 +105,23 @@ def clashes(
         shown,
         np.concatenate(kinds),
         ir.path_edges().astype(np.uint8),
-        _hints(asg, ir),
+        _hints(ir, suggested_moments(asg) if overwriting is None else overwriting),
         ir.level.edges[Dependency.WW] != (Point.COMMIT, Point.COMMIT),
         (Dependency.WW in once.kinds, once.longest or 0, once.earlier) if once else None,
         most,
         limits.seconds or 0.0,
         limits.megabytes or 0.0,
     )
-    if made["stopped"]:
+    if made["stopped"] and not (some_will_do and len(made["cycle_start"]) > 1):
         raise LimitReached(made["stopped"])
-    return Clashes(list(_told(asg, ir, made, supposed)), made["all"])
+    return Clashes(list(_told(asg, ir, made, supposed)), made["all"] and not made["stopped"])
 
 
-def _overwriting(ir: IR) -> tuple[IR, dict[tuple[int, int], int]]:
+def _overwriting(ir: IR, moments: Moments) -> tuple[IR, dict[tuple[int, int], int]]:
     """The IR with an edge from each writer of a key to the next that returned; and of each edge its key."""
     asg = ir.asg
     rows = np.flatnonzero(asg.state[asg.write_txn] == IN)
-    rows = rows[np.lexsort((priorities(asg)[asg.write_txn[rows]], asg.write_key[rows]))]
+    rows = rows[np.lexsort((moments[1][asg.write_txn[rows]], asg.write_key[rows]))]
     pair = np.flatnonzero(asg.write_key[rows[1:]] == asg.write_key[rows[:-1]])
     ends = zip((rows[pair], rows[pair + 1]), ir.ends(Dependency.WW), strict=True)
     source, target = (ir.graph.nodes_of(asg.write_txn[row].astype(np.int64), point) for row, point in ends)
@@ -122,22 +131,25 @@ def _overwriting(ir: IR) -> tuple[IR, dict[tuple[int, int], int]]:
     return replace(ir, graph=graph), of_edge
 
 
-def _hints(asg: ASG, ir: IR) -> Int64:
-    """Of each node, where the trace suggests it belongs. Helpers go where their edges put them."""
-    hint = np.full(ir.graph.nodes, np.iinfo(np.int64).min, np.int64)
-    end = priorities(asg)
-    if ir.graph.points == 1:
-        hint[: asg.transactions] = end
-        return hint
-    begin, trace = end, asg.trace
+def suggested_moments(asg: ASG) -> Moments:
+    """As the trace suggests them."""
+    trace, end = asg.trace, priorities(asg)
+    begin = end
     if trace.has_times:
         told = trace.txn_begin[asg.txn_of]
         begin = np.where(told != NO_TIME, told, end)
     elif len(trace.files) <= 1:
         line = trace.txn_begin_line[asg.txn_of].astype(np.int64)
         begin = np.where(line > 0, line, end)
-    hint[0 : 2 * asg.transactions : 2] = np.minimum(begin, end)
-    hint[1 : 2 * asg.transactions : 2] = end
+    return np.minimum(begin, end), end
+
+
+def _hints(ir: IR, moments: Moments) -> Int64:
+    """Of each node, where it probably belongs. Helpers go where their edges put them."""
+    hint = np.full(ir.graph.nodes, np.iinfo(np.int64).min, np.int64)
+    points = ir.graph.points
+    for point, column in enumerate(moments[-points:]):
+        hint[point : points * ir.asg.transactions : points] = column
     return hint
 
 

@@ -9,6 +9,8 @@ read, and what the trace suggests says who. Three ways to find out, the better o
   all write without having read, so that nothing shows who overwrote whom, that too is as times or the log have it.
 - Else the order of a much weaker level has to do.
 
+Where no value repeats, all reads are known, and what is left to guess is who overwrote whom: the order says that, too.
+
 Nothing rests on it: it is marked as likely, with the proof beside it.
 """
 
@@ -23,12 +25,13 @@ from numpy.typing import NDArray
 from boomslang.asg.graph import ASG, INITIAL
 from boomslang.explain.anomalies import Anomaly
 from boomslang.explain.argument import Argument, Contradiction, Step
-from boomslang.explain.known import Clash, clashes
+from boomslang.explain.known import Clash, Moments, clashes, suggested_moments
 from boomslang.explain.names import Names
 from boomslang.explain.overlap import duration, overlap
 from boomslang.explain.patience import now
 from boomslang.ir.expression import Edge
 from boomslang.ir.lower import lower
+from boomslang.ir.model import IR, ambiguous_reads
 from boomslang.levels import LEVELS, implies, maximal
 from boomslang.levels.catalog import (
     CAUSAL,
@@ -39,9 +42,11 @@ from boomslang.levels.catalog import (
 from boomslang.levels.level import Dependency, Level
 from boomslang.solve.likely import likely_writers
 from boomslang.solve.native import priorities, solve_native
-from boomslang.solve.solution import Limits
+from boomslang.solve.solution import Ints, Limits
 from boomslang.trace.errors import LimitReached
 from boomslang.trace.model import NO_TIME
+from boomslang.windows.solve import solve_in_windows
+from boomslang.windows.worth import worth_windows
 
 CONFLICTS = 2_000
 """Of the engine, for an order at a weaker level."""
@@ -96,19 +101,19 @@ def what_probably_happened(
 
     if lost is not None:  # whoever was before whom in time, two overwrote the same version
         level = _without_times(level)
-    for how, writers, by_clock in _readings(asg, level, stop, lost is not None):
+    for reading in _readings(asg, level, stop, lost is not None):
         left = stop - now()
         if left <= 0:
             return None
-        supposed = replace(asg, read_writer=writers)
+        supposed = replace(asg, read_writer=reading.writers)
         try:
-            limits = Limits(seconds=left)
-            found = clashes(supposed, level, limits, MOST_CLASHES, as_they_returned=by_clock).found
+            limits, order = Limits(seconds=left), reading.overwriting
+            made = clashes(supposed, level, limits, MOST_CLASHES, overwriting=order, some_will_do=True)
         except LimitReached:
             return None
-        found = [clash for clash in found if len(_around(clash.edges, level)) <= FEW]
+        found = [clash for clash in made.found if len(_around(clash.edges, level)) <= FEW]
         if found:
-            return _told(supposed, level, min(found, key=worth), how)
+            return _told(supposed, level, min(found, key=worth), reading.how)
     return None
 
 
@@ -165,28 +170,60 @@ def _without_times(level: Level) -> Level:
     return maximal(below)[0] if below else level
 
 
-def _readings(
-    asg: ASG, level: Level, stop: float, lost: bool
-) -> Iterator[tuple[str, NDArray[np.int32], bool]]:
-    """Whom each read saw, and why one would think so; and is the order of versions to be that of returns?"""
+@dataclass(frozen=True, eq=False)
+class _Reading:
+    """A guess of what the trace leaves open."""
+
+    how: str
+    """Why one would think so."""
+    writers: NDArray[np.int32]
+    """Whom each read saw."""
+    overwriting: Moments | None = None
+    """Where it also says who overwrote whom: the moments by which they did."""
+
+
+def _readings(asg: ASG, level: Level, stop: float, lost: bool) -> Iterator[_Reading]:
+    blind = not lost and _mostly_blind(asg)
+    returned = suggested_moments(asg) if blind else None
     timed = asg.trace.has_times
     weaker = [STRONG_SNAPSHOT_ISOLATION, FORWARD_CONSISTENT_VIEW] if timed else [SNAPSHOT_ISOLATION, CAUSAL]
+    before = "by time" if timed else "by the log" if len(asg.trace.files) <= 1 else "by session"
+    overwrites = ", and those who wrote a key as they returned" if blind else ""
+    how = f"taking each value from the latest who had written it, {before}{overwrites}"
+    if ambiguous_reads(asg) == 0:
+        yield from _of_known_reads(asg, level, [] if lost else weaker, stop)
+        if blind:
+            yield _Reading(how, asg.read_writer, returned)
+        return
     if not timed and asg.trace.has_sessions:  # an order against them is nobody's idea of what happened
         weaker = [other.strong_session() for other in weaker]
     if not lost:  # what forbids no lost updates is too weak to say who was read
         yield from _in_an_order(asg, level, weaker[0], stop)
-    before = "by time" if timed else "by the log" if len(asg.trace.files) <= 1 else "by session"
-    blind = not lost and _mostly_blind(asg)
-    overwrites = ", and those who wrote a key as they returned" if blind else ""
     for writers in likely_writers(asg, Limits(seconds=max(0.05, stop - now()))):
-        yield f"taking each value from the latest who had written it, {before}{overwrites}", writers, blind
+        yield _Reading(how, writers, returned)
     if not lost:
         yield from _in_an_order(asg, level, weaker[1], stop)
 
 
-def _in_an_order(
-    asg: ASG, level: Level, other: Level, stop: float
-) -> Iterator[tuple[str, NDArray[np.int32], bool]]:
+def _of_known_reads(asg: ASG, level: Level, weaker: list[Level], stop: float) -> Iterator[_Reading]:
+    """Who overwrote whom in an order of the first of these levels that can be kept."""
+    for other in weaker:
+        left = stop - now()
+        if implies(other, level) or left <= 0:
+            continue
+        ir, limits = lower(asg, other), Limits(seconds=max(0.05, 0.7 * left), conflicts=CONFLICTS)
+        found = solve_in_windows(ir, limits)[0] if worth_windows(ir, limits) else None
+        found = found or solve_native(ir, limits)
+        if found.order is not None:
+            how = f"as an order that keeps {other.title} has it"
+            yield _Reading(how, asg.read_writer, _moments(ir, found.order))
+        if (
+            found.status != "invalid"
+        ):  # it may well be kept, and then a weaker one tells of the wrong anomalies
+            return
+
+
+def _in_an_order(asg: ASG, level: Level, other: Level, stop: float) -> Iterator[_Reading]:
     """Whom the reads see in an order that keeps another level, if there is one: a weaker one than asked for, or its
     strong form, which is stronger in one way and so may be broken as well."""
     left = stop - now()
@@ -195,7 +232,16 @@ def _in_an_order(
     found = solve_native(lower(asg, other), Limits(seconds=max(0.05, left / 2), conflicts=CONFLICTS))
     if found.status == "valid" and found.read_writer is not None:
         taken = np.where(found.read_writer > -2, found.read_writer, asg.read_writer)
-        yield f"as an order that keeps {other.title} has it", taken.astype(np.int32), False
+        yield _Reading(f"as an order that keeps {other.title} has it", taken.astype(np.int32))
+
+
+def _moments(ir: IR, order: Ints) -> Moments:
+    """The places of begins and commits in an order; who is not in it comes last."""
+    points = ir.graph.points
+    order = order[order < points * ir.asg.transactions]
+    place = np.full(points * ir.asg.transactions, len(order), np.int64)
+    place[order] = np.arange(len(order))
+    return place[::points], place[points - 1 :: points]
 
 
 def _around(edges: tuple[Edge, ...], level: Level) -> set[int]:

@@ -1,6 +1,7 @@
 """Faults on request: clients killed, connections cut, the server killed and started again, in the middle of it all.
 
-`kill-client=3` kills three clients, spread over the run: at a quarter, a half and three quarters of its transactions.
+`kill-client=3` kills three clients, spread over the run: at a quarter, a half and three quarters of its transactions,
+or of its time, if it has a limit of time and that comes first.
 A client that is a process gets SIGKILL; one that is a thread (of an embedded database) stops where it is. Another
 client takes its place, with a session of its own, and goes on with its stream. What a fault leaves open stays
 unknown in the trace; the recorder sees to that.
@@ -30,6 +31,8 @@ class Fault:
     kind: str
     after: int
     """How many of the run's transactions have begun by then."""
+    share: float
+    """How much of the run's time is over by then, if it has a limit of time."""
 
 
 def parse_faults(words: Sequence[str]) -> dict[str, int]:
@@ -90,7 +93,7 @@ def _shut_down(driver: Any) -> None:
 def schedule(faults: dict[str, int], transactions: int) -> list[Fault]:
     """When which fault comes, evenly spread."""
     found = [
-        Fault(kind, transactions * (n + 1) // (count + 1))
+        Fault(kind, transactions * (n + 1) // (count + 1), (n + 1) / (count + 1))
         for kind, count in faults.items()
         for n in range(count)
     ]

@@ -323,7 +323,8 @@ class _Run:
             if (self.seconds is not None and now - start > self.seconds) or self.until():
                 self.waiting.clear()
                 return
-            while self.waiting and self.waiting[0].after <= speed.begun:
+            over = 0.0 if self.seconds is None else (now - start) / self.seconds
+            while self.waiting and (self.waiting[0].after <= speed.begun or self.waiting[0].share <= over):
                 if not self._make(self.waiting[0]):
                     break  # nobody is in a transaction at this moment
                 self.waiting.pop(0)

@@ -200,11 +200,4 @@ def priorities(asg: ASG) -> NDArray[np.int64]:
     if len(trace.files) == 0 or trace.is_one_log:
         line = trace.txn_end_line[ids].astype(np.int64)
         return np.where(line > 0, line, trace.txn_begin_line[ids].astype(np.int64))
-    # Session after session and no times: how far into its session a transaction is.
-    session = trace.txn_session
-    order = np.argsort(session, kind="stable")
-    counts = np.bincount(session + 1)
-    starts = np.concatenate(([0], np.cumsum(counts)[:-1]))
-    within = np.empty(len(trace), np.int64)
-    within[order] = np.arange(len(trace)) - starts[session[order] + 1]
-    return (within * 1_000_000_000 // counts[session + 1]).astype(np.int64)[ids]
+    return trace.share_of_session[ids]

@@ -337,7 +337,7 @@ class Forward:
             searched = found.status == "unknown"
             if searched:
                 self.counted.ran_out += 1
-                patience.ran_out(found, self.limits.since(self.start))
+                patience.ran_out(self.limits.since(self.start))
             elif (answer := self.refuted(self, asked, found)) is not None:
                 return answer
             first = not self._behind and self._points == 0

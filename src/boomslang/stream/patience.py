@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field, replace
 
-from boomslang.solve.solution import Limits, Solution
+from boomslang.solve.solution import Limits
 from boomslang.trace.errors import LimitReached
 
 SECONDS = 10.0
@@ -46,10 +46,10 @@ class Patience:
     def spent(self) -> float:
         return time.monotonic() - self.began
 
-    def ran_out(self, found: Solution, limits: Limits) -> None:
-        """A search ended without an answer: the next one gets longer. Raises if there shall be none."""
-        if found.reason != "time" or (limits.seconds is not None and limits.seconds <= 0.01):
-            raise LimitReached(found.reason)
+    def ran_out(self, limits: Limits) -> None:
+        """A search took its time without an answer: the next one gets longer. Raises if there shall be none."""
+        if limits.seconds is not None and limits.seconds <= 0.01:
+            raise LimitReached("time")
         if self.most is not None and self.spent >= self.most:
             raise LimitReached(
                 f"a window of {self.transactions:,} transactions was searched {self.searches:,} times, in all for "

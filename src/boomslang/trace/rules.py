@@ -10,6 +10,7 @@ What the scalars of the tables look like is the business of whoever read them (s
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, NoReturn
 
 import numpy as np
@@ -23,6 +24,8 @@ Mask = NDArray[np.bool_]
 
 _FIX = "fix: write the file again from its source"
 _NOTHING = np.zeros(0, bool)
+BLOCK = 1 << 20
+"""Items that are looked at together."""
 
 
 def check_rules(trace: Trace, file: str, check: Callable[[], None] = lambda: None) -> None:
@@ -52,10 +55,10 @@ class _Rules:
     def refuse(self, found: str, expected: str) -> NoReturn:
         raise TraceError(f"found {found}; expected {expected}; {_FIX}", self.file)
 
-    def none(self, wrong: Mask, found: str, expected: str) -> None:
-        """No row may be wrong; the first one that is, is told."""
+    def none(self, wrong: Mask, found: str, expected: str, first: int = 0) -> None:
+        """No row, from this one, may be wrong; the first one that is, is told."""
         if wrong.any():
-            self.refuse(f"{found} (row {int(np.argmax(wrong)):,})", expected)
+            self.refuse(f"{found} (row {first + int(np.argmax(wrong)):,})", expected)
 
     def among(self, name: str, low: int, high: int) -> None:
         """All of a column within low .. high - 1."""
@@ -231,18 +234,21 @@ class _Rules:
         self.failed = (t.op_flags[opener] & Flag.ERROR) != 0
         counts = np.diff(t.range_items)
         self.none((counts > 0) & (self.kind == Kind.ITERATOR), "items of an iterator", "none")
-        # Lists may be long, and most traces of lists have no scans: no array of all items but the one that is needed.
+        # Lists may be long, and most traces of lists have no scans: no array of all items that is not needed.
         scan = np.isin(self.kind, (Kind.SCAN, Kind.SELECT))
         key = np.where(scan, -1, t.op_key[opener]).astype(np.int32)
-        returned = t.item_key
         if not (scan & (counts > 0)).any():
             self.scanned = self.scanned_by = np.zeros(0, np.int64)
         else:
-            of_scan = np.repeat(scan, counts)
-            returned = np.where(of_scan, np.int32(-1), t.item_key)
-            self.scanned = np.flatnonzero(of_scan)
+            self.scanned = np.flatnonzero(np.repeat(scan, counts))
             self.scanned_by = np.repeat(np.arange(len(t.range_lo)), np.where(scan, counts, 0))
-        self.none(returned != np.repeat(key, counts), "an element of a list of another key", "its own")
+        blocks = np.searchsorted(t.range_items, np.arange(0, len(t.item_key), BLOCK)).tolist()
+        for first, last in pairwise([*blocks, len(counts)]):
+            items = t.item_key[t.range_items[first] : t.range_items[last]]
+            wanted = np.repeat(key[first:last], counts[first:last])
+            other = (items != wanted) & ~np.repeat(scan[first:last], counts[first:last])
+            row = int(t.range_items[first])
+            self.none(other, "an element of a list of another key", "its own", row)
         wrong = np.zeros(len(t.item_key), bool) if len(self.scanned) else _NOTHING
         wrong[self.scanned] = t.item_key[self.scanned] < 0
         self.none(wrong, "an item without a key", "a key")

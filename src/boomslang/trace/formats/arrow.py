@@ -32,7 +32,7 @@ def read(path: Path, check: Callable[[], None]) -> Trace:
         else:
             source = pa.py_buffer(read_bytes(path, check))
         table = pa.ipc.open_file(source).read_all()
-        return from_columns(table.schema, table.column, shown(path), check)
+        return from_columns(table.schema, lambda name: table.column(name).chunks, shown(path), check)
 
 
 def _packed(path: Path) -> bool:

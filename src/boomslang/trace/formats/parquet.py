@@ -7,7 +7,7 @@ Smaller than Arrow files, and still several times faster to load than JSON Lines
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,17 +36,30 @@ def read(path: Path, check: Callable[[], None]) -> Trace:
         file = parquet.ParquetFile(pa.py_buffer(data), pre_buffer=False)
         schema = file.schema_arrow
 
-        def column(name: str) -> Any:
+        def column(name: str) -> Iterator[Any]:
             # A name with a dot would select parts of a column; `from_columns` knows all names, and none has one.
-            return file.read(columns=[name], use_threads=True).column(name)
+            for batch in file.iter_batches(batch_size=1, columns=[name], use_threads=False):
+                yield batch.column(0)
 
-        return from_columns(schema, column, shown(path), check)
+        return from_columns(schema, column, shown(path), check, _lengths(file.metadata))
 
 
 def _parquet() -> Any:
     import pyarrow.parquet
 
     return pyarrow.parquet
+
+
+def _lengths(metadata: Any) -> dict[str, int]:
+    """Of each column, how many entries all its pieces have at most: a piece without any counts as one."""
+    found: dict[str, int] = {}
+    for group in range(metadata.num_row_groups):
+        row = metadata.row_group(group)
+        for number in range(row.num_columns):
+            piece = row.column(number)
+            name = piece.path_in_schema.partition(".")[0]
+            found[name] = found.get(name, 0) + piece.num_values
+    return found
 
 
 def _check_size(data: bytes, name: str) -> None:
