@@ -156,6 +156,8 @@ def _solve(ir: IR, clock: _Clock, looked_at: dict[str, int]) -> Solution:
         if found.status == "unknown":
             refuted = slack > NEARBY[0] * usual_length(asg.trace)
             break
+        if found.stats.get("conflicts", 0) * 3 > patience:
+            break  # the looser the bound the more it takes, and it would not come to its end
     alike = ranked(ir) if ambiguous else None
     if alike is not None:
         found = solve_native(alike[0], clock.left(FIRST_CONFLICTS), hints=False)
