@@ -70,17 +70,20 @@ def timed_twins(rng: random.Random) -> Trace:
         )
 
     kinds = [[operation(key) for key in keys for _ in range(rng.randint(1, 2))] for _ in range(2)]
+    if rng.random() < 0.7:  # to and fro: then it matters who was in between
+        kinds = [[get("k0", 0), put("k0", 1)], [get("k0", 1), put("k0", 0)]]
+        kinds += [[get("k0", rng.randrange(2))]] if rng.random() < 0.3 else []
     outcomes = ("committed", "committed", "committed", "committed", "unknown")
     clocks = ("one",) if rng.random() < 0.8 else ("one", "two")
 
     def one(i: int) -> Txn:
         begin = rng.randrange(12)
-        time = None if rng.random() < 0.1 else (begin, begin + rng.randint(1, 8))
+        time = None if rng.random() < 0.1 else (begin, begin + rng.randint(1, 12))
         return txn(
             f"s{i}", *rng.choice(kinds), outcome=rng.choice(outcomes), time=time, clock=rng.choice(clocks)
         )
 
-    return history(*(one(i) for i in range(rng.randint(3, 5))), initial=dict.fromkeys(keys, 0))
+    return history(*(one(i) for i in range(rng.randint(3, 6))), initial=dict.fromkeys(keys, 0))
 
 
 def agree_on(trace: Trace, level: Level, what: str) -> bool | None:
@@ -114,7 +117,7 @@ def agree_in_time(seeds: range) -> None:
     both: Counter[bool | None] = Counter()
     for seed in seeds:
         plain = find_level(IN_TIME[seed % len(IN_TIME)])
-        level = bounded(plain, (0, 1, 3, 6)[seed // len(IN_TIME) % 4])
+        level = bounded(plain, (0, 0, 1, 3)[seed // len(IN_TIME) % 4])
         both[agree_on(timed_twins(random.Random(seed)), level, f"seed {seed} at {level.name}")] += 1
     assert min(both[True], both[False]) > len(seeds) // 50, both
 
@@ -129,12 +132,12 @@ def test_the_same_verdicts_and_real_cores_at_length() -> None:
 
 
 def test_the_same_verdicts_and_real_cores_in_time() -> None:
-    agree_in_time(range(400))
+    agree_in_time(range(300))
 
 
 @pytest.mark.full
 def test_the_same_verdicts_and_real_cores_in_time_at_length() -> None:
-    agree_in_time(range(400, 12_000))
+    agree_in_time(range(300, 4_000))
 
 
 def test_what_tells_transactions_apart() -> None:
