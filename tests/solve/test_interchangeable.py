@@ -5,12 +5,15 @@ from __future__ import annotations
 import random
 from collections import Counter
 
+import numpy as np
 import pytest
 from support.histories import Absent, Op, Txn, delete, get, history, put, scan, txn
 from support.walks import even_inventory
 
-from boomslang.asg.graph import build_asg
+from boomslang.asg.graph import ASG, build_asg
 from boomslang.certify.replay import replay
+from boomslang.explain.core import complete
+from boomslang.explain.parts import Parts
 from boomslang.ir.lower import lower
 from boomslang.levels import bounded
 from boomslang.levels.catalog import find_level
@@ -18,7 +21,7 @@ from boomslang.levels.level import Level
 from boomslang.solve.brute import brute, brute_core
 from boomslang.solve.interchangeable import classes_of, ranked, with_all_reads
 from boomslang.solve.native import solve_native
-from boomslang.solve.solution import Limits, witness
+from boomslang.solve.solution import Limits, Solution, witness
 from boomslang.solve.strategy import solve
 from boomslang.trace import Trace
 
@@ -99,10 +102,17 @@ def agree_on(trace: Trace, level: Level, what: str) -> bool | None:
         if holds:
             replay(trace, witness(ir, found))
         else:
-            assert found.core_transactions is not None and found.core_reads is not None
-            reads = [(int(asg.read_op[r]), int(asg.read_key[r])) for r in found.core_reads]
-            assert not brute_core(trace, level.name, found.core_transactions.tolist(), reads), what
+            assert not brute_core(trace, level.name, *completed(asg, found)), what
     return holds
+
+
+def completed(asg: ASG, found: Solution) -> tuple[list[int], list[tuple[int, int]]]:
+    """The transactions and reads of a core, with those that show who contradicts itself and cannot have committed."""
+    assert found.core_transactions is not None and found.core_reads is not None
+    parts = complete(asg, Parts(found.core_transactions, found.core_reads, np.zeros(0, np.int64)))
+    reads = [(int(asg.read_op[r]), int(asg.read_key[r])) for r in parts.reads]
+    reads += [(int(asg.internal[1][i]), int(asg.internal[2][i])) for i in parts.internal]
+    return parts.transactions.tolist(), reads
 
 
 def agree(seeds: range) -> None:

@@ -15,6 +15,9 @@ can commit as soon as it began. Each such change takes inversions away, so it co
 clock. Not at levels that forbid only some cycles: there time is a step of a path, and who was invoked later is at the
 end of more of them.
 
+Of a part of the trace, in which reads of a few keys are left, far more are alike: at levels of whole transactions what
+they wrote to other keys, which nobody there has read, tells them apart no longer.
+
 A refutation may rest on this. It then needs the two to be alike in what is left of the trace as well: so all reads of
 those that are in the core go into it.
 """
@@ -36,8 +39,11 @@ from boomslang.trace.model import NO_TIME, Outcome
 Int64 = NDArray[np.int64]
 
 
-def ranked(ir: IR) -> tuple[IR, Int64] | None:
-    """The IR with edges between neighbours of a class, and the class of each transaction; None if there are none."""
+def ranked(ir: IR, keys: Int64 | None = None) -> tuple[IR, Int64] | None:
+    """The IR with edges between neighbours of a class, and the class of each transaction; None if there are none.
+
+    `keys`: those that the reads speak of, at a level of whole transactions. What was written to others says nothing
+    there and tells nobody apart."""
     asg, level = ir.asg, ir.level
     if asg.modules or ir.superpositions or ir.expressions or len(asg.lists.of):
         return None
@@ -48,7 +54,8 @@ def ranked(ir: IR) -> tuple[IR, Int64] | None:
         return None
     if in_time and not _moments_will_do(level):
         return None
-    classes = classes_of(asg)
+    assert keys is None or level.points == 1
+    classes = classes_of(asg, keys)
     first, second = _neighbours_in_time(asg, classes) if in_time else _neighbours(asg, classes)
     if not len(first):
         return None
@@ -94,15 +101,18 @@ def _neighbours_in_time(asg: ASG, classes: Int64) -> tuple[Int64, Int64]:
     return made[:, 0], made[:, 1]
 
 
-def classes_of(asg: ASG) -> Int64:
-    """Of each committed transaction a number that is that of those like it; -1 if there is none like it."""
+def classes_of(asg: ASG, keys: Int64 | None = None) -> Int64:
+    """Of each committed transaction a number that is that of those like it; -1 if there is none like it. `keys`: of
+    which the writes count; else of all."""
     cursor = asg.trace.marked("cursor")
     marked = np.zeros(len(asg.read_op), np.int64) if cursor is None else cursor[asg.read_op].astype(np.int64)
     # What was read and written as one number each, sorted within the transaction.
     values = np.int64(len(asg.trace.values) + 8)
     read = (asg.read_key * values + asg.read_value + 4) * 8 + 2 * asg.read_kind.astype(np.int64) + marked
     wrote = (asg.write_key * values + asg.write_value + 4) * 8 + 7
-    txn, word = np.concatenate([asg.read_txn, asg.write_txn]), np.concatenate([read, wrote])
+    counts_here = np.ones(len(wrote), bool) if keys is None else np.isin(asg.write_key, keys)
+    txn = np.concatenate([asg.read_txn, asg.write_txn[counts_here]])
+    word = np.concatenate([read, wrote[counts_here]])
     by = np.lexsort((word, txn))
     txn, word = txn[by], word[by]
     start = np.searchsorted(txn, np.arange(asg.transactions + 1))
