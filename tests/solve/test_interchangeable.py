@@ -10,7 +10,7 @@ import pytest
 from support.histories import Absent, Op, Txn, delete, get, history, put, scan, txn
 from support.walks import even_inventory
 
-from boomslang.asg.graph import ASG, build_asg
+from boomslang.asg.graph import ASG, OUT, build_asg
 from boomslang.certify.replay import replay
 from boomslang.explain.core import complete
 from boomslang.explain.parts import Parts
@@ -21,6 +21,7 @@ from boomslang.levels.level import Level
 from boomslang.solve.brute import brute, brute_core
 from boomslang.solve.interchangeable import classes_of, ranked, with_all_reads
 from boomslang.solve.native import solve_native
+from boomslang.solve.parts import refuted_part
 from boomslang.solve.solution import Limits, Solution, witness
 from boomslang.solve.strategy import solve
 from boomslang.trace import Trace
@@ -54,9 +55,9 @@ def twins(rng: random.Random) -> Trace:
     )
 
 
-def timed_twins(rng: random.Random) -> Trace:
+def timed_twins(rng: random.Random, *, aside: bool = False) -> Trace:
     """The same at times that overlap much, of one clock or two, some without; they delete and scan as well, and begin
-    with values that are also written."""
+    with values that are also written. `aside`: and each writes a key of its own."""
     keys = [f"k{k}" for k in range(rng.randint(1, 2))]
 
     def operation(key: str) -> Op:
@@ -79,11 +80,19 @@ def timed_twins(rng: random.Random) -> Trace:
     outcomes = ("committed", "committed", "committed", "committed", "unknown")
     clocks = ("one",) if rng.random() < 0.8 else ("one", "two")
 
+    def own(i: int) -> list[Op]:
+        return [put(f"own{i}", 1)] if aside else []
+
     def one(i: int) -> Txn:
         begin = rng.randrange(12)
         time = None if rng.random() < 0.1 else (begin, begin + rng.randint(1, 12))
         return txn(
-            f"s{i}", *rng.choice(kinds), outcome=rng.choice(outcomes), time=time, clock=rng.choice(clocks)
+            f"s{i}",
+            *rng.choice(kinds),
+            *own(i),
+            outcome=rng.choice(outcomes),
+            time=time,
+            clock=rng.choice(clocks),
         )
 
     return history(*(one(i) for i in range(rng.randint(3, 6))), initial=dict.fromkeys(keys, 0))
@@ -148,6 +157,49 @@ def test_the_same_verdicts_and_real_cores_in_time() -> None:
 @pytest.mark.full
 def test_the_same_verdicts_and_real_cores_in_time_at_length() -> None:
     agree_in_time(range(300, 4_000))
+
+
+def agree_on_parts(seeds: range) -> None:
+    """Asked for the reads of one key alone, where what is written elsewhere tells nobody apart."""
+    both: Counter[bool] = Counter()
+    for seed in seeds:
+        trace = timed_twins(random.Random(seed), aside=True)
+        level = bounded(find_level("serializable"), (0, 0, 1, 3)[seed % 4])
+        asg = build_asg(trace)
+        key = np.array([0], np.int64)
+        reads = np.flatnonzero((asg.read_key == 0) & (asg.state != OUT)[asg.read_txn])
+        here = np.union1d(asg.read_txn[reads], asg.write_txn[asg.write_key == 0]).astype(np.int64)
+        if len(asg.orphans) or len(asg.broken) or not len(reads):
+            continue
+        internal = np.flatnonzero(np.isin(asg.internal[0], here))
+        shown = [(int(asg.internal[1][i]), int(asg.internal[2][i])) for i in internal]
+        named = [(int(asg.read_op[r]), int(asg.read_key[r])) for r in reads]
+        found = refuted_part(lower(asg, level), here, reads, Limits(), alike=key)
+        holds = brute_core(trace, level.name, here.tolist(), named + shown)
+        assert (found is None) == holds, f"seed {seed} at {level.name}"
+        both[holds] += 1
+        if found is not None:
+            assert not brute_core(trace, level.name, *completed(asg, found)), f"seed {seed}: too small"
+    assert min(both[True], both[False]) > len(seeds) // 50, both
+
+
+def test_parts_in_which_more_are_alike() -> None:
+    agree_on_parts(range(200))
+
+
+@pytest.mark.full
+def test_parts_in_which_more_are_alike_at_length() -> None:
+    agree_on_parts(range(200, 4_000))
+
+
+def test_what_is_written_elsewhere_tells_nobody_apart_in_a_part() -> None:
+    trace = history(
+        txn("A", put("x", 1), put("y", 1)), txn("B", put("x", 1), put("z", 1)), txn("C", put("x", 2))
+    )
+    asg = build_asg(trace)
+    assert (classes_of(asg) == -1).all()
+    classes = classes_of(asg, np.array([list(trace.keys).index("x")], np.int64))
+    assert classes[0] == classes[1] >= 0 and classes[2] == -1
 
 
 def test_what_tells_transactions_apart() -> None:
