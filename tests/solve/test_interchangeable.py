@@ -184,12 +184,12 @@ def agree_on_parts(seeds: range) -> None:
 
 
 def test_parts_in_which_more_are_alike() -> None:
-    agree_on_parts(range(200))
+    agree_on_parts(range(120))
 
 
 @pytest.mark.full
 def test_parts_in_which_more_are_alike_at_length() -> None:
-    agree_on_parts(range(200, 4_000))
+    agree_on_parts(range(120, 4_000))
 
 
 def test_what_is_written_elsewhere_tells_nobody_apart_in_a_part() -> None:
