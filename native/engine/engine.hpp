@@ -185,7 +185,7 @@ private:
     void backtrack(int32_t level);
     void take_hints();
     void drop_hints(const std::vector<int32_t>& which);
-    std::vector<int32_t> used_hints() const;
+    std::vector<int32_t> used_hints();
     void reduce();
     int32_t level() const { return int32_t(trail_lim_.size()); }
     bool redundant(Lit l, uint32_t levels);

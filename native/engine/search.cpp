@@ -9,7 +9,9 @@
 //
 // Hints (session order that the level does not demand) are one literal that is true at level 0 from the start
 // and *taints* what follows from it: a clause learned with its help says so. If the search fails with the
-// hints, those that the failure used go, all that was tainted goes with them, and the search goes on with the rest.
+// hints, those that the failure used go, all that was tainted goes with them, and the search goes on with the rest:
+// first where it failed, for what breaks the level without those hints is mostly there, too, and elsewhere there may be
+// thousands of reads to repair.
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
@@ -461,12 +463,17 @@ void Engine::backtrack(int32_t to) {
     trail_lim_.resize(size_t(to));
 }
 
-// The hints that the refutation at final_log_ rests on.
-std::vector<int32_t> Engine::used_hints() const {
+// The hints that the refutation at final_log_ rests on; its reads are looked at next, and then all take turns: to go on
+// digging there is what failed.
+std::vector<int32_t> Engine::used_hints() {
     std::vector<int32_t> hints;
     if (log_full_) return hints;
     std::vector<uint8_t> seen(log_.size(), 0);
     std::vector<int32_t> stack{final_log_};
+    auto next = [&](int32_t read) {
+        read_queued_[size_t(read)] = 1;
+        queue_.push_front(2 * read);
+    };
     while (!stack.empty()) {
         int32_t id = stack.back();
         stack.pop_back();
@@ -475,10 +482,14 @@ std::vector<int32_t> Engine::used_hints() const {
         const LogEntry& e = log_[size_t(id)];
         const int32_t* data = log_data_.data() + e.start;
         if (e.kind == LEARNED) stack.insert(stack.end(), data, data + e.size);
+        if (e.kind == READ_CLAUSE) next(data[0]);
+        if (e.kind == PATH_CLAUSE)
+            for (int32_t i = 1; i <= data[0]; ++i) next(data[i]);
         if (e.kind == CYCLE)
             for (uint32_t i = 0; i < e.size; ++i)
                 if (data[i] < 0) hints.push_back(~data[i]);
     }
+    dig_ = false;
     return hints;
 }
 

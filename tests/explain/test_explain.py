@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 from itertools import groupby
 from textwrap import dedent
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from support.strategies import traces
 
 from boomslang import LEVELS, Checker, Level, Trace, check
 from boomslang.asg import ASG, build_asg
+from boomslang.explain import core
 from boomslang.explain.core import refuted, shrink
 from boomslang.explain.counterexample import Counterexample
 from boomslang.explain.names import LONGEST, short
@@ -346,6 +348,37 @@ def test_a_core_of_everything_shrinks_to_what_matters() -> None:
     assert made.core.transactions == (20, 21)
     assert len(made.core.reads) == 2
     assert made.asg.transactions == 2
+
+
+def test_of_a_large_core_who_has_a_read_that_is_needed_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ring of 50, each with one read: with the reads all are needed. One by one, transactions would be as many
+    questions again."""
+    asked = 0
+    solved = core._solved
+
+    def counted(*given: Any) -> Any:
+        nonlocal asked
+        asked += 1
+        return solved(*given)
+
+    monkeypatch.setattr(core, "_solved", counted)
+    trace = ring(50)
+    asg, level = build_asg(trace), find_level("ser")
+    made = shrink(asg, level, Parts.all_of(asg, np.arange(asg.transactions)))
+    assert made.minimal and len(made.core.transactions) == 50 and len(made.core.reads) == 50
+    assert 50 <= asked < 75
+
+
+def test_of_a_large_core_those_who_only_wrote_are_tried() -> None:
+    """In each of 25 sessions one writes and then one misses what the next session wrote. Aside of it some wrote the
+    same keys, and nobody needs them."""
+    n = 25
+    steps = [(txn(f"s{i}", put(f"x{i}", 1)), txn(f"s{i}", get(f"x{(i + 1) % n}", Absent))) for i in range(n)]
+    aside = [txn(f"a{i}", put(f"x{i}", 2)) for i in range(20)]
+    trace = history(*(one for pair in steps for one in pair), *aside)
+    asg, level = build_asg(trace), find_level("strong-session-ser")
+    made = shrink(asg, level, Parts.all_of(asg, np.arange(asg.transactions)))
+    assert made.minimal and made.core.transactions == tuple(range(2 * n)) and len(made.core.reads) == n
 
 
 def test_without_time_a_core_is_not_said_to_be_minimal() -> None:

@@ -390,3 +390,24 @@ def test_one_value_and_the_others_on_random_traces(monkeypatch: pytest.MonkeyPat
             core = core_of(asg, level, proof)
             assert not brute_core(trace, level.name, core.transactions, core.reads), f"{seed}: too small"
     assert found > 10
+
+
+def test_values_that_hardly_come_again_are_not_told_apart() -> None:
+    """Of keys with many values each, only a value that came back may be what a rule is about."""
+
+    def written(values: int, again: int) -> list[int]:
+        return [*range(values), *[0] * (again - 1)]
+
+    def common(values: int, again: int) -> list[object]:
+        trace = history(
+            *(
+                txn(f"{key}{n}", put(key, value))
+                for key in "xyz"
+                for n, value in enumerate(written(values, again))
+            )
+        )
+        return [trace.values[value] for value in states._common(build_asg(trace))]
+
+    assert 0 in common(3, 1)  # few values: each may be one
+    assert 0 in common(40, 2) and len(common(40, 2)) == 1
+    assert common(40, 1) == []

@@ -12,7 +12,7 @@ outcome committed, or what a key held initially.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,6 +34,9 @@ Int64 = NDArray[np.int64]
 
 LARGE = 2_000
 """Transactions of a core that is not shrunk when there is little time."""
+MANY = 40
+"""Transactions of a core whose reads are dropped first: that asks fewer questions. (Of a smaller one, transactions
+are: there it matters more that few are left.)"""
 A_MOMENT = 1.0
 """Seconds that are little."""
 
@@ -52,7 +55,7 @@ def complete(asg: ASG, parts: Parts) -> Parts:
     """Adds what makes the parts stand on their own (see above)."""
     transactions, reads = set(parts.transactions.tolist()), set(parts.reads.tolist())
     internal = set(parts.internal.tolist())
-    read_txn = asg.read_txn
+    read_txn, some_are_out = asg.read_txn, bool((asg.state == OUT).any())
     todo = sorted(reads)
     work = sorted(transactions)
 
@@ -74,9 +77,11 @@ def complete(asg: ASG, parts: Parts) -> Parts:
             key, pattern = int(asg.read_key[r]), int(asg.read_value[r])
             if len(asg.initial_by):
                 take(int(asg.initial_by[key]))
-            writers = asg.write_txn[asg.writes_of(key, pattern)]
-            seen = np.concatenate([writers, asg.lists.blocks(r)])
-            needed = {int(read_txn[r]), *seen[asg.state[seen] == OUT].tolist()}
+            needed = {int(read_txn[r])}
+            if some_are_out:
+                writers = asg.write_txn[asg.writes_of(key, pattern)]
+                seen = np.concatenate([writers, asg.lists.blocks(r)])
+                needed.update(seen[asg.state[seen] == OUT].tolist())
             for t in sorted(needed - transactions):
                 transactions.add(t)
                 work.append(t)
@@ -178,8 +183,16 @@ def _shrunk(small: ASG, level: Level, parts: Parts, stop: float | None) -> Minim
     used = refuted(small, level, parts, None if stop is None else _left(stop))
     if used is None:
         return None
-    parts, tried_transactions = _drop(small, level, used, _transactions, _without_transactions, stop)
-    parts, tried_reads = _drop(small, level, parts, _reads, _without_reads, stop)
+    if len(used.transactions) > MANY and not small.modules and small.entries is None:
+        parts, tried_reads = _drop(small, level, used, _reads, _without_reads, stop)
+        # Who goes takes its reads along: a transaction with a read that is needed is needed, and need not be tried.
+        needed = _whose(small, parts) if tried_reads else set()
+        parts, tried_transactions = _drop(
+            small, level, parts, _transactions, _without_transactions, stop, needed
+        )
+    else:
+        parts, tried_transactions = _drop(small, level, used, _transactions, _without_transactions, stop)
+        parts, tried_reads = _drop(small, level, parts, _reads, _without_reads, stop)
     rest = small.restrict(parts.transactions, parts.reads, parts.internal)
     # What was there initially, and nobody knows, ties conditions together that are asked one by one here.
     loose = small.entries is not None and small.trace.initial_mode == Initial.UNKNOWN
@@ -217,9 +230,11 @@ def _drop(
     droppable: Callable[[Parts], list[int]],
     without: Callable[[Parts, set[int]], Parts],
     stop: float | None,
+    known: Collection[int] = (),
 ) -> tuple[Parts, bool]:
-    """Drops what can be dropped, in blocks that halve when they cannot and double when they can."""
-    needed: set[int] = set()
+    """Drops what can be dropped, in blocks that halve when they cannot and double when they can. `known`: what is known
+    to be needed."""
+    needed = set(known)
     block = len(droppable(parts)) // 2
     while rest := [x for x in droppable(parts) if x not in needed]:
         if stop is not None and now() > stop:
@@ -247,6 +262,11 @@ def _without_transactions(parts: Parts, gone: set[int]) -> Parts:
         parts.reads,
         parts.internal,
     )
+
+
+def _whose(asg: ASG, parts: Parts) -> set[int]:
+    """The transactions of these reads."""
+    return {*asg.read_txn[parts.reads].tolist(), *asg.internal[0][parts.internal].tolist()}
 
 
 def _reads(parts: Parts) -> list[int]:

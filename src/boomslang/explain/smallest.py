@@ -67,7 +67,7 @@ def _short_cycles(asg: ASG, level: Level, made: MinimalCore) -> Iterator[Parts]:
         yield Parts.all_of(asg, np.array(cycle))
     graph = Graph(known, level)
     if len(made.core.transactions) > MANY:
-        graph.most_visits //= 5
+        graph.most_visits //= 20
     for t in np.searchsorted(asg.txn_of, made.asg.txn_of)[:MOST_TRIES].tolist():
         around = graph.shortest(t, made.asg.transactions - 1)
         if around is not None and around not in told:

@@ -4,8 +4,9 @@ What no order in real time explains is often told by a few keys and some moments
 one customer's accounts, each having seen both. Within a bound of real time the same clash may still be one, but a
 search through the whole trace has thousands of other places to be busy at. So ask for the clash in real time first: of
 the engine, or of keys that were read together, alone. Then ask again within the bound, of just those keys and of just
-those who were there some bounds before and after; first with the reads of few (grown.py). Leaving the rest out only
-weakens the problem (parts.py), so a refutation is one of the whole; anything else says nothing.
+those who were there some bounds before and after; first with the reads of few (grown.py), then with those in one
+order that nothing tells apart (interchangeable.py). Leaving the rest out only weakens the problem (parts.py), so a
+refutation is one of the whole; anything else says nothing.
 """
 
 from __future__ import annotations
@@ -49,6 +50,8 @@ SECONDS = 2.0
 STRICT_CONFLICTS, CONFLICTS = 1_000, 15_000
 GROWING = (2_000, 20_000)
 """Conflicts that a part which grows may take."""
+ALIKE = (6_000, 20_000)
+"""The same of a part in which those that nothing tells apart are in one order."""
 
 
 def refute_nearby(ir: IR, strictly: Solution | None, limits: Limits) -> Solution | None:
@@ -57,8 +60,10 @@ def refute_nearby(ir: IR, strictly: Solution | None, limits: Limits) -> Solution
     if asg.modules or not level.needs_times or not asg.trace.has_times or asg.transactions > LARGE:
         return None
     begin, used = monotonic(), process_time()
-    if level.slack > 0 and (found := _grown(ir, limits)) is not None:
-        return found
+    if level.slack > 0:
+        for refute in (_grown, _with_those_alike):
+            if (found := refute(ir, limits.since(begin))) is not None:
+                return found
     strict = lower(asg, replace(level, slack=0))
     for keys, clash in _clashes(strict, strictly, limits):
         if level.slack == 0:
@@ -90,6 +95,26 @@ def _grown(ir: IR, limits: Limits) -> Solution | None:
             left = replace(limits.since(begin), conflicts=conflicts)
             keys = np.array(clash.keys, np.int64)
             found = refute_grown(ir, [clash.one, clash.other], keys, here, left)
+            if found is not None or process_time() - used > SECONDS:
+                return found
+    return None
+
+
+def _with_those_alike(ir: IR, limits: Limits) -> Solution | None:
+    """A refutation by all who were around two who missed each other. Those that nothing tells apart as far as the
+    clash's keys go are in one order."""
+    if ir.graph.points != 1 or ir.level.once is not None:
+        return None
+    asg, slack = ir.asg, ir.level.slack
+    begin, used = monotonic(), process_time()
+    times = _Times(asg)
+    clashes = list(islice(_missed_each_other(asg), MOST_MISSES))
+    clashes.sort(key=lambda clash: times.others(clash, slack))
+    for conflicts in ALIKE:
+        for clash in clashes[:MOST_GROWN]:
+            keys, here = np.array(clash.keys, np.int64), _within(asg, clash.moment, slack + slack // 5)
+            left = replace(limits.since(begin), conflicts=conflicts)
+            found = _asked(ir, keys, here, left, alike=True)
             if found is not None or process_time() - used > SECONDS:
                 return found
     return None
@@ -209,7 +234,9 @@ class _Times:
         return many
 
 
-def _asked(ir: IR, keys: Int64, here: Bools, limits: Limits, out: Bools | None = None) -> Solution | None:
+def _asked(
+    ir: IR, keys: Int64, here: Bools, limits: Limits, out: Bools | None = None, *, alike: bool = False
+) -> Solution | None:
     """Are these keys alone refuted, by those who read them here and all who wrote them? (Those who aborted, too: what
     is not in a part may have committed.)"""
     asg = ir.asg
@@ -221,7 +248,7 @@ def _asked(ir: IR, keys: Int64, here: Bools, limits: Limits, out: Bools | None =
     transactions = np.concatenate([asg.read_txn[reads], asg.write_txn[rows]]).astype(np.int64)
     if not len(reads):
         return None
-    return refuted_part(ir, transactions, reads.astype(np.int64), limits)
+    return refuted_part(ir, transactions, reads.astype(np.int64), limits, alike=keys if alike else None)
 
 
 def _moments(asg: ASG, transactions: NDArray[np.int32]) -> Int64:

@@ -14,14 +14,18 @@ from numpy.typing import NDArray
 from boomslang.asg.graph import ASG
 from boomslang.ir.lower import lower
 from boomslang.ir.model import IR
+from boomslang.solve.interchangeable import ranked, with_all_reads
 from boomslang.solve.native import solve_native
 from boomslang.solve.solution import Limits, Solution
 
 Int64 = NDArray[np.int64]
 
 
-def refuted_part(ir: IR, transactions: Int64, reads: Int64, limits: Limits) -> Solution | None:
-    """The refutation of these transactions with these of their reads, in numbers of the whole; or None."""
+def refuted_part(
+    ir: IR, transactions: Int64, reads: Int64, limits: Limits, *, alike: Int64 | None = None
+) -> Solution | None:
+    """The refutation of these transactions with these of their reads, in numbers of the whole; or None. `alike`: the
+    keys that the reads speak of, to put those into one order that nothing tells apart there (interchangeable.py)."""
     asg = ir.asg
     reads = np.unique(reads)
     part = asg.restrict(np.unique(transactions), reads)
@@ -30,7 +34,12 @@ def refuted_part(ir: IR, transactions: Int64, reads: Int64, limits: Limits) -> S
         reader = np.searchsorted(part.read_start, orphan, side="right") - 1
         found = Solution("invalid", core_transactions=reader, core_reads=orphan)
     else:
-        found = solve_native(IR(part, ir.level, lower(part, ir.level).graph), limits)
+        asked = IR(part, ir.level, lower(part, ir.level).graph)
+        made = None if alike is None else ranked(asked, alike)
+        if made is None:
+            found = solve_native(asked, limits)
+        else:
+            found = with_all_reads(part, made[1], solve_native(made[0], limits))
     return in_the_whole(asg, part, reads, found) if found.status == "invalid" else None
 
 

@@ -33,6 +33,8 @@ STEPS, STEPS_PER_OPERATION = 20_000_000, 10
 """A step compares a transaction's reads with a state; at most so many, and so many more for each read and write."""
 MOST_APART, MOST_KEYS_APART = 4, 24
 """Values that are told apart from all others, one after the other, and keys of a group that is looked at so."""
+MANY_VALUES, AGAIN = 16, 2
+"""Different values of a key, on average, from which on only those are told apart that a key was given so often."""
 _GUARD, _MATCH = 1, 2
 
 
@@ -130,13 +132,17 @@ def told_apart(values: Int32, apart: tuple[int, ...]) -> Int32:
 
 
 def _common(asg: ASG) -> list[int]:
-    """The values that most keys were given: what a rule of an application is about."""
+    """The values that most keys were given: what a rule of an application is about. Where keys were given many values,
+    a value that hardly any was given again is about nothing: who saw it saw its one writer."""
     key, value = asg.write_key, asg.write_value  # sorted
     fresh = np.ones(len(key), bool)
     fresh[1:] = (key[1:] != key[:-1]) | (value[1:] != value[:-1])
     values, keys = np.unique(value[fresh], return_counts=True)
+    worth = keys > 1
+    if np.count_nonzero(fresh) > MANY_VALUES * len(np.unique(key)):
+        worth &= np.unique(value, return_counts=True)[1] >= AGAIN * keys
     often = np.argsort(-keys, kind="stable")[:MOST_APART]
-    common: list[int] = values[often][keys[often] > 1].tolist()
+    common: list[int] = values[often][worth[often]].tolist()
     return common
 
 

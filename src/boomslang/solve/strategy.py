@@ -19,7 +19,8 @@
    for what breaks it where real time is broken, a few keys at a time (nearby.py).
 3. The problem itself, for a while; at plain levels first with transactions that nothing tells apart in one order
    (interchangeable.py), and so again in step 6. Where session order counts and that takes long, how far each session
-   can come may decide it either way (frontiers.py).
+   can come may decide it either way (frontiers.py). Within a bound of real time, transactions that nothing tells apart
+   are then put into one order, too.
 4. If that takes long and the trace is small enough, write down what follows from the known edges before guessing
    (native/engine/saturate.hpp). It helps when nothing suggests an order: no sessions, no times, a shuffled log. With
    begin and commit points, first as if they were one: a serial order is also an order of begins and commits.
@@ -156,7 +157,9 @@ def _solve(ir: IR, clock: _Clock, looked_at: dict[str, int]) -> Solution:
         if found.status == "unknown":
             refuted = slack > NEARBY[0] * usual_length(asg.trace)
             break
-    alike = ranked(ir) if ambiguous else None
+        if found.stats.get("conflicts", 0) * 3 > patience:
+            break  # the looser the bound the more it takes, and it would not come to its end
+    alike = ranked(ir) if ambiguous and not ir.level.needs_times else None
     if alike is not None:
         found = solve_native(alike[0], clock.left(FIRST_CONFLICTS), hints=False)
         if found.status != "unknown":
@@ -189,6 +192,10 @@ def _solve(ir: IR, clock: _Clock, looked_at: dict[str, int]) -> Solution:
         return _by(found, "direct")
     if ambiguous and (visited := solve_frontiers(ir, clock.half())) is not None:
         return _by(visited, "how far sessions come")
+    if ambiguous and ir.level.slack > 0 and (near := ranked(ir)) is not None:
+        found = solve_native(near[0], clock.left(LONG_CONFLICTS))
+        if found.status != "unknown":
+            return _by(with_all_reads(asg, near[1], found), "interchangeable transactions")
     if small:
         if ir.graph.points == 2 and (found := _serially(ir, clock)).status == "valid":
             return _by(found, "a serial order")
