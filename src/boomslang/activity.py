@@ -19,8 +19,8 @@ from boomslang.levels.within import roughly
 from boomslang.trace.model import NO_TIME, Flag, Kind, Outcome, Trace
 from boomslang.trace.units import UNITS
 
-PIECES = 120
-"""Of the time of a clock, at most."""
+PIECES, EACH = 120, 10
+"""Of the time of a clock at most so many pieces, with so many transactions in each on average at least."""
 TRANSACTION = "whole transaction"
 
 Floats = NDArray[np.float64]
@@ -89,7 +89,12 @@ class Activity:
         t = self.trace
         found = [
             KindOfOperation(
-                TRANSACTION, len(t), 0, _quantiles(t.txn_begin, t.txn_end), len(t), *self._ends(np.ones(len(t), bool))
+                TRANSACTION,
+                len(t),
+                0,
+                _quantiles(t.txn_begin, t.txn_end),
+                len(t),
+                *self._ends(np.ones(len(t), bool)),
             )
         ]
         owner = np.repeat(np.arange(len(t)), np.diff(t.txn_ops))
@@ -104,7 +109,12 @@ class Activity:
             latency = _quantiles(t.op_invoke[here], t.op_return[here]) if timed else None  # type: ignore[index]
             found.append(
                 KindOfOperation(
-                    kind.name.lower(), len(here), int(failed[here].sum()), latency, int(has.sum()), *self._ends(has)
+                    kind.name.lower(),
+                    len(here),
+                    int(failed[here].sum()),
+                    latency,
+                    int(has.sum()),
+                    *self._ends(has),
                 )
             )
         return found
@@ -143,8 +153,7 @@ class Activity:
         ticks = float(int(times.max()) - first)
         shown = np.where(end != NO_TIME, end, begin)  # who has no end is shown where it began
         some = shown != NO_TIME
-        # A piece more than one tick wide: where there are few ticks, there are few pieces.
-        pieces = int(min(PIECES, ticks))
+        pieces = int(min(PIECES, ticks, max(EACH, int(some.sum()) // EACH)))
         place = np.minimum((_after(shown[some], first) * (pieces / ticks)).astype(np.int64), pieces - 1)
         ended = outcome[some]
 

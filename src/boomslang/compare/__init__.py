@@ -1,8 +1,9 @@
 """Two runs side by side: two traces, or two hunts.
 
-Each is first told by itself, as a `Side` (`of_a_trace.py`, `of_a_hunt.py`): what was run, its figures, what was answered
-about it, and which anomalies and operations there were. `comparison.py` puts two of them beside each other and says what is
-new. Figures of one run each are two draws of a lottery: nothing here says that a difference is more than chance.
+Each is first told by itself, as a `Side` (`of_a_trace.py`, `of_a_hunt.py`): what was run, its figures, what was
+answered about it, and which anomalies and operations there were. `comparison.py` puts two of them beside each other and
+says what is new. Figures of one run each are two draws of a lottery: nothing here says that a difference is more than
+chance.
 """
 
 from boomslang.compare.comparison import Comparison, compare

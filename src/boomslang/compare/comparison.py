@@ -86,7 +86,9 @@ class Comparison:
             "kind": self.first.kind,
             "first": self.first.to_json(),
             "second": self.second.to_json(),
-            "settings": [{"name": name, "first": a or None, "second": b or None} for name, a, b in self.settings],
+            "settings": [
+                {"name": name, "first": a or None, "second": b or None} for name, a, b in self.settings
+            ],
             "figures": [
                 {
                     "name": figure.name,
@@ -119,7 +121,9 @@ def shown(figure: Figure, value: float | None) -> str:
     if figure.unit == "%":
         return f"{value:.1%}"
     if figure.unit == "s":
-        return next((f"{_digits(value / size)} {unit}" for unit, size in SIZES if value >= size), f"{value:g} s")
+        return next(
+            (f"{_digits(value / size)} {unit}" for unit, size in SIZES if value >= size), f"{value:g} s"
+        )
     return f"{value:,.0f}" if value == int(value) else _digits(value)
 
 

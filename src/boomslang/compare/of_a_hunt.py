@@ -35,18 +35,27 @@ def hunt_file(path: str) -> Path | None:
     except OSError:
         return None
     # A trace is a line of JSON after the other; a hunt's document is one object over many lines, with these names.
-    return place if beginning.lstrip()[:1] == b"{" and b'"boomslang"' in beginning and b'"asked"' in beginning else None
+    return (
+        place
+        if beginning.lstrip()[:1] == b"{" and b'"boomslang"' in beginning and b'"asked"' in beginning
+        else None
+    )
 
 
 def side_of_hunt(path: str, file: Path) -> Side:
     if file.stat().st_size > LARGEST:
-        raise UsageError(f"{file}: found {file.stat().st_size:,} bytes; expected the document of a hunt, which is smaller")
+        raise UsageError(
+            f"{file}: found {file.stat().st_size:,} bytes; expected the document of a hunt, which is smaller"
+        )
     try:
         told = json.loads(file.read_text(encoding="utf-8"))
         return _side(path, told)
+    except UsageError as problem:  # a level that nobody knows
+        raise UsageError(f"{file}: {problem}") from None
     except (ValueError, KeyError, TypeError, AttributeError) as problem:
         raise UsageError(
-            f"{file}: found {_what(problem)}; expected what `boomslang hunt --json` prints, or the {DOCUMENT} of a hunt's folder"
+            f"{file}: found {_what(problem)}; expected what `boomslang hunt --json` prints, or the "
+            f"{DOCUMENT} of a hunt's folder"
         ) from None
 
 
@@ -58,8 +67,8 @@ def _side(path: str, told: Json) -> Side:
     tried = [_tried(each) for each in told["tried"]]
     seconds = sum(each[2] for each in tried) or 1e-9
     commits, aborts = sum(each[0] for each in tried), sum(each[1] for each in tried)
-    near = [each[5] for each in tried if each[5] is not None]
-    near_seconds = sum(each[2] for each in tried if each[5] is not None) or 1e-9
+    near = [each[4] for each in tried if each[4] is not None]
+    near_seconds = sum(each[2] for each in tried if each[4] is not None) or 1e-9
     broken, unknown = list(told["invalid"]), list(told["unknown"])
     names = [str(each["reason"] or NAMELESS) for each in broken]
     found: dict[Figure, float] = {
@@ -87,10 +96,10 @@ def _side(path: str, told: Json) -> Side:
     )  # fmt: skip
 
 
-def _tried(each: Json) -> tuple[int, int, float, str, str, float | None]:
-    """Of one run: commits, aborts, seconds, the answer, its reason, and near misses."""
+def _tried(each: Json) -> tuple[int, int, float, str, float | None]:
+    """Of one run: commits, aborts, seconds, the answer, and near misses."""
     run, near = each["run"], each["near_misses"]
     return (
-        int(run["committed"]), int(run["aborted"]), float(run["seconds"]), str(each["status"]), str(each["reason"] or ""),
+        int(run["committed"]), int(run["aborted"]), float(run["seconds"]), str(each["status"]),
         None if near is None else float(near["dangerous"]),
     )  # fmt: skip

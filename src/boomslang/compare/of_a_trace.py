@@ -75,7 +75,9 @@ def settings_of(about: dict[str, Any]) -> dict[str, str]:
         value = about.get(name)
         if value in (None, "", {}, []):
             continue
-        said[name] = ", ".join(f"{k}={v}" for k, v in value.items()) if isinstance(value, dict) else str(value)
+        said[name] = (
+            ", ".join(f"{k}={v}" for k, v in value.items()) if isinstance(value, dict) else str(value)
+        )
     return said
 
 

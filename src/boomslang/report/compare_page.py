@@ -25,10 +25,11 @@ def compare_page(made: Comparison) -> str:
         else '<p class="answer">The second breaks no level that the first does not.</p>'
     )
     title = f"Two {one.kind}s"
+    both = {"Both": ", ".join(f"{name} {value}" for name, value in made.same)} if made.same else {}
     body = [
         f'<h1 class="page">{title}</h1>',
         answer,
-        *facts({"First": one.path, "Second": two.path, **dict(made.same)}),
+        *facts({"First": one.path, "Second": two.path, **both}),
         *table("What was run otherwise", ("", *names), made.settings, words=(1, 2)),
         *_answers(made, names),
         *items("New in the second", made.new),
@@ -62,8 +63,8 @@ def _figures(made: Comparison, names: tuple[str, str]) -> list[str]:
         for figure, a, b in made.figures
     ]
     note = (
-        "better, worse: where more than a tenth lies between the two. One run each is two draws of a lottery: whether a "
-        "difference is more than chance, only more runs can tell."
+        "better, worse: where more than a tenth lies between the two. One run each is two draws of a lottery: whether "
+        "a difference is more than chance, only more runs can tell."
     )
     return table("Figures", ("", *names, "change", ""), rows, words=(4,), note=note)
 

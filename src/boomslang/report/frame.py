@@ -56,11 +56,20 @@ def tiles(rows: Iterable[tuple[str, str, str]]) -> list[str]:
 def items(title: str, said: Iterable[str], *, kind: str = "card") -> list[str]:
     """A list with a heading; nothing if there is nothing to say."""
     rows = [f"<li>{text(each)}</li>" for each in said]
-    return [f'<section class="{kind}"><h2>{text(title)}</h2><ul class="plain">', *rows, "</ul></section>"] if rows else []
+    return (
+        [f'<section class="{kind}"><h2>{text(title)}</h2><ul class="plain">', *rows, "</ul></section>"]
+        if rows
+        else []
+    )
 
 
 def table(
-    title: str, heads: Iterable[str], rows: Iterable[Iterable[object]], *, words: Iterable[int] = (), note: str = ""
+    title: str,
+    heads: Iterable[str],
+    rows: Iterable[Iterable[object]],
+    *,
+    words: Iterable[int] = (),
+    note: str = "",
 ) -> list[str]:
     """A table that scrolls by itself where the page is narrow. Columns are numbers, but for the first and `words`."""
     wordy = {0, *words}
@@ -70,7 +79,10 @@ def table(
 
     made = []
     for row in rows:
-        cells = [f'<th scope="row">{text(cell)}</th>' if not n else f"<td{of(n)}>{text(cell)}</td>" for n, cell in enumerate(row)]
+        cells = [
+            f'<th scope="row">{text(cell)}</th>' if not n else f"<td{of(n)}>{text(cell)}</td>"
+            for n, cell in enumerate(row)
+        ]
         made.append(f"<tr>{''.join(cells)}</tr>")
     if not made:
         return []

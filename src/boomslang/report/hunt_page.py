@@ -28,7 +28,7 @@ def write_hunt_page(
     path: str | os.PathLike[str], hunted: Hunted, about: Mapping[str, str], level: str
 ) -> None:
     """Writes it. `about`: what was hunted, and with what; `level`: what was to be broken."""
-    Path(path).writetext(hunt_page(hunted, about, level), encoding="utf-8")
+    Path(path).write_text(hunt_page(hunted, about, level), encoding="utf-8")
 
 
 def hunt_page(hunted: Hunted, about: Mapping[str, str], level: str) -> str:
@@ -60,7 +60,11 @@ def _findings(hunted: Hunted) -> list[str]:
             f'<p class="where">{text(quarry.trace)}: {text(settings(quarry.about))}</p>',
         ]
         if quarry.story:
-            story = "<pre>" + "\n".join(map(text, quarry.story)) + "</pre>"
+            story = (
+                '<pre tabindex="0" role="region" aria-label="The story">'
+                + "\n".join(map(text, quarry.story))
+                + "</pre>"
+            )
             lines.append(story if place < OPEN else f"<details><summary>why</summary>{story}</details>")
         lines.append("</section>")
     return lines
@@ -97,7 +101,11 @@ def _plot(title: str, tried: Sequence[Tried], values: Sequence[float]) -> str:
     top = max(values) or 1.0
     marks = []
     for each, value in zip(tried, values, strict=True):
-        low, high, at = x_of(each.began / end), x_of((each.began + each.about["seconds"]) / end), y_of(value / top)
+        low, high, at = (
+            x_of(each.began / end),
+            x_of((each.began + each.about["seconds"]) / end),
+            y_of(value / top),
+        )
         kind = each.status if each.status in (INVALID, UNKNOWN) else "run"
         marks.append(
             f'<line class="{kind}" x1="{low}" x2="{max(high, low + 2)}" y1="{at}" y2="{at}">'
@@ -170,7 +178,8 @@ def _table(tried: Sequence[Tried]) -> list[str]:
         rows.append("<tr>" + "".join(f"<td>{text(cell)}</td>" for cell in cells) + "</tr>")
     left = len(tried) - len(rows)
     return [
-        '<section class="card"><h2>Runs</h2><div class="scroll" tabindex="0" role="region" aria-label="Runs"><table class="runs">',
+        '<section class="card"><h2>Runs</h2>',
+        '<div class="scroll" tabindex="0" role="region" aria-label="Runs"><table class="runs">',
         "<thead><tr>" + "".join(f'<th scope="col">{name}</th>' for name in head) + "</tr></thead><tbody>",
         *rows,
         "</tbody></table></div>",

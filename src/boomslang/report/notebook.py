@@ -34,7 +34,8 @@ LANE, BOX, NAMES, LETTER, ROOM = 46, 20, 96, 6.4, 560
 """Of a timeline: the height of a lane and of an operation, the widths of names, of a letter, and of all at least."""
 COLOURS = {
     "wr": ("#2e9a62", ""), "ww": ("#4a86d8", "11 4"), "rw": ("#dc5a50", "6 4"), "pwr": ("#22939e", "1.5 4"),
-    "prw": ("#c2619a", "9 3 2 3"), "so": ("#828c86", "2 6"), "rt": ("#9270d0", "14 4 2 4"), "other": ("#a8803a", "4 2 1 2"),
+    "prw": ("#c2619a", "9 3 2 3"), "so": ("#828c86", "2 6"), "rt": ("#9270d0", "14 4 2 4"),
+    "other": ("#a8803a", "4 2 1 2"),
 }  # fmt: skip
 """Of each kind of edge, a colour that stands out from white and from black, and the dash that graph.js gives it."""
 FILLS = {"read": "#2e9a62", "write": "#4a86d8", "other": "#828c86"}
@@ -98,7 +99,7 @@ def _told(verdict: Verdict, found: Counterexample) -> str:
     """The story in words, the cycle as a graph, and the timeline."""
     story = Story(verdict, [verdict.title], "notebook", Values(verdict.trace)).to_json()
     drawn = story["likely"] or story
-    cycle = next((leaf["cycle"] for leaf in drawn["leaves"] if leaf["cycle"]), [])
+    cycle: list[str] = next((leaf["cycle"] for leaf in drawn["leaves"] if leaf["cycle"]), [])
     pictures = _graph(drawn, cycle) + _timeline(drawn["transactions"][:TRANSACTIONS])
     return pictures + _story(found)
 
@@ -108,8 +109,8 @@ def _story(found: Counterexample) -> str:
     more = [f"... and {len(lines) - LINES:,} more lines"] if len(lines) > LINES else []
     told = "\n".join(_text(line) for line in [*lines[:LINES], *more])
     return (
-        '<pre style="white-space:pre-wrap;overflow-wrap:anywhere;margin:6px 0 0;padding:0;background:none;color:inherit;'
-        f'font-size:12px">{told}</pre>'
+        '<pre style="white-space:pre-wrap;overflow-wrap:anywhere;margin:6px 0 0;padding:0;background:none;'
+        f'color:inherit;font-size:12px">{told}</pre>'
     )
 
 
@@ -125,7 +126,8 @@ def _svg(width: float, height: float, label: str, inside: Iterable[str]) -> str:
     return (
         f'<div style="overflow-x:auto;max-width:100%"><svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" '
         f'height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label="{_text(label)}" '
-        f'style="display:block;margin:6px 0" font-family="ui-monospace,monospace" fill="currentColor">{"".join(inside)}</svg></div>'
+        f'style="display:block;margin:6px 0" font-family="ui-monospace,monospace" fill="currentColor">'
+        f"{''.join(inside)}</svg></div>"
     )
 
 
@@ -150,9 +152,9 @@ def _graph(story: Json, cycle: Sequence[str]) -> str:
     shapes = [_edge(edge, at[edge["source"]], at[edge["target"]]) for edge in edges]
     for name, (x, y) in at.items():
         shapes.append(
-            f'<rect x="{x - 28:.1f}" y="{y - 14:.1f}" width="56" height="28" rx="7" fill="currentColor" fill-opacity="0.08" '
-            f'stroke="currentColor"/><text x="{x:.1f}" y="{y + 4.5:.1f}" text-anchor="middle" font-size="13" '
-            f'font-weight="700">{_text(name)}</text>'
+            f'<rect x="{x - 28:.1f}" y="{y - 14:.1f}" width="56" height="28" rx="7" fill="currentColor" '
+            f'fill-opacity="0.08" stroke="currentColor"/><text x="{x:.1f}" y="{y + 4.5:.1f}" text-anchor="middle" '
+            f'font-size="13" font-weight="700">{_text(name)}</text>'
         )
     around = ", ".join(f"{e['source']} to {e['target']} by {e['word']}" for e in edges)
     return _svg(width, height, f"A cycle of {len(names)} transactions: {around}", shapes)
@@ -168,15 +170,16 @@ def _edge(edge: Json, a: tuple[float, float], b: tuple[float, float]) -> str:
     start, end = _edge_of_box(a, middle), _edge_of_box(b, middle)
     back = math.atan2(middle[1] - end[1], middle[0] - end[0])
     wings = " ".join(
-        f"{end[0] + 10 * math.cos(back + turn):.1f},{end[1] + 10 * math.sin(back + turn):.1f}" for turn in (-0.4, 0.4)
+        f"{end[0] + 10 * math.cos(back + turn):.1f},{end[1] + 10 * math.sin(back + turn):.1f}"
+        for turn in (-0.4, 0.4)
     )
     dashes = f' stroke-dasharray="{dash}"' if dash else ""
     label = edge["word"] if edge["key"] is None else f"{edge['word']} {edge['key']}"
     spot = (0.25 * (start[0] + end[0]) + 0.5 * middle[0], 0.25 * (start[1] + end[1]) + 0.5 * middle[1])
     above = spot[1] < (a[1] + b[1]) / 2 + 1
     return (
-        f'<path d="M{start[0]:.1f} {start[1]:.1f}Q{middle[0]:.1f} {middle[1]:.1f} {end[0]:.1f} {end[1]:.1f}" fill="none" '
-        f'stroke="{colour}" stroke-width="2"{dashes}/>'
+        f'<path d="M{start[0]:.1f} {start[1]:.1f}Q{middle[0]:.1f} {middle[1]:.1f} {end[0]:.1f} {end[1]:.1f}" '
+        f'fill="none" stroke="{colour}" stroke-width="2"{dashes}/>'
         f'<polygon points="{end[0]:.1f},{end[1]:.1f} {wings}" fill="{colour}"/>'
         f'<text x="{spot[0]:.1f}" y="{spot[1] + (-6 if above else 14):.1f}" text-anchor="middle" font-size="11">'
         f"{_text(_clip(label, 24))}<title>{_text(edge['text'])}</title></text>"
@@ -206,7 +209,9 @@ def _timeline(transactions: Sequence[Json]) -> str:
     lanes: dict[str, list[list[Json]]] = {}
     for t in transactions:
         rows = lanes.setdefault(f"\0{t['id']}" if t["session"] is None else t["session"], [])
-        row = next((row for row in rows if all(o["to"] < t["from"] or t["to"] < o["from"] for o in row)), None)
+        row = next(
+            (row for row in rows if all(o["to"] < t["from"] or t["to"] < o["from"] for o in row)), None
+        )
         if row is None:
             rows.append([t])
         else:
@@ -217,7 +222,9 @@ def _timeline(transactions: Sequence[Json]) -> str:
     for name, rows in lanes.items():
         if not name.startswith("\0"):
             middle = y + len(rows) * LANE / 2 + 4
-            shapes.append(f'<text x="4" y="{middle:.1f}" font-size="11.5" font-weight="600">{_text(_clip(name, 13))}</text>')
+            shapes.append(
+                f'<text x="4" y="{middle:.1f}" font-size="11.5" font-weight="600">{_text(_clip(name, 13))}</text>'
+            )
         for row in rows:
             for t in row:
                 shapes += _bar(t, x, y)

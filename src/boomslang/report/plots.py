@@ -1,7 +1,7 @@
 """Pictures of numbers as SVG and HTML, drawn here and not by a script: curves over time, and bars.
 
-A picture says in words what it shows (`aria-label`), and numbers that matter stand beside it as text. Nothing is said by
-colour alone: curves have dashes, bars have their numbers.
+A picture says in words what it shows (`aria-label`), and numbers that matter stand beside it as text. Nothing is said
+by colour alone: curves have dashes, bars have their numbers.
 """
 
 from __future__ import annotations
@@ -48,7 +48,9 @@ def y_of(share: float) -> float:
     return round(TOP + (HEIGHT - BOTTOM - TOP) * (1 - share), 1)
 
 
-def figure(title: str, said: str, marks: Iterable[str], *, top: str, end: str, legend: Iterable[str] = ()) -> str:
+def figure(
+    title: str, said: str, marks: Iterable[str], *, top: str, end: str, legend: Iterable[str] = ()
+) -> str:
     """The frame of a plot: its axes, from 0 to `top` and from 0 to `end`, around what is drawn."""
     return (
         f'<figure class="card"><figcaption><b>{text(title)}</b>{"".join(legend)}</figcaption>'
@@ -61,14 +63,12 @@ def figure(title: str, said: str, marks: Iterable[str], *, top: str, end: str, l
     )
 
 
-def curves(title: str, lines: Sequence[Curve], *, end: str, say: Say = number, bands: Iterable[Band] = ()) -> str:
+def curves(
+    title: str, lines: Sequence[Curve], *, end: str, say: Say = number, bands: Iterable[Band] = ()
+) -> str:
     """Curves that begin at the left end and stop at the right one, `end`."""
     top = max((v for line in lines for v in line.values if v is not None), default=0.0) or 1.0
-    marks = [
-        f'<rect class="fault" x="{x_of(band.begin)}" y="{TOP}" width="{max(2.0, x_of(band.end) - x_of(band.begin)):.1f}"'
-        f' height="{HEIGHT - BOTTOM - TOP}"><title>{text(band.what)}</title></rect>'
-        for band in bands
-    ]
+    marks = [_band(band) for band in bands]
     legend, said = [], []
     for n, line in enumerate(lines):
         kind = CLASSES[n % len(CLASSES)]
@@ -79,6 +79,14 @@ def curves(title: str, lines: Sequence[Curve], *, end: str, say: Say = number, b
         legend.append(f'<span class="{kind}">{key}{text(line.name)}</span>')
         said.append(f"{line.name}, at most {most}")
     return figure(title, "; ".join(said), marks, top=say(top), end=end, legend=legend)
+
+
+def _band(band: Band) -> str:
+    left, right = x_of(band.begin), x_of(band.end)
+    return (
+        f'<rect class="fault" x="{left}" y="{TOP}" width="{max(2.0, right - left):.1f}" '
+        f'height="{HEIGHT - BOTTOM - TOP}"><title>{text(band.what)}</title></rect>'
+    )
 
 
 def _path(values: Sequence[float | None], top: float) -> str:
@@ -105,7 +113,11 @@ def bars(title: str, rows: Sequence[tuple[str, float, str]], *, say: Say = numbe
         f'<td class="number">{text(say(value))}</td><td class="hint">{text(note)}</td></tr>'
         for label, value, note in rows
     ]
-    return [f'<section class="card"><table class="bars"><caption>{text(title)}</caption><tbody>', *made, "</tbody></table></section>"]
+    return [
+        f'<section class="card"><table class="bars"><caption>{text(title)}</caption><tbody>',
+        *made,
+        "</tbody></table></section>",
+    ]
 
 
 def meter(share: float, kind: str = "") -> str:

@@ -55,7 +55,11 @@ def _tiles(made: Statistics, activity: Activity) -> Iterator[tuple[str, str, str
     yield "Operations", f"{len(trace.op_kind):,}", f"{failed:,} failed" if failed else ""
     yield "Sessions", f"{len(trace.sessions):,}", ""
     if activity.seconds:
-        yield "Commits a second", number(outcomes["committed"] / activity.seconds), f"in {activity.seconds:,.3g} s"
+        yield (
+            "Commits a second",
+            number(outcomes["committed"] / activity.seconds),
+            f"in {activity.seconds:,.3g} s",
+        )
     median, most = made.writers_of_a_key
     yield "Keys", f"{made.keys:,}", f"{int((made.writers > 0).sum()):,} written"
     yield "Writers of a key", f"{median:,.4g}", f"in the median; {most:,} at most"
@@ -75,7 +79,10 @@ def _over_time(path: str, activity: Activity) -> list[str]:
         bands = _bands(path, one, trace.unit)
         piece = one.ticks / len(one.committed)
         per, unit = (in_seconds(piece, trace.unit), "a second") if trace.unit else (1.0, "in a piece")
-        rates = [Curve("committed", [n / per for n in one.committed]), Curve("aborted", [n / per for n in one.aborted])]
+        rates = [
+            Curve("committed", [n / per for n in one.committed]),
+            Curve("aborted", [n / per for n in one.aborted]),
+        ]
         if any(one.unknown):
             rates.append(Curve("unknown", [n / per for n in one.unknown]))
 
@@ -93,9 +100,13 @@ def _over_time(path: str, activity: Activity) -> list[str]:
         lines.append("</section>")
     left = len(activity.curves) - CLOCKS
     if left > 0:
-        lines.append(f'<p class="hint">{counted(left, "more clock")} not shown: times of two clocks cannot be compared.</p>')
+        lines.append(
+            f'<p class="hint">{counted(left, "more clock")} not shown: times of two clocks cannot be compared.</p>'
+        )
     if not activity.curves:
-        lines.append('<p class="card note">The trace has no times: nothing can be said about speed and latency.</p>')
+        lines.append(
+            '<p class="card note">The trace has no times: nothing can be said about speed and latency.</p>'
+        )
     return lines
 
 
@@ -120,13 +131,23 @@ def _kinds(activity: Activity) -> list[str]:
         yield f"{kind.failed:,}" if kind.failed else ""
         if timed:
             q = kind.latency
-            yield from ("",) * 4 if q is None else (length(x, unit) for x in (q.median, q.ninety, q.ninety_nine, q.most))
+            yield from (
+                ("",) * 4
+                if q is None
+                else (length(x, unit) for x in (q.median, q.ninety, q.ninety_nine, q.most))
+            )
         yield f"{kind.transactions:,}"
         yield f"{kind.aborted:,} ({kind.aborted / kind.transactions:.1%})" if kind.aborted else ""
         yield f"{kind.unknown:,}" if kind.unknown else ""
 
-    heads = ["kind", "in all", "failed", *(("median", "90 %", "99 %", "longest") if timed else ()), "transactions with it"]
-    note = "Of the transactions with such an operation, how many were aborted: one that many of them have may be the cause."
+    heads = [
+        "kind",
+        "in all",
+        "failed",
+        *(("median", "90 %", "99 %", "longest") if timed else ()),
+        "transactions with it",
+    ]
+    note = "aborted, unknown: of the transactions that have such an operation."
     if timed:
         note = f"Median, 90 % and 99 %: so many were as short as that or shorter. {note}"
     kinds = [kind for kind in activity.kinds if kind.operations]
@@ -142,7 +163,9 @@ def _contention(made: Statistics) -> list[str]:
     ]
     writers = [(f"{name} writer{'s' * (name != '1')}", n, "") for name, n in doubling(made.writers)]
     return _pair(
-        "Contention", bars("Hottest keys, by operations", hottest), bars("Keys, by how many transactions wrote them", writers)
+        "Contention",
+        bars("Hottest keys, by operations", hottest),
+        bars("Keys, by how many transactions wrote them", writers),
     )
 
 
@@ -186,8 +209,8 @@ def _levels(made: Statistics) -> list[str]:
         if not level.needs_sessions and not level.needs_times
     ]
     note = (
-        "Superpositions: what a check has to find out, the order of two writers or the writer of a read. Anti-dependencies: "
-        "what would be written out for it; the engine counts them only."
+        "Superpositions: what a check has to find out, the order of two writers or the writer of a read. "
+        "Anti-dependencies: what would be written out for it; the engine counts them only."
     )
     return table("What a level asks", ("level", "superpositions", "anti-dependencies"), rows, note=note)
 
@@ -198,13 +221,18 @@ def _sessions(made: Statistics) -> list[str]:
     if not has.any():
         return []
     counts = np.bincount(trace.txn_session[has], minlength=len(trace.sessions))
-    lost = np.bincount(trace.txn_session[has & (trace.txn_outcome != Outcome.COMMITTED)], minlength=len(trace.sessions))
+    lost = np.bincount(
+        trace.txn_session[has & (trace.txn_outcome != Outcome.COMMITTED)], minlength=len(trace.sessions)
+    )
     order = np.argsort(-counts, kind="stable")[:SESSIONS].tolist()
     rows = [
-        (short(trace.sessions[s]), float(counts[s]), f"{lost[s]:,} not committed" if lost[s] else "") for s in order
+        (short(trace.sessions[s]), float(counts[s]), f"{lost[s]:,} not committed" if lost[s] else "")
+        for s in order
     ]
     left = len(trace.sessions) - len(rows)
-    title = f"Sessions, by transactions ({left:,} more not shown)" if left > 0 else "Sessions, by transactions"
+    title = (
+        f"Sessions, by transactions ({left:,} more not shown)" if left > 0 else "Sessions, by transactions"
+    )
     return bars(title, rows)
 
 
@@ -213,8 +241,8 @@ def _statements(made: Statistics) -> list[str]:
     if coverage is None:
         return []
     rows = [
-        (" ".join(each.text.split())[:300], f"{each.executed:,}", each.failed or "", each.partly or "", each.left_out or "",
-         "; ".join(each.reasons))
+        (" ".join(each.text.split())[:300], f"{each.executed:,}", each.failed or "", each.partly or "",
+         each.left_out or "", "; ".join(each.reasons))
         for each in coverage.statements[:STATEMENTS]
     ]  # fmt: skip
     heads = ("statement", "executed", "failed", "in part", "left out", "why")

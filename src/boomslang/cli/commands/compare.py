@@ -27,9 +27,10 @@ WIDTH = 26
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Two runs side by side: what was run otherwise, throughput, aborts, latency, verdicts at levels, and what is new in "
-        "the second. Either two traces (folders of `boomslang run` tell more) or two hunts. Exit code 1: the second "
-        "breaks a level that the first does not; 2: a level that the first keeps is unknown of the second; 0: neither."
+        "Two runs side by side: what was run otherwise, throughput, aborts, latency, verdicts at levels, and what "
+        "is new in the second. Either two traces (folders of `boomslang run` tell more) or two hunts. Exit code 1: the "
+        "second breaks a level that the first does not; 2: a level that the first keeps is unknown of the second; 0: "
+        "neither."
     )
     add_argument = parser.add_argument
     for name in ("first", "second"):
@@ -91,7 +92,10 @@ def _compared(arguments: argparse.Namespace, levels: list[Level], watch: Watch) 
             path, trace, levels, timeout=arguments.timeout, memory=arguments.memory, begin=watch.begin
         )
 
-    sides = [side(path) if hunt is None else side_of_hunt(path, hunt) for path, hunt in zip(paths, hunts, strict=True)]
+    sides = [
+        side(path) if hunt is None else side_of_hunt(path, hunt)
+        for path, hunt in zip(paths, hunts, strict=True)
+    ]
     return compare(sides[0], sides[1])
 
 
@@ -110,7 +114,8 @@ def show(made: Comparison, screen: Screen) -> None:
     screen.line("second  ", (two.path, "bold"))
     _table("run otherwise", [(name, a or "-", b or "-", "") for name, a, b in made.settings], screen)
     answers = [
-        (level, a.status if a else "not asked", b.status if b else "not asked", _why(a, b)) for level, a, b in made.answers
+        (level, a.status if a else "not asked", b.status if b else "not asked", _why(a, b))
+        for level, a, b in made.answers
     ]
     _table("answers", answers, screen)
     figures = []
@@ -130,7 +135,9 @@ def _why(a: object, b: object) -> str:
     reasons = [getattr(answer, "reason", "") for answer in (a, b)]
     if reasons[0] == reasons[1]:
         return reasons[0]
-    return "; ".join(f"{which}: {reason}" for which, reason in zip(("first", "second"), reasons, strict=True) if reason)
+    return "; ".join(
+        f"{which}: {reason}" for which, reason in zip(("first", "second"), reasons, strict=True) if reason
+    )
 
 
 def _table(title: str, rows: list[tuple[str, str, str, str]], screen: Screen) -> None:

@@ -125,7 +125,9 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         "page": str(page),
         "exit": code,
     }
-    write_whole(page.with_name("hunt.json"), [json.dumps(document, indent=1), "\n"])  # for `boomslang compare`
+    write_whole(
+        page.with_name("hunt.json"), [json.dumps(document, indent=1), "\n"]
+    )  # for `boomslang compare`
     if arguments.json:
         screen.document(document)
         arguments.json, arguments.quiet, screen.quiet = (

@@ -80,7 +80,9 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
 
 
 def _write_page(arguments: argparse.Namespace, made: Statistics) -> None:
-    from boomslang.report.stats_page import stats_page  # what draws pages is not loaded for those who ask for none
+    from boomslang.report.stats_page import (
+        stats_page,
+    )  # what draws pages is not loaded for those who ask for none
 
     write_page(arguments.report, stats_page(arguments.trace, made, Activity(made.trace)))
 
