@@ -43,6 +43,7 @@ SIGNS = {"valid": ("✓", "#2e9a62"), "invalid": ("✗", "#dc5a50"), "unknown": 
 FONT = "font-family:system-ui,sans-serif;font-size:13px;line-height:1.5"
 
 Json = dict[str, Any]
+Point = tuple[float, float]
 
 
 def verdict_html(verdict: Verdict) -> str:
@@ -141,15 +142,16 @@ def _graph(story: Json, cycle: Sequence[str]) -> str:
     names = list(dict.fromkeys(end for edge in edges for end in (edge["source"], edge["target"])))
     if not edges or len(names) > NODES:
         return ""
-    width, height = 440.0, 150.0 if len(names) == 2 else 230.0
+    width, height = (440.0, 150.0) if len(names) == 2 else (600.0, 260.0)
+    side = 60 if len(names) == 2 else 130  # labels stand outside the ring
     at = {
         name: (
-            width / 2 - (width / 2 - 60) * math.cos(2 * math.pi * n / len(names)),
-            height / 2 - (height / 2 - 30) * math.sin(2 * math.pi * n / len(names)),
+            width / 2 - (width / 2 - side) * math.cos(2 * math.pi * n / len(names)),
+            height / 2 - (height / 2 - 34) * math.sin(2 * math.pi * n / len(names)),
         )
         for n, name in enumerate(names)
     }
-    shapes = [_edge(edge, at[edge["source"]], at[edge["target"]]) for edge in edges]
+    shapes = [_edge(edge, at[edge["source"]], at[edge["target"]], (width / 2, height / 2)) for edge in edges]
     for name, (x, y) in at.items():
         shapes.append(
             f'<rect x="{x - 28:.1f}" y="{y - 14:.1f}" width="56" height="28" rx="7" fill="currentColor" '
@@ -160,7 +162,7 @@ def _graph(story: Json, cycle: Sequence[str]) -> str:
     return _svg(width, height, f"A cycle of {len(names)} transactions: {around}", shapes)
 
 
-def _edge(edge: Json, a: tuple[float, float], b: tuple[float, float]) -> str:
+def _edge(edge: Json, a: Point, b: Point, centre: Point) -> str:
     """A bow to the left of its direction, so that an edge and its contrary make a lens."""
     colour, dash = COLOURS[edge["kind"]]
     dx, dy = b[0] - a[0], b[1] - a[1]
@@ -176,17 +178,20 @@ def _edge(edge: Json, a: tuple[float, float], b: tuple[float, float]) -> str:
     dashes = f' stroke-dasharray="{dash}"' if dash else ""
     label = edge["word"] if edge["key"] is None else f"{edge['word']} {edge['key']}"
     spot = (0.25 * (start[0] + end[0]) + 0.5 * middle[0], 0.25 * (start[1] + end[1]) + 0.5 * middle[1])
-    above = spot[1] < (a[1] + b[1]) / 2 + 1
+    aside = spot[0] - centre[0]
+    anchor = "middle" if abs(aside) < 40 else "start" if aside > 0 else "end"
+    x = spot[0] + {"middle": 0, "start": 8, "end": -8}[anchor]
+    y = spot[1] + (-6 if spot[1] < centre[1] else 14)
     return (
         f'<path d="M{start[0]:.1f} {start[1]:.1f}Q{middle[0]:.1f} {middle[1]:.1f} {end[0]:.1f} {end[1]:.1f}" '
         f'fill="none" stroke="{colour}" stroke-width="2"{dashes}/>'
         f'<polygon points="{end[0]:.1f},{end[1]:.1f} {wings}" fill="{colour}"/>'
-        f'<text x="{spot[0]:.1f}" y="{spot[1] + (-6 if above else 14):.1f}" text-anchor="middle" font-size="11">'
+        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="11">'
         f"{_text(_clip(label, 24))}<title>{_text(edge['text'])}</title></text>"
     )
 
 
-def _edge_of_box(centre: tuple[float, float], towards: tuple[float, float]) -> tuple[float, float]:
+def _edge_of_box(centre: Point, towards: Point) -> Point:
     dx, dy = towards[0] - centre[0], towards[1] - centre[1]
     reach = min(30 / abs(dx) if dx else math.inf, 16 / abs(dy) if dy else math.inf, 1.0)
     return centre[0] + dx * reach, centre[1] + dy * reach
