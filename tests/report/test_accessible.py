@@ -66,7 +66,9 @@ def look(browser: Browser, width: int, scheme: str) -> None:
 
 
 @pytest.mark.parametrize("name", PAGES)
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+@pytest.mark.parametrize(
+    ("width", "scheme"), [pytest.param(1280, "light", marks=pytest.mark.full), (390, "dark")]
+)
 def test_nothing_serious(browser: Browser, pages: Path, name: str, width: int, scheme: str) -> None:
     axe()
     look(browser, width, scheme)
@@ -76,7 +78,7 @@ def test_nothing_serious(browser: Browser, pages: Path, name: str, width: int, s
     assert violations(browser) == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.full), "dark"])
 def test_nothing_serious_on_the_page_of_a_watch(browser: Browser, scheme: str) -> None:
     axe()
     look(browser, 1280, scheme)
