@@ -116,7 +116,10 @@ def test_two_hunts(tmp_path: Path, memory: None) -> None:
     first = json.loads((tmp_path / "a" / "hunt.json").read_text())
     assert data["first"]["figures"]["runs"] == first["runs"]
     assert "Two hunts" in (tmp_path / "c.html").read_text()
-    (tmp_path / "printed.json").write_text(json.dumps(first))
+    (tmp_path / "printed.json").write_text(json.dumps({**first, "tried": []}))
+    assert (
+        "commits a second" not in compared(tmp_path / "printed.json", tmp_path / "a")[1]["first"]["figures"]
+    )
     assert compared(tmp_path / "printed.json", tmp_path / "a" / "hunt.json")[0] == 0
 
 

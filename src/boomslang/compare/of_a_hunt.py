@@ -76,11 +76,12 @@ def _side(path: str, told: Json) -> Side:
         Figure("runs that broke the level", "", -1): len(broken),
         Figure("runs of which nothing is known", "", -1): len(unknown),
         Figure("time", "s"): float(told["seconds"]),
-        Figure("commits in runs that were checked"): commits,
-        Figure("commits a second", "", 1): commits / seconds,
-        Figure("aborts a second", "", -1): aborts / seconds,
-        Figure("aborted, of all", "%", -1): aborts / max(1, commits + aborts),
+        Figure("commits in runs that were checked"): int(told["committed"]),
     }
+    if tried:  # a hunt on a cluster tells no run by itself
+        found[Figure("commits a second", "", 1)] = commits / seconds
+        found[Figure("aborts a second", "", -1)] = aborts / seconds
+        found[Figure("aborted, of all", "%", -1)] = aborts / max(1, commits + aborts)
     if near:
         found[Figure("near misses a second")] = sum(near) / near_seconds
     first = next((n for n, each in enumerate(tried) if each[3] == INVALID), None)
