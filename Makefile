@@ -104,7 +104,7 @@ docs: $(VENV)/.test
 	@$(BIN)/python tests/explain/test_repeated_values.py
 
 site: $(VENV)/.site
-	@$(BIN)/python -m mkdocs build --quiet --strict
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
 	@echo 'open build/site/index.html'
 
 # For each Python that is here; each step says what it could not try.

@@ -203,9 +203,12 @@ class Statistics:
 
     @cached_property
     def hottest(self) -> list[Hot]:
+        return self.hottest_keys(HOTTEST)
+
+    def hottest_keys(self, most: int) -> list[Hot]:
         """The keys that most operations are about."""
         counts = _counts(self.trace.op_key, len(self.trace.keys))
-        order = np.argsort(-counts, kind="stable")[:HOTTEST]
+        order = np.argsort(-counts, kind="stable")[:most]
         return [
             Hot(self.trace.keys[k], int(counts[k]), int(self.writers[k])) for k in order.tolist() if counts[k]
         ]
@@ -244,10 +247,7 @@ class Statistics:
         reads = self.items.ambiguous + self.absences.ambiguous
         if not reads:
             return Ambiguity(0, 0.0, 0.0, 0, [])
-        asg = self.asg
-        here = (asg.read_writer == SEVERAL) & (asg.state[self._read_txn] == IN)
-        at = np.flatnonzero(here & self._used_keys[asg.read_key])
-        candidates = self._candidates[0][at]
+        asg, at, candidates = self.asg, self._ambiguous, self.candidates
         per_key = np.bincount(asg.read_key[at], minlength=asg.keys)
         order = np.argsort(-per_key, kind="stable")[:HOTTEST]
         return Ambiguity(
@@ -266,6 +266,17 @@ class Statistics:
                 if per_key[k]
             ],
         )
+
+    @cached_property
+    def _ambiguous(self) -> Int64:
+        """The reads that several can have written."""
+        here = (self.asg.read_writer == SEVERAL) & (self.asg.state[self._read_txn] == IN)
+        return np.flatnonzero(here & self._used_keys[self.asg.read_key])
+
+    @property
+    def candidates(self) -> Int64:
+        """Of each ambiguous read, how many can have written it."""
+        return self._candidates[0][self._ambiguous]
 
     def _values_of(self, key: int) -> int:
         """How many different values were written to a key, by those that may have committed; absence is none."""

@@ -89,6 +89,12 @@ class Verdict:
     def __repr__(self) -> str:
         return f"<{self.level.short}: {self.status}{f' ({self.reason})' if self.reason else ''}>"
 
+    def _repr_html_(self) -> str:
+        """In a notebook: the answer, and of a violation a graph, a timeline and the story."""
+        from boomslang.report.notebook import verdict_html
+
+        return verdict_html(self)
+
     def certificate(self) -> dict[str, Any] | None:
         """The certificate to write to a file; None for unknown."""
         if self.witness is not None:

@@ -322,12 +322,13 @@ def test_a_hunt_that_watches(tmp_path: Path) -> None:
     words = ("--txns", 400, "--for", "3s", "--watch")
     ran = command("hunt", "--db", "memory", "--workload", "blindw-t", *words, "--out", tmp_path / "a")
     assert ran.code == 0 and "no violation of serializable found" in ran.out
-    assert [path.name for path in (tmp_path / "a").iterdir()] == ["hunt.html"]
+    assert sorted(path.name for path in (tmp_path / "a").iterdir()) == ["hunt.html", "hunt.json"]
     broken = ("--db", "memory:slow=1", "--db-level", "broken", "--txns", 1_000_000, "--for", "60s", "--watch")
     ran = command("hunt", "--workload", "bank", *broken, "--out", tmp_path / "b")
     assert ran.code == 1 and "serializable is broken" in ran.out and "Why it is not serializable:" in ran.out
     assert sorted(path.name for path in (tmp_path / "b").iterdir()) == [
         "hunt.html",
+        "hunt.json",
         "run-0001",
         "run-0001.certificate.json",
     ]

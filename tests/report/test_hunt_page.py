@@ -45,7 +45,7 @@ def test_it_tells_runs_settings_near_misses_and_stories(hunted: Hunted) -> None:
     assert broken and f"serializable is broken: {len(broken)} run" in page.text
     assert "Memory 1" in page.text and f"{hunted.committed:,} commits" in page.text
     assert page.tags.count("tr") == 1 + hunted.runs == 1 + len(hunted.tried)
-    assert page.tags.count("svg") == 3 and "script" not in page.tags
+    assert page.tags.count("figure") == 3 and "script" not in page.tags
     for quarry in broken:
         assert quarry.story[0] in page.text and f"seed {quarry.about['seed']}" in page.text
     for tried in hunted.tried:

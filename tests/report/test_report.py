@@ -361,7 +361,7 @@ def test_no_answer_no_report(tmp_path: Path) -> None:
 def test_colours_have_contrast() -> None:
     """Text and lines can be told from what they stand on, in light and in dark (WCAG 2: 4.5 for text, 3 for lines)."""
     found = re.findall(
-        r"--([\w-]+): light-dark\((#\w{6}), (#\w{6})\);", (ASSETS / "page.css").read_text(encoding="utf-8")
+        r"--([\w-]+): light-dark\((#\w{6}), (#\w{6})\);", (ASSETS / "look.css").read_text(encoding="utf-8")
     )
     assert len(found) > 20
     for which in (1, 2):

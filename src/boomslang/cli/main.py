@@ -32,6 +32,7 @@ COMMANDS = {
     "workloads": "list the workloads",
     "db": "list the databases that can be recorded, or start one",
     "stats": "count what a trace is made of",
+    "compare": "put two traces or two hunts side by side",
     "cat": "show transactions of a trace",
     "convert": "write a trace in another format",
     "ir": "show what the solver is given",

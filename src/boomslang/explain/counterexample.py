@@ -134,6 +134,12 @@ class Counterexample:
         if len(story) > MOST_LINES:
             yield f"... and {len(story) - MOST_LINES} more lines"
 
+    def _repr_html_(self) -> str:
+        """In a notebook: a graph, a timeline and the story."""
+        from boomslang.report.notebook import counterexample_html
+
+        return counterexample_html(self)
+
     def _in_short(self) -> Iterator[str]:
         """The proof in a sentence, and what probably happened; else a few of those that it speaks of."""
         if self.proved is not None:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import boomslang
 from boomslang.errors import UsageError
-from boomslang.report.page import asset, hash_of
+from boomslang.report.page import asset, hash_of, style_of
 
 if TYPE_CHECKING:
     from boomslang.stream.tally import Status
@@ -151,7 +151,7 @@ def _handler(shown: _Shown) -> type[BaseHTTPRequestHandler]:
 
 
 def _page(title: str) -> tuple[bytes, str]:
-    style, script = asset("live.css"), asset("live.js")
+    style, script = style_of("plots", "live"), asset("live.js")
     policy = (
         f"default-src 'none'; script-src '{hash_of(script)}'; style-src '{hash_of(style)}'; connect-src 'self'; "
         "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
@@ -160,6 +160,7 @@ def _page(title: str) -> tuple[bytes, str]:
     text = Template(asset("live.html")).substitute(
         title=escape(title),
         generator=escape(f"Boomslang {boomslang.__version__}"),
+        brand=asset("brand.html"),
         style=style,
         script=script,
     )

@@ -24,7 +24,7 @@ _SPELLED_OUT = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 def make_page(data: dict[str, Any], title: str, plain: str, generator: str) -> str:
     """The page: `data` for the scripts, `plain` for whoever runs none."""
-    style, script = asset("page.css"), _script()
+    style, script = style_of("page"), _script()
     policy = (
         f"default-src 'none'; script-src '{hash_of(script)}'; style-src '{hash_of(style)}'; base-uri 'none'; "
         "form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
@@ -34,6 +34,7 @@ def make_page(data: dict[str, Any], title: str, plain: str, generator: str) -> s
         generator=escape(generator),
         title=escape(title),
         plain=escape(plain),
+        brand=asset("brand.html"),
         style=style,
         script=script,
         data=as_json(data),
@@ -51,6 +52,11 @@ def as_json(data: dict[str, Any]) -> str:
 @cache
 def asset(name: str) -> str:
     return (ASSETS / name).read_text(encoding="utf-8")
+
+
+def style_of(*parts: str) -> str:
+    """The look that all pages share, and what some kind of page has beside it."""
+    return "\n".join(asset(f"{name}.css") for name in ("look", *parts))
 
 
 @cache

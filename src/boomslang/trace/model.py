@@ -225,6 +225,12 @@ class Trace:
             f"{len(self.sessions)} sessions, {len(self.keys)} keys>"
         )
 
+    def _repr_html_(self) -> str:
+        """In a notebook: its size, and the first transactions on a timeline."""
+        from boomslang.report.notebook import trace_html
+
+        return trace_html(self)
+
     @cached_property
     def has_times(self) -> bool:
         """Could real time order anything: has some transaction an end time and some a begin time?"""

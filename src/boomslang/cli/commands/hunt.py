@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import time
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ from boomslang.cli.options.following import add_following, add_keep, duration, r
 from boomslang.cli.options.question import add_within
 from boomslang.cli.options.report import prepare_report
 from boomslang.cli.options.workers import add_on
+from boomslang.cli.output_files import write_whole
 from boomslang.cli.progress import Watch, watched
 from boomslang.cli.screen import Screen
 from boomslang.databases import Database, find_database
@@ -114,18 +116,20 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     code = _exit_code(hunted)
     page = _page(arguments, hunted, plan, about["version"], level)
     broken = hunted.of(INVALID)
+    asked_for = {"asked": level.name, "modules": list(modules)}
+    document = {
+        "boomslang": boomslang.__version__,
+        **about,
+        **asked_for,
+        **hunted.to_json(),
+        "page": str(page),
+        "exit": code,
+    }
+    write_whole(
+        page.with_name("hunt.json"), [json.dumps(document, indent=1), "\n"]
+    )  # for `boomslang compare`
     if arguments.json:
-        asked_for = {"asked": level.name, "modules": list(modules)}
-        screen.document(
-            {
-                "boomslang": boomslang.__version__,
-                **about,
-                **asked_for,
-                **hunted.to_json(),
-                "page": str(page),
-                "exit": code,
-            }
-        )
+        screen.document(document)
         arguments.json, arguments.quiet, screen.quiet = (
             False,
             True,

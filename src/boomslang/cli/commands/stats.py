@@ -9,9 +9,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import boomslang
+from boomslang.activity import Activity
 from boomslang.asg import build_asg
 from boomslang.cli import exit_codes
 from boomslang.cli.options.jobs import add_jobs
+from boomslang.cli.options.report import prepare_report, write_page
 from boomslang.cli.options.trace_input import TRACE, add_format, load
 from boomslang.cli.progress import Watch, watched
 from boomslang.cli.screen import Screen
@@ -31,24 +33,37 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Counts what a trace is made of: sessions, transactions, operations, keys; how its keys are "
         "contended; how many reads are ambiguous, and what to record so that they are not; how many superpositions "
-        "a level has."
+        "a level has. With --report all of it in pictures, and how fast it went where the trace has times."
     )
     parser.add_argument("trace", metavar="TRACE", help=TRACE)
     add_format(parser)
     add_jobs(parser)
     parser.add_argument("--json", action="store_true", help="print JSON (see docs/how-it-works.md)")
+    parser.add_argument(
+        "--report",
+        metavar="FILE",
+        help="write an HTML page: transactions over time, latency and aborts by kind of operation, contention, "
+        "ambiguity (see docs/report.md)",
+    )
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
     start = time.monotonic()
+    prepare_report(arguments.report, arguments.trace)
 
     def work(watch: Watch) -> tuple[Statistics, float, dict[str, Any]]:
         trace = load(arguments.trace, watch, format=arguments.format, jobs=arguments.jobs)
         loaded = time.monotonic() - start
         watch.begin("counting")
         made = Statistics(build_asg(trace))
-        return made, loaded, to_json(made)
+        data = to_json(made)
+        if arguments.json:
+            data["kinds"] = [kind.to_json() for kind in Activity(trace).kinds]
+        if arguments.report is not None:
+            watch.begin("writing the report")
+            _write_page(arguments, made)
+        return made, loaded, data
 
     made, loaded, data = watched(work)
     for warning in made.trace.warnings:
@@ -59,7 +74,18 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         screen.document({**head, **data, "warnings": made.trace.warnings, "seconds": seconds})
     else:
         show(arguments.trace, made, data, screen)
+        if arguments.report is not None:
+            screen.line()
+            screen.line(f"report: {arguments.report}")
     return exit_codes.VALID
+
+
+def _write_page(arguments: argparse.Namespace, made: Statistics) -> None:
+    from boomslang.report.stats_page import (
+        stats_page,
+    )  # what draws pages is not loaded for those who ask for none
+
+    write_page(arguments.report, stats_page(arguments.trace, made, Activity(made.trace)))
 
 
 # --- for programs

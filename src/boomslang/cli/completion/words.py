@@ -81,7 +81,7 @@ def _read(parser: argparse.ArgumentParser, summary: str, named: Mapping[str, tup
 def _values(action: argparse.Action, named: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
     if action.choices is not None:
         return tuple(map(str, action.choices))
-    if action.metavar in ("FILE", "DIR", "FOLDER", "TRACE", "CERTIFICATE", "IN", "OUT"):
+    if action.metavar in ("FILE", "DIR", "FOLDER", "TRACE", "RUN", "CERTIFICATE", "IN", "OUT"):
         return FILES
     return named.get(action.dest, ())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 
-from boomslang.cli.output_files import obstacle
+from boomslang.cli.output_files import obstacle, write_whole
 from boomslang.cli.progress import Watch, watched
 from boomslang.cli.screen import Screen
 from boomslang.errors import UsageError
@@ -29,6 +29,14 @@ def prepare_report(file: str | None, trace: str | None = None) -> None:
     problem = obstacle(located(file), None if trace is None else located(trace))
     if problem:
         raise UsageError(f"{located(file)}: cannot write the report: {problem}")
+
+
+def write_page(file: str, page: str) -> None:
+    """Writes a page that is made already, whole or not at all."""
+    try:
+        write_whole(located(file), [page])
+    except OSError as problem:
+        raise UsageError(f"{file}: cannot write the report: {problem.strerror}") from None
 
 
 def write_report(

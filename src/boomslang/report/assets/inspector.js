@@ -51,7 +51,7 @@ function operationLine(o, choose) {
     el("span", { class: "where" }, o.where),
   );
   if (o.full) {
-    line.append(el("details", null, el("summary", null, `the whole value (${count(Array.from(o.full).length, "character")})`), el("pre", null, o.full)));
+    line.append(el("details", null, el("summary", null, `the whole value (${count(Array.from(o.full).length, "character")})`), el("pre", { tabindex: "0", role: "region", "aria-label": "the whole value" }, o.full)));
   }
   return line;
 }

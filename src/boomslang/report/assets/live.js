@@ -22,6 +22,7 @@ const SVG = 'http://www.w3.org/2000/svg';
 
 const charts = CHARTS.map(([title, curves]) => {
   const figure = made('figure'), caption = made('figcaption'), svg = document.createElementNS(SVG, 'svg');
+  figure.className = 'card';
   caption.append(made('b', title));
   svg.setAttribute('viewBox', '0 0 600 100');
   svg.setAttribute('preserveAspectRatio', 'none');
@@ -34,7 +35,7 @@ const charts = CHARTS.map(([title, curves]) => {
   const lines = curves.map(([column, name, shown], i) => {
     const label = made('span'), line = document.createElementNS(SVG, 'polyline');
     label.className = CLASSES[i];
-    line.setAttribute('class', CLASSES[i]);
+    line.setAttribute('class', `curve ${CLASSES[i]}`);
     caption.append(label);
     svg.append(line);
     return {column, name, shown, label, line};
