@@ -9,7 +9,10 @@ import errno
 import json
 import os
 import socket
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Iterator
 from itertools import islice, pairwise
 from pathlib import Path
@@ -387,3 +390,32 @@ def test_runs_of_a_hunt_differ_in_seed_and_contention_but_not_in_what_was_given(
     assert {(s.keys, s.sessions, s.distribution, s.ops) for s in fixed} == {(7, 3, "zipf:1", 2)}
     tpcc = variations(find_workload("tpcc"), {"keys": 1}, seed=0)
     assert {next(tpcc).settings.keys for _ in range(20)} == {1}
+
+
+HUNT = """
+import sys, time
+from boomslang.run.hunt import _Checker
+
+if __name__ == "__main__":
+    checker = _Checker(print, "ser", (), None, None)
+    checker.wire.send(sys.argv[1])
+    print(checker.process.pid, flush=True)
+    time.sleep(600)
+"""
+
+
+def test_the_checker_of_a_hunt_that_is_killed_does_not_go_on(tmp_path: Path) -> None:
+    """Whatever it is doing: here it waits for the lines of a pipe that nobody writes to."""
+    script, pipe = tmp_path / "hunt.py", tmp_path / "t.jsonl"
+    script.write_text(HUNT)
+    os.mkfifo(pipe)
+    with subprocess.Popen([sys.executable, script, pipe], stdout=subprocess.PIPE, text=True) as hunter:
+        assert hunter.stdout is not None
+        checker = int(hunter.stdout.readline())
+        time.sleep(0.5)
+        assert Path(f"/proc/{checker}").exists()
+        hunter.kill()
+    end = time.monotonic() + 30
+    while Path(f"/proc/{checker}").exists() and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not Path(f"/proc/{checker}").exists()

@@ -27,6 +27,7 @@ from boomslang.run.runner import Plan, Ran, Speed, require_empty, run
 from boomslang.trace import read_trace
 from boomslang.verdict import INVALID, UNKNOWN, VALID
 from boomslang.workers.forked import processes
+from boomslang.workers.processes import end_with_parent
 
 if TYPE_CHECKING:
     from boomslang.stream.beside import Beside, Told
@@ -360,6 +361,7 @@ def _answer(
 ) -> None:
     """The body of the checker's process. It ends when the other end of the wire is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end_with_parent()
     while True:
         try:
             trace = Path(wire.recv())

@@ -108,7 +108,7 @@ def _how(code: int | None) -> str:
 def _work(wire: Any, function: Callable[[Any], Any], item: Any) -> None:
     """The body of a process: sends (True, the result) or (False, the exception)."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it decides what Ctrl-C means
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent()
     try:
         answer: tuple[bool, Any] = (True, function(item))
     except Exception as error:
@@ -119,7 +119,13 @@ def _work(wire: Any, function: Callable[[Any], Any], item: Any) -> None:
     os._exit(0)  # threads that nobody waits for may be left
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
+    """Called in a process that was started: it ends as soon as whoever started it is gone, whatever it is doing then.
+    A wire that breaks is noticed only by those who use it, and a search may go on for minutes."""
+    threading.Thread(target=_wait_for_parent, daemon=True, name="until the parent ends").start()
+
+
+def _wait_for_parent() -> None:
     parent = multiprocessing.parent_process()
     if parent is not None:
         wait([parent.sentinel])
