@@ -1,0 +1,63 @@
+"""What a figure is: a part of the page with a table, the paper's number beside ours, and a plot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from evaluation.plan import Plan
+
+NOT_HERE = "not here: needs"
+NOT_MEASURED = "not measured"
+PICTURE = "a picture"
+"""In the place of the paper's number: it is a plot without numbers in the text."""
+
+
+@dataclass(frozen=True)
+class Plot:
+    name: str
+    alt: str
+    """What it shows, in words."""
+    draw: Callable[[Path], None]
+
+
+@dataclass
+class Shown:
+    lines: list[str]
+    plots: list[Plot] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A table or a plot of the paper."""
+
+    name: str
+    """As on the command line."""
+    title: str
+    paper: str
+    """Where it is in the paper, and what the paper says of it."""
+    make: Callable[[Plan], Shown]
+
+
+def seconds(answer: dict[str, Any] | None, limit: float) -> str:
+    """Of a cell: its seconds if it was decided, else why not."""
+    if answer is None:
+        return NOT_MEASURED
+    if answer["status"] in ("valid", "invalid"):
+        return f"{answer['seconds']:.2f}"
+    if answer["status"] == "unknown":
+        return f"over {limit:g}"
+    return str(answer["status"])
+
+
+def value(answer: dict[str, Any] | None) -> float | None:
+    """The same for a plot."""
+    decided = answer is not None and answer["status"] in ("valid", "invalid")
+    return float(answer["seconds"]) if decided and answer is not None else None
+
+
+def megabytes(answer: dict[str, Any] | None) -> str:
+    return f"{answer['megabytes']:.0f}" if answer is not None and answer.get("megabytes") else ""
