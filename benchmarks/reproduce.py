@@ -39,8 +39,8 @@ FIGURES = (
     Figure(
         "combinations",
         "Various combinations",
-        'Figure "Boomslang can check various combinations of isolation levels, databases, and workloads": twenty traces, '
-        "each checked in 0.2 to 371 seconds.",
+        'Figure "Boomslang can check various combinations of isolation levels, databases, and workloads": twenty '
+        "traces, each checked in 0.2 to 371 seconds.",
         combinations,
     ),
     Figure("case-studies", "Case studies", "Nine cases in the text.", case_studies),
@@ -66,8 +66,8 @@ FIGURES = (
     Figure(
         "cobra",
         "Serializability: beside Cobra",
-        'Figure "Checking serializability: Boomslang and Cobra", CobraBench with 10K transactions: comparable or better, '
-        "except for TPC-C.",
+        'Figure "Checking serializability: Boomslang and Cobra", CobraBench with 10K transactions: comparable or '
+        "better, except for TPC-C.",
         beside_others.cobra,
     ),
     Figure(
@@ -105,8 +105,8 @@ FIGURES = (
     Figure(
         "scaling",
         "Time over transactions",
-        'Figure "Scalability on checking SER, SI, and RC" of the appendix: up to 80K transactions; RC is the fastest, SI '
-        "takes longest.",
+        'Figure "Scalability on checking SER, SI, and RC" of the appendix: up to 80K transactions; RC is the fastest, '
+        "SI takes longest.",
         growth.time,
     ),
     Figure(
@@ -162,10 +162,10 @@ def page(plan: Plan, only: Sequence[str], arguments: Sequence[str], out: Path, w
         f"Measured by `{command}` on {machine()}.",
         "",
         "Every table and plot of the evaluation in the paper that this project is built after, with the paper's number "
-        "beside ours. The paper's machine has 12 cores (AMD Ryzen 5900) and 64 GB; its seconds are by the clock, ours are "
-        "CPU seconds, user and system. Each cell is a fresh process that may take "
-        f"{plan.limit:g} s by the clock and {MEMORY:,} MB. *over {plan.limit:g}* is that limit; *a picture* says that the "
-        'paper has a plot without the number in its text; *not here* says what is missing. "Native engine" is this '
+        "beside ours. The paper's machine has 12 cores (AMD Ryzen 5900) and 64 GB; its seconds are by the clock, ours "
+        "are CPU seconds, user and system. Each cell is a fresh process that may take "
+        f"{plan.limit:g} s by the clock and {MEMORY:,} MB. *over {plan.limit:g}* is that limit; *a picture* says that "
+        'the paper has a plot without the number in its text; *not here* says what is missing. "Native engine" is this '
         "program's own solver, which `boomslang check` uses; clingo stands where the paper has MonoSAT.",
         "",
     ]

@@ -1,7 +1,7 @@
-"""Figures beside other checkers: Cobra at serializability, Viper and PolySI at SI, Elle on lists, and all that are there.
+"""Figures beside other checkers: Cobra at serializability, Viper and PolySI at SI, Elle on lists, and whoever is there.
 
-The traces are recorded from PostgreSQL with CobraBench's loads, as the paper's are. Whose executable is not there has "not
-here" in its column; our own columns need nobody.
+The traces are recorded from PostgreSQL with CobraBench's loads, as the paper's are. Whose executable is not there has
+"not here" in its column; our own columns need nobody.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import peers
+from simulate import BLINDW
+
 from evaluation.checkers import NAMES
-from evaluation.figure import NOT_HERE, NOT_MEASURED, PICTURE, Plot, Shown, megabytes, seconds, value
+from evaluation.figure import NOT_HERE, NOT_MEASURED, PICTURE, Plot, Shown, megabytes, seconds, table, value
 from evaluation.plan import Plan, Recording
 from evaluation.plots import bars, lines
-from phases import table
-from simulate import BLINDW
 
 COBRABENCH = (("BlindW-C", "blindw-rw"), ("RUBiS", "rubis"), ("Twitter", "twitter"), ("TPC-C", "tpcc"))
 SI_PAPER = {
@@ -139,7 +139,7 @@ def elle(plan: Plan) -> Shown:
         "elle", alt, lambda p: lines(p, shown, "seconds of collecting", "CPU seconds of checking", log=False)
     )
     about = "Jepsen's ListAppend with 24 sessions on PostgreSQL, serializable."
-    return Shown([about, "", *table(names, rows, 0)], [plot] if shown else [])
+    return Shown([about, "", *table(names, rows)], [plot] if shown else [])
 
 
 def everybody(plan: Plan) -> Shown:
@@ -175,15 +175,16 @@ def everybody(plan: Plan) -> Shown:
                     (mine or {}).get("status", NOT_MEASURED),
                     seconds(mine, plan.limit),
                     megabytes(mine),
-                ]  # fmt: skip
+                ]
             )
             labels.append(f"{name}, {level}")
             theirs.append(value(answer) or "no answer")
             ours.append(value(mine) or "no answer")
     names = ("checker", "level", "transactions", "its verdict", "CPU s", "MB", "ours", "CPU s", "MB")
     about = (
-        "Executables are named in a file: `make reproduce CHECKERS=FILE` (see `benchmarks/checkers.toml`). Both read the "
-        "trace in the checker's own format, BlindW of a simulated database with 24 sessions. [More sizes](benchmarks-peers.md)."
+        "Executables are named in a file: `make reproduce CHECKERS=FILE` (see `benchmarks/checkers.toml`). Both read "
+        "the trace in the checker's own format, BlindW of a simulated database with 24 sessions. "
+        "[More sizes](benchmarks-peers.md)."
     )
     series = {"the other": theirs, "Boomslang": ours}
     plots = [
@@ -193,4 +194,4 @@ def everybody(plan: Plan) -> Shown:
             lambda p: bars(p, labels, series, "CPU seconds"),
         )
     ]
-    return Shown([about, "", *table(names, rows, 2)], plots if labels else [])
+    return Shown([about, "", *table(names, rows)], plots if labels else [])

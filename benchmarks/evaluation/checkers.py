@@ -1,8 +1,8 @@
 """Other checkers, from executables whose paths are in one small file (`benchmarks/checkers.toml` tells how).
 
-Nothing of the others is here. A checker gets the trace in its own format, written by `boomslang convert`, and is run in a
-fresh process with a limit; what it says is found by a pattern. How those that `peers.py` knows are called, it knows; of
-Cobra and Viper the file has to say it, as their ways of calling differ from one setup to the next.
+Nothing of the others is here. A checker gets the trace in its own format, written by `boomslang convert`, and is run in
+a fresh process with a limit; what it says is found by a pattern. How those that `peers.py` knows are called, it knows;
+of Cobra and Viper the file has to say it, as their ways of calling differ from one setup to the next.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ MORE = (
         peers.said(r"\[ ACCEPT \]", r"\[ REJECT \]"),
     ),
     peers.Tool(
-        "Viper", "viper", "history", {"strong-session-si": "si"}, called("{history}"), peers.said("(?i)accept", "(?i)reject"),
+        "Viper", "viper", "history", {"strong-session-si": "si"}, called("{history}"),
+        peers.said("(?i)accept", "(?i)reject"),
     ),
     peers.Tool(
         "Elle", "jepsen-edn", "history.edn", {"ser": "serializable", "si": "snapshot-isolation"},

@@ -9,10 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from evaluation.figure import NOT_HERE, NOT_MEASURED, Plot, Shown, megabytes, seconds, value
+from evaluation.figure import NOT_HERE, NOT_MEASURED, Plot, Shown, megabytes, seconds, table, value
 from evaluation.plan import Plan, Recording
 from evaluation.plots import bars
-from phases import table
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,8 @@ BLINDW_C = "blindw-rw"
 ROWS = (
     Row("SSER", "Tapir", 13_200, "BlindW-T", 1.14, ("etcd", "linearizable reads", "blindw-t", "sser"), "Tapir"),
     Row("SSER", "Tapir", 9_100, "Retwis", 0.63, ("etcd", "linearizable reads", "retwis", "sser"), "Tapir"),
-    Row("SER", "CockroachDB 25.1.4", 10_500, "BlindW-C", 4.45, (*SERIALIZABLE, BLINDW_C, "ser"), "a CockroachDB server"),
+    Row("SER", "CockroachDB 25.1.4", 10_500, "BlindW-C", 4.45, (*SERIALIZABLE, BLINDW_C, "ser"),
+        "a CockroachDB server"),
     Row("SER", "CockroachDB 25.1.4", 18_200, "TPC-C", 18.54, (*SERIALIZABLE, "tpcc", "ser"), "a CockroachDB server"),
     Row("SER", "PostgreSQL 15.2", 9_800, "RUBiS", 2.81, (*SERIALIZABLE, "rubis", "ser")),
     Row("SER", "PostgreSQL 15.2", 10_100, "Twitter", 2.43, (*SERIALIZABLE, "twitter", "ser")),
@@ -48,14 +48,18 @@ ROWS = (
         "a YugabyteDB server"),
     Row("SI", "TiKV 7.6.0", 11_500, "JuiceFS 1.2.3", 10.03, ("rocksdb", "snapshot", "filesystem", "si"),
         "a TiKV cluster and JuiceFS"),
-    Row("SI", "TiKV 7.6.0", 10_000, "RandomBench", 370.81, ("rocksdb", "snapshot", "randombench", "si"), "a TiKV cluster"),
+    Row("SI", "TiKV 7.6.0", 10_000, "RandomBench", 370.81, ("rocksdb", "snapshot", "randombench", "si"),
+        "a TiKV cluster"),
     Row("SI", "YugaByteDB 2.25.1.0", 10_300, "RUBiS", 4.08, ("postgres", "repeatable read", "rubis", "si"),
         "a YugabyteDB server"),
     Row("SI", "YugaByteDB 2.25.1.0", 10_400, "Twitter", 4.42, ("postgres", "repeatable read", "twitter", "si"),
         "a YugabyteDB server"),
-    Row("SI", "TiDB 8.5.4", 10_000, "RandomRange", 16.76, ("slatedb", "snapshot", "randomrange", "si"), "a TiDB server"),
-    Row("RR", "MariaDB 12.1.2", 10_000, "BlindW", 3.25, ("mariadb", "repeatable read", "blindw", "mariadb-repeatable-read")),
-    Row("RR", "MySQL 9.5.0", 10_000, "BlindW", 2.47, ("mysql", "repeatable read", "blindw", "mysql-repeatable-read")),
+    Row("SI", "TiDB 8.5.4", 10_000, "RandomRange", 16.76, ("slatedb", "snapshot", "randomrange", "si"),
+        "a TiDB server"),
+    Row("RR", "MariaDB 12.1.2", 10_000, "BlindW", 3.25,
+        ("mariadb", "repeatable read", "blindw", "mariadb-repeatable-read")),
+    Row("RR", "MySQL 9.5.0", 10_000, "BlindW", 2.47,
+        ("mysql", "repeatable read", "blindw", "mysql-repeatable-read")),
     Row("PL-2+", "Port", 800, "BlindW-E", 0.2, ("rocksdb", "snapshot", "blindw-e", "pl-2+"), "Port"),
     Row("RC", "PostgreSQL 15.2", 10_100, "BlindW-C", 2.99, ("postgres", "read committed", BLINDW_C, "rc")),
     Row("RC", "PostgreSQL 15.2", 14_600, "TPC-C", 5.94, ("postgres", "read committed", "tpcc", "rc")),
@@ -99,7 +103,7 @@ def combinations(plan: Plan) -> Shown:
                 paper.append("no such row" if row.paper is None else row.paper)
                 ours.append(value(found) or f"over {plan.limit:g} s")
         lines += ["", "Levels and databases beyond the paper's table:", ""] if lines else []
-        lines += table(names, cells, 3)
+        lines += table(names, cells)
     alt = "seconds that the paper and this program took, row by row of the table"
     series = {"the paper's": paper, "here": ours}
     return Shown(lines, [Plot("combinations", alt, lambda path: bars(path, labels, series, "seconds"))])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,3 +62,17 @@ def value(answer: dict[str, Any] | None) -> float | None:
 
 def megabytes(answer: dict[str, Any] | None) -> str:
     return f"{answer['megabytes']:.0f}" if answer is not None and answer.get("megabytes") else ""
+
+
+NUMBER = re.compile(r"[\d.,]+K?")
+SHORT = 20
+
+
+def table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """A Markdown table; columns of numbers, and of short words where a number would be, are to the right."""
+    rules = []
+    for cells in zip(*rows, strict=True):
+        numeric = any(NUMBER.fullmatch(cell) for cell in cells) and all(len(cell) <= SHORT for cell in cells)
+        rules.append("---:" if numeric else "---")
+    lines = [f"| {' | '.join(names)} |", f"| {' | '.join(rules)} |"]
+    return lines + [f"| {' | '.join(row)} |" for row in rows]

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from evaluation.figure import PICTURE, Plot, Shown, megabytes, seconds, value
+from phases import Way
+from run import slope
+from simulate import BLINDW
+
+from evaluation.figure import PICTURE, Plot, Shown, megabytes, seconds, table, value
 from evaluation.passes import PASSES
 from evaluation.plan import Plan
 from evaluation.plots import lines
-from phases import Way, table
-from run import slope
-from simulate import BLINDW
 
 SIZES = (10_000, 20_000, 40_000, 80_000)
 LEVELS = ("ser", "si", "rc")
@@ -54,7 +55,7 @@ def superpositions(plan: Plan) -> Shown:
         "CPU seconds over superpositions",
         lambda path: lines(path, points, "superpositions", "CPU seconds", limit=plan.limit),
     )
-    return Shown([about, "", *table(names, rows, 0)], [plot])
+    return Shown([about, "", *table(names, rows)], [plot])
 
 
 def _cells(plan: Plan) -> list[tuple[int, str, str, dict[str, Any] | None]]:
@@ -69,7 +70,7 @@ def _cells(plan: Plan) -> list[tuple[int, str, str, dict[str, Any] | None]]:
     return found
 
 
-ABOUT = "BlindW with 10,000 keys, 32 sessions, from a serializable database. *clingo* is the eager pipeline with all passes."
+ABOUT = "BlindW with 10,000 keys, 32 sessions, of a serializable database. *clingo* is the eager pipeline, all passes."
 
 
 def time(plan: Plan) -> Shown:
@@ -98,8 +99,8 @@ def _shown(plan: Plan, name: str, unit: str, word: Any, number: Any) -> Shown:
         points = {
             level.upper(): [
                 (n, found)
-                for n, l, w, a in cells
-                if (l, w) == (level, who) and (found := number(a)) is not None
+                for n, asked, w, a in cells
+                if (asked, w) == (level, who) and (found := number(a)) is not None
             ]
             for level in LEVELS
         }
@@ -115,4 +116,4 @@ def _shown(plan: Plan, name: str, unit: str, word: Any, number: Any) -> Shown:
             )
         )
     names = ("transactions", "paper", *(f"{who} {level.upper()}, {unit}" for level, who in columns))
-    return Shown([ABOUT, "", *table(names, rows, 0)], plots)
+    return Shown([ABOUT, "", *table(names, rows)], plots)

@@ -10,10 +10,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import loc
-from evaluation.figure import Plot, Shown
+
+from evaluation.figure import Plot, Shown, table
 from evaluation.plan import Plan
 from evaluation.plots import bars
-from phases import table
 
 LEVELS = (
     ("SSER", "strict-serializable", 55, 10, 180),
@@ -54,7 +54,7 @@ def per_level(plan: Plan) -> Shown:
     text = [
         *table(("level", "paper: IR", "pruning", "SMT", "total", "here: the level itself"), rows),
         "",
-        "Every level here has the same code behind it, which takes every operation, unknown outcomes and values that repeat:",
+        "Every level has the same code behind it, which takes every operation, unknown outcomes, values that repeat:",
         "",
         *table(("phase, shared by all levels", "the paper's", "here"), shared),
         "",

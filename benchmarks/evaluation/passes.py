@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from evaluation.figure import Plot, Shown
+from phases import PHASES, Way
+from simulate import BLINDW
+
+from evaluation.figure import Plot, Shown, table
 from evaluation.plan import Plan
 from evaluation.plots import stacked
-from phases import PHASES, Way, table
-from simulate import BLINDW
 
 PASSES = ("prune", "merge", "prioritize", "segments")
 SETTINGS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
@@ -60,4 +61,4 @@ def _of_size(plan: Plan, size: int) -> tuple[list[str], Plot]:
     names = ("passes", "paper s", "verdict", *PHASES, "CPU s", "MB", "superpositions", "left")
     alt = f"CPU seconds of each phase for {size:,} transactions, by the passes that are used"
     plot = Plot(f"ablation-{size}", alt, lambda path: stacked(path, labels, parts, "CPU seconds", notes))
-    return [about, "", *table(names, rows, 3)], plot
+    return [about, "", *table(names, rows)], plot

@@ -68,9 +68,8 @@ def _save(figure: Any, path: Path) -> None:
 
 
 def _legend(figure: Any, axes: Any, count: int) -> None:
-    if count > 1:
+    if count > 1 and axes.get_legend_handles_labels()[0]:
         figure.legend(loc="outside upper left", ncols=min(count, 3), frameon=False, fontsize=9)
-    del axes
 
 
 def bars(

@@ -1,7 +1,7 @@
 """Figure "Boomslang detects real-world violations": eighteen traces, of which some are public.
 
-What is public and in the corpus (`../shared/corpus`, or the folder BOOMSLANG_CORPUS) is checked there; what somebody can
-download is named by its path in the file of checkers, under the name that the page gives. The others say so.
+What is public and in the corpus (`../shared/corpus`, or the folder BOOMSLANG_CORPUS) is checked there; what somebody
+can download is named by its path in the file of checkers, under the name that the page gives. The others say so.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from corpus import CORPUS
-from evaluation.figure import NOT_HERE, NOT_MEASURED, Plot, Shown, megabytes, seconds, value
+
+from evaluation.figure import NOT_HERE, NOT_MEASURED, Plot, Shown, megabytes, seconds, table, value
 from evaluation.plan import Plan
 from evaluation.plots import bars
-from phases import table
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,8 @@ PAPERS = (
     Violation("SER", "G2-anomaly", "YugaByteDB 1.3.1.0", "37.2K", 1.6, "yugabyte-g2", COBRA,
               "cobra/ser-violation/yuga-G2-b", "a smaller one of the same report"),
     Violation("SER", "Lost updates", "YugaByteDB 1.1.10.0", "2.8K", 25.55, "yugabyte-lost-updates", COBRA),
-    Violation("SER", "G2-anomaly", "CockroachDB beta", "446", 0.08, "cockroach-g2", COBRA, "cobra/ser-violation/cock-G2"),
+    Violation("SER", "G2-anomaly", "CockroachDB beta", "446", 0.08, "cockroach-g2", COBRA,
+              "cobra/ser-violation/cock-G2"),
     Violation("SER", "Read uncommitted", "CockroachDB 2.1", "20", 0.05, "cockroach-blog", COBRA,
               "cobra/ser-violation/cock-blog"),
     Violation("SER", "Read skew", "FaunaDB 2.5.4", "8.2K", 14.05, "fauna-read-skew", JEPSEN),
@@ -54,7 +55,8 @@ PAPERS = (
     Violation("SI", "Aborted read", "MongoDB 4.2.6", "2.2K", 0.08, "mongodb-aborted-read", MONGO),
     Violation("SI", "G1c-anomaly", "MongoDB 4.2.6", "1.1K", 0.07, "mongodb-g1c", MONGO),
     Violation("SI", "Read future writes", "MongoDB 4.2.6", "4.6K", 0.14, "mongodb-future", MONGO),
-    Violation("SI", "Read skew", "TiDB 2.1.7", "9.1K", 0.2, "tidb-read-skew", "the history of Jepsen's report on TiDB 2.1.7"),
+    Violation("SI", "Read skew", "TiDB 2.1.7", "9.1K", 0.2, "tidb-read-skew",
+              "the history of Jepsen's report on TiDB 2.1.7"),
     Violation("SI", "Non-repeatable read", "MariaDB Galera 10.4.22", "1K", 0.16, "galera", "Plume's traces",
               "polysi/violations/galera/galera.txt", "PolySI's of Galera 10.7, a lost update"),
     Violation("SI", "G-SI-anomaly", "YugaByteDB 2.11.1", "20", 0.05, "yugabyte-gsi", "Plume's or VeriStrong's traces"),
@@ -70,7 +72,13 @@ MORE = (
 )  # fmt: skip
 """Public, and not among the paper's."""
 
-LEVELS = {"SER": "strong-session-ser", "SI": "strong-session-si", "SSER": "sser", "PL-2+": "pl-2+", "causal": "strong-session-causal"}  # fmt: skip
+LEVELS = {
+    "SER": "strong-session-ser",
+    "SI": "strong-session-si",
+    "SSER": "sser",
+    "PL-2+": "pl-2+",
+    "causal": "strong-session-causal",
+}
 
 
 def violations(plan: Plan) -> Shown:
@@ -89,7 +97,9 @@ def violations(plan: Plan) -> Shown:
     rows, labels, paper, ours = [], [], [], []
     for violation in (*PAPERS, *MORE):
         given = plan.checkers.traces.get(violation.name)
-        path = given if given is not None else CORPUS / violation.path if violation.path else None
+        path = (
+            given if given is not None else CORPUS / "histories" / violation.path if violation.path else None
+        )
         beyond = not violation.paper
         published = [violation.level, violation.anomaly, violation.database, violation.size]
         published.append("" if beyond else f"{violation.paper:g}")
@@ -123,10 +133,10 @@ def violations(plan: Plan) -> Shown:
     there = sum(bool(row[6]) for row in rows[: len(PAPERS)])
     about = (
         f"Of the paper's {len(PAPERS)} traces, {there} or their siblings are here. Seconds are those of the whole "
-        "command, with Python's start and with the counterexample's proof and explanation. A trace that you have is named "
-        "in the file of checkers (`benchmarks/checkers.toml`) by the name in brackets."
+        "command, with Python's start and with the counterexample's proof and explanation. A trace that you have is "
+        "named in the file of checkers (`benchmarks/checkers.toml`) by the name in brackets."
     )
     series = {"the paper's": paper, "here": ours}
     alt = "seconds to find each violation whose trace is here"
     plots = [Plot("violations", alt, lambda p: bars(p, labels, series, "seconds"))] if labels else []
-    return Shown([about, "", *table(names, rows, 3)], plots)
+    return Shown([about, "", *table(names, rows)], plots)
