@@ -14,7 +14,18 @@ import peers
 from simulate import BLINDW
 
 from evaluation.checkers import NAMES
-from evaluation.figure import NOT_HERE, NOT_MEASURED, PICTURE, Plot, Shown, megabytes, seconds, table, value
+from evaluation.figure import (
+    NOT_HERE,
+    NOT_MEASURED,
+    PICTURE,
+    Plot,
+    Shown,
+    bar,
+    megabytes,
+    seconds,
+    table,
+    value,
+)
 from evaluation.plan import Plan, Recording
 from evaluation.plots import bars, lines
 
@@ -53,12 +64,12 @@ def _beside(
             continue
         row += [f"{found['transactions']:,}", found["status"], seconds(found, plan.limit), megabytes(found)]
         labels.append(title)
-        series["Boomslang"].append(value(found) or f"over {plan.limit:g} s")
+        series["Boomslang"].append(bar(found, plan.limit))
         for other in others:
             missing = plan.checkers.missing(other)
             answer = None if missing else plan.checked_by(other, recording, level, title)
             row.append(f"{NOT_HERE} {missing}" if missing else _told(answer, plan))
-            series[other].append("not here" if missing else value(answer) or "no answer")
+            series[other].append("not here" if missing else bar(answer, plan.limit))
         rows.append(row)
     names = ["workload", *(f"paper: {who} s" for who in series), "txns", "verdict", "Boomslang, CPU s", "MB"]
     names += [f"{other}, CPU s" for other in others]
@@ -178,8 +189,8 @@ def everybody(plan: Plan) -> Shown:
                 ]
             )
             labels.append(f"{name}, {level}")
-            theirs.append(value(answer) or "no answer")
-            ours.append(value(mine) or "no answer")
+            theirs.append(bar(answer, plan.limit))
+            ours.append(bar(mine, plan.limit))
     names = ("checker", "level", "transactions", "its verdict", "CPU s", "MB", "ours", "CPU s", "MB")
     about = (
         "Executables are named in a file: `make reproduce CHECKERS=FILE` (see `benchmarks/checkers.toml`). Both read "

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from evaluation.figure import NOT_HERE, NOT_MEASURED, Plot, Shown, megabytes, seconds, table, value
+from evaluation.figure import NOT_HERE, NOT_MEASURED, Plot, Shown, bar, megabytes, seconds, table
 from evaluation.plan import Plan, Recording
 from evaluation.plots import bars
 
@@ -101,11 +101,11 @@ def combinations(plan: Plan) -> Shown:
                 where = "" if not row.needs else f" ({row.ours[0]})"
                 labels.append(f"{row.level} {row.database.split()[0]} {row.workload}{where}")
                 paper.append("no such row" if row.paper is None else row.paper)
-                ours.append(value(found) or f"over {plan.limit:g} s")
+                ours.append(bar(found, plan.limit))
         lines += ["", "Levels and databases beyond the paper's table:", ""] if lines else []
         lines += table(names, cells)
     alt = "seconds that the paper and this program took, row by row of the table"
-    series = {"the paper's": paper, "here": ours}
+    series = {"here": ours, "the paper's": paper}
     return Shown(lines, [Plot("combinations", alt, lambda path: bars(path, labels, series, "seconds"))])
 
 

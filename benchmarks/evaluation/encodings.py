@@ -9,7 +9,7 @@ from earlier_checkers import versioned
 from phases import Way
 from simulate import BLINDW, History, stored
 
-from evaluation.figure import NOT_HERE, PICTURE, Plot, Shown, seconds, table, value
+from evaluation.figure import NOT_HERE, PICTURE, Plot, Shown, bar, seconds, table, value
 from evaluation.passes import PASSES
 from evaluation.plan import Plan
 from evaluation.plots import bars, lines
@@ -53,7 +53,7 @@ def fair(plan: Plan) -> Shown:
     )
     alt = "seconds over transactions for each encoding of snapshot isolation"
     plot = Plot("encodings", alt, lambda p: lines(p, points, "transactions", "CPU seconds", limit=plan.limit))
-    return Shown([about, "", *table(names, rows)], [plot])
+    return Shown([about, "", *table(names, rows)], [plot] if any(points.values()) else [])
 
 
 SAME = (
@@ -74,17 +74,17 @@ def same(plan: Plan) -> Shown:
         found = plan.phases(trace, Way(level, "clingo", PASSES, encoding))
         missing = plan.checkers.missing(title)
         if missing:
-            theirs, bar = f"{NOT_HERE} {missing}", "not here"
+            theirs, shown = f"{NOT_HERE} {missing}", "not here"
         else:
             path = trace if isinstance(trace, Path) else stored(trace)
             answer = plan.checked_by(title, path, level, f"BlindW {size}")
-            theirs, bar = seconds(answer, plan.limit), value(answer) or "no answer"
+            theirs, shown = seconds(answer, plan.limit), bar(answer, plan.limit)
         rows.append(
             [f"{title} ({paper // 1000}K)", f"{size:,}", level, PICTURE, theirs, seconds(found, plan.limit)]
         )
         labels.append(f"{title} ({size:,})")
-        origin.append(bar)
-        ours.append(value(found) or f"over {plan.limit:g} s")
+        origin.append(shown)
+        ours.append(bar(found, plan.limit))
     names = (
         "encoding, as in the paper",
         "transactions here",
@@ -93,7 +93,7 @@ def same(plan: Plan) -> Shown:
         "the original, CPU s",
         "here, CPU s",
     )
-    series = {"the original": origin, "here": ours}
+    series = {"here": ours, "the original": origin}
     alt = "seconds of earlier encodings, the original and here"
     about = (
         "All passes, clingo. Emme's load here is BlindW with each version's place told, as Emme reads it off the "

@@ -60,6 +60,15 @@ def value(answer: dict[str, Any] | None) -> float | None:
     return float(answer["seconds"]) if decided and answer is not None else None
 
 
+def bar(answer: dict[str, Any] | None, limit: float) -> float | str:
+    """The same for a bar, which has words in the place of a number."""
+    found = value(answer)
+    if found is not None:
+        return found
+    told = seconds(answer, limit)
+    return f"{told} s" if told.startswith("over") else told if len(told) <= SHORT else "no answer"
+
+
 def megabytes(answer: dict[str, Any] | None) -> str:
     return f"{answer['megabytes']:.0f}" if answer is not None and answer.get("megabytes") else ""
 

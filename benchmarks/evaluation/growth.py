@@ -55,7 +55,7 @@ def superpositions(plan: Plan) -> Shown:
         "CPU seconds over superpositions",
         lambda path: lines(path, points, "superpositions", "CPU seconds", limit=plan.limit),
     )
-    return Shown([about, "", *table(names, rows)], [plot])
+    return Shown([about, "", *table(names, rows)], [plot] if any(points.values()) else [])
 
 
 def _cells(plan: Plan) -> list[tuple[int, str, str, dict[str, Any] | None]]:
@@ -104,6 +104,8 @@ def _shown(plan: Plan, name: str, unit: str, word: Any, number: Any) -> Shown:
             ]
             for level in LEVELS
         }
+        if not any(points.values()):
+            continue
         alt = f"{unit} over transactions: SER, SI and RC, {who}"
         limit = plan.limit if unit == "CPU s" and who == "clingo" else None
         plots.append(

@@ -7,8 +7,6 @@ that prunes, and of the back end. Counted as in `loc.py`: no blank lines, no com
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import loc
 
 from evaluation.figure import Plot, Shown, table
@@ -60,7 +58,7 @@ def per_level(plan: Plan) -> Shown:
         "",
         "[All lines](loc.md), by level, pass, back end, module and encoding.",
     ]
-    series = {"the paper's checker": paper, "here: the level": ours}
+    series = {"here: the level": ours, "the paper's checker": paper}
     alt = "lines of code of each level"
     return Shown(
         text, [Plot("loc", alt, lambda path: bars(path, labels, series, "lines of code", log=False))]
@@ -68,23 +66,30 @@ def per_level(plan: Plan) -> Shown:
 
 
 def per_encoding(plan: Plan) -> Shown:
-    folder = Path("encodings")
-    shared = lines_of([f"{folder}/polygraph.py"])
+    shared = lines_of(["encodings/polygraph.py"])
     rows, labels, original, papers, ours = [], [], [], [], []
     for title, name, theirs, paper in EARLIER:
-        lines = lines_of([f"{folder}/{name}.py"])
-        rows.append([title, f"{theirs:,}", str(paper), str(lines)])
+        lines = lines_of([f"encodings/{name}.py"])
+        rows.append([title, f"{theirs:,}", str(paper), str(lines), str(lines + shared)])
         labels.append(title)
         original.append(theirs)
         papers.append(paper)
-        ours.append(lines)
+        ours.append(lines + shared)
     for title, name in (("Emme", "emme"), ("Elle", "elle")):
-        rows.append([title, "", "", str(lines_of([f"{folder}/{name}.py"]))])
+        lines = lines_of([f"encodings/{name}.py"])
+        rows.append([title, "", "", str(lines), str(lines)])
+    names = (
+        "checker",
+        "its own lines, by the paper",
+        "in the paper's Boomslang",
+        "here, of its own",
+        "here, with the polygraph",
+    )
     text = [
-        *table(("checker", "its own lines, by the paper", "in the paper's Boomslang", "here"), rows),
+        *table(names, rows),
         "",
-        f"What the encodings share beside the passes and back ends (`encodings/polygraph.py`) has {shared} lines.",
+        "Cobra, Viper and PolySI share the polygraph (`encodings/polygraph.py`); passes and back ends are everybody's.",
     ]
-    series = {"the original": original, "in the paper's Boomslang": papers, "here": ours}
+    series = {"here": ours, "the original": original, "in the paper's Boomslang": papers}
     alt = "lines of code of earlier checkers, of the paper's versions of them, and of those here"
     return Shown(text, [Plot("loc-earlier", alt, lambda path: bars(path, labels, series, "lines of code"))])

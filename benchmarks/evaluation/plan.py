@@ -1,9 +1,10 @@
 """How a cell is measured: once, in a fresh process, with a limit; and how much there is to measure.
 
 Kinds of cells: a trace through the phases of the pipeline (`phases`), a whole `boomslang check` of a trace that is a
-file (`check`), the same of a trace that is recorded first, from a database that is started for it (`recorded`), and another
-checker's answer (`checked_by`). Seconds are CPU seconds, user and system, as a busy machine tells nothing by the clock;
-the limit is by the clock, as the paper's is. Servers are started when they are needed first and ended with the figure.
+file (`check`), the same of a trace that is recorded first, from a database that is started for it (`recorded`), and
+another checker's answer (`checked_by`). Seconds are CPU seconds, user and system, as a busy machine tells nothing by
+the clock; the limit is by the clock, as the paper's is. Servers are started when they are needed first and ended with
+the figure.
 """
 
 from __future__ import annotations

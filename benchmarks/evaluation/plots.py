@@ -16,7 +16,7 @@ COLOURS = ("#14406b", "#c8792b", "#9dbf9e", "#8a4f7d", "#ece4d0")
 """Of a lightness each; in grey they are told apart."""
 STACK = ("#14406b", "#8a4f7d", "#c8792b", "#9dbf9e", "#ece4d0")
 """From dark to light."""
-HATCHES = ("", "///", "...", "xxx", "\\\\\\")
+HATCHES = ("", "///", "---", "xxx", "\\\\\\")
 MARKERS, LINES = ("o", "s", "^", "D", "v"), ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 
 
@@ -107,7 +107,7 @@ def bars(
         axes.set_xscale("log")
     axes.set_xlim(left=least)
     axes.set_yticks(range(len(labels)), labels)
-    axes.invert_yaxis()
+    axes.set_ylim(len(labels) - 0.45, -0.55)
     axes.set_xlabel(unit)
     axes.grid(axis="x", color=RULE, linewidth=0.6)
     _legend(figure, axes, len(series))
@@ -129,7 +129,7 @@ def stacked(
     for y, (end, note) in enumerate(zip(left, notes, strict=True)):
         axes.annotate(note, (end, y), (4, 0), textcoords="offset points", va="center", fontsize=8)
     axes.set_yticks(range(len(labels)), labels)
-    axes.invert_yaxis()
+    axes.set_ylim(len(labels) - 0.45, -0.55)
     axes.margins(x=0.14)
     axes.set_xlim(left=0)
     axes.set_xlabel(unit)

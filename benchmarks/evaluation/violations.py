@@ -136,7 +136,7 @@ def violations(plan: Plan) -> Shown:
         "command, with Python's start and with the counterexample's proof and explanation. A trace that you have is "
         "named in the file of checkers (`benchmarks/checkers.toml`) by the name in brackets."
     )
-    series = {"the paper's": paper, "here": ours}
+    series = {"here": ours, "the paper's": paper}
     alt = "seconds to find each violation whose trace is here"
     plots = [Plot("violations", alt, lambda p: bars(p, labels, series, "seconds"))] if labels else []
     return Shown([about, "", *table(names, rows)], plots)

@@ -1,4 +1,4 @@
-"""A level of a file, or of an installed package, wherever a command asks for a level: recording, watching, hunting too."""
+"""A level of a file, or of an installed package, wherever a command asks for one: recording, watching, hunting too."""
 
 from __future__ import annotations
 
@@ -28,9 +28,7 @@ def real_time_si():
     return SNAPSHOT_ISOLATION.strong("real-time-si", "rt-si", "real-time snapshots", "nobody, 2026", ())
 """
 UNWATCHED = CODE.replace("SNAPSHOT_ISOLATION", "REPEATABLE_READ")
-STALE = history(
-    txn("A", put("x", 1), time=(0, 10)), txn("B", get("x", boomslang.Absent), time=(20, 30))
-)
+STALE = history(txn("A", put("x", 1), time=(0, 10)), txn("B", get("x", boomslang.Absent), time=(20, 30)))
 FRESH = history(txn("A", put("x", 1), time=(0, 10)), txn("B", get("x", 1), time=(20, 30)))
 
 
@@ -83,7 +81,10 @@ def test_run_checks_it(file: Path, tmp_path: Path) -> None:
 def test_some_cannot_be_watched(file: Path, tmp_path: Path) -> None:
     file.write_text(UNWATCHED)
     ran = load("run", "--out", tmp_path / "t", "--watch", "--check", file)
-    assert ran.code == 254 and "found the level real-time snapshots; expected one that an order of begins" in ran.err
+    assert (
+        ran.code == 254
+        and "found the level real-time snapshots; expected one that an order of begins" in ran.err
+    )
 
 
 def test_run_watches_it(file: Path, tmp_path: Path) -> None:
@@ -149,7 +150,9 @@ def test_a_package_that_cannot_be_loaded_is_named(package: Path, stale: Path) ->
     (package / "time_levels.py").write_text("1 / 0\n")
     ran = program(package, "check", stale, "--level", "rt-si")
     assert ran.code == 254 and "time-levels" in ran.err and "division by zero" in ran.err
-    assert program(package, "check", stale, "--level", "si").code == 0, "who asks for another level is not troubled"
+    assert program(package, "check", stale, "--level", "si").code == 0, (
+        "who asks for another level is not troubled"
+    )
 
 
 @pytest.mark.full
