@@ -34,8 +34,12 @@ SHARED = {
     "module",
     "registry",
     "split",
-    "told",
-    "versions",
+    "blame",
+    "in_time",
+    "rows",
+    "version_hints",
+    "version_relations",
+    "where",
     "clock",
     "cnf",
     "backends",
@@ -48,16 +52,6 @@ SHARED = {
 }
 EAGER = {"clingo_solver", "monosat_solver", "z3_solver", "export"}
 BACK_ENDS = EAGER | {"backends", "clock", "cnf", "eagerly", "solution"}
-    "clingo_solver",
-    "monosat_solver",
-    "z3_solver",
-    "export",
-    "backends",
-    "clock",
-    "cnf",
-    "eagerly",
-    "solution",
-}
 """Of solve/: what the eager back ends are made of; the rest is the native engine's."""
 
 
