@@ -124,7 +124,7 @@ FIGURES = (
     Figure(
         "others",
         "Everybody else",
-        "Beyond the paper: every checker that is there, at each of its levels.",
+        "No such figure. Every checker that is there, at each of its levels.",
         beside_others.everybody,
     ),
 )
@@ -178,6 +178,9 @@ def page(plan: Plan, only: Sequence[str], arguments: Sequence[str], out: Path, w
         if plan.measure:
             print(f"{figure.name} ...", flush=True)
         lines += section(figure, plan, images, with_plots)
+    for old in images.glob("*.svg") if with_plots else ():
+        if not any(f"({images.name}/{old.name})" in line for line in lines):
+            old.unlink()  # of other sizes
     return "\n".join(lines[:-1]) + "\n"
 
 
@@ -215,8 +218,13 @@ def main(arguments: list[str]) -> int:
 
 
 def _said(arguments: Sequence[str]) -> list[str]:
-    """As they were given, without the folders of this machine."""
-    return [Path(word).name if "/" in word else word for word in arguments]
+    """As they were given, without the folders of this machine, and without what only says what to do now."""
+    words = [Path(word).name if "/" in word else word for word in arguments]
+    return [
+        word
+        for before, word in zip(["", *words], words, strict=False)
+        if word not in ("--page", "--fresh", "--only") and before != "--only"
+    ]
 
 
 if __name__ == "__main__":

@@ -95,7 +95,7 @@ def cobra(plan: Plan) -> Shown:
 
 
 def si(plan: Plan) -> Shown:
-    size = plan.size(50_000, 2_000)
+    size = plan.size(50_000, 1_000)
     others = ("Viper", "PolySI")
     return _beside(
         plan, "si-checkers", size, ("postgres", "repeatable read"), "strong-session-si", others, SI_PAPER

@@ -23,7 +23,7 @@ def blindw(size: int) -> History:
 
 
 def fair(plan: Plan) -> Shown:
-    sizes = [plan.size(n, n // 20) for n in FAIR]
+    sizes = [plan.size(n, n // 40) for n in FAIR]
     columns = {"Viper's": "viper", "PolySI's": "polysi", "Boomslang's own": None}
     points: dict[str, list[tuple[float, float]]] = {name: [] for name in (*columns, "native engine")}
     rows = []

@@ -49,7 +49,7 @@ def seconds(answer: dict[str, Any] | None, limit: float) -> str:
         return NOT_MEASURED
     if answer["status"] in ("valid", "invalid"):
         return f"{answer['seconds']:.2f}"
-    if answer["status"] == "unknown":
+    if answer["status"] in ("unknown", "did not end"):
         return f"over {limit:g}"
     return str(answer["status"])
 

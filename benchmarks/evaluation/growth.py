@@ -62,7 +62,7 @@ def _cells(plan: Plan) -> list[tuple[int, str, str, dict[str, Any] | None]]:
     """Size, level, who, and what came of it."""
     found = []
     for paper in SIZES:
-        size = plan.size(paper)
+        size = plan.size(paper, paper // 20)
         history = replace(BLINDW, transactions=size, sessions=32)
         for level in LEVELS:
             found.append((size, level, "native engine", plan.phases(history, Way(level))))

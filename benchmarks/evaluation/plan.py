@@ -38,6 +38,8 @@ class Recording:
     workload: str
     transactions: int
     sessions: int = 24
+    retries: int = 10
+    """What the database aborts is tried again, so that about as many transactions commit as were asked for."""
     settings: dict[str, Any] = field(default_factory=dict)
     seconds: float | None = None
     """If given, it ends after so long, whatever was done by then."""
@@ -107,7 +109,8 @@ class Plan:
         }
 
         def make() -> dict[str, Any]:
-            found = phases.run(history if isinstance(history, Path) else stored(history), way)
+            path = history if isinstance(history, Path) else stored(history)
+            found = phases.run(path, way, most=1.5 * self.limit + 20)
             rounded = {name: round(value, 4) for name, value in found.seconds.items()}
             return {
                 "status": found.status,
@@ -217,7 +220,8 @@ class Plan:
                 opened = self._database(recording.database)
                 settings = {"sessions": recording.sessions, "seed": 1, **recording.settings}
                 workload = find_workload(recording.workload).with_settings(**settings)
-                plan = RunPlan(opened, workload, opened.level(recording.level), recording.transactions)
+                level = opened.level(recording.level)
+                plan = RunPlan(opened, workload, level, recording.transactions, recording.retries)
                 ran = run(plan, folder, seconds=recording.seconds)
             except (UsageError, DatabaseError, OSError) as problem:
                 shutil.rmtree(folder, ignore_errors=True)
