@@ -17,6 +17,8 @@ COLOURS = ("#14406b", "#c8792b", "#9dbf9e", "#8a4f7d", "#ece4d0")
 STACK = ("#14406b", "#8a4f7d", "#c8792b", "#9dbf9e", "#ece4d0")
 """From dark to light."""
 HATCHES = ("", "///", "---", "xxx", "\\\\\\")
+SPREAD = 20
+"""Times the shortest bar that the longest must be for a logarithmic axis."""
 MARKERS, LINES = ("o", "s", "^", "D", "v"), ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 
 
@@ -67,6 +69,16 @@ def _save(figure: Any, path: Path) -> None:
     path.write_text("\n".join(line.rstrip() for line in path.read_text().splitlines()) + "\n")
 
 
+def _plain_numbers(axis: Any) -> None:
+    """On a logarithmic axis 0.1, 1, 20 and 5,000, instead of powers of ten."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    low, high = axis.get_view_interval()
+    axis.set_major_locator(LogLocator(subs=(1.0,) if high / low > 200 else (1.0, 2.0, 5.0), numticks=12))
+    axis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,.10g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
 def _legend(figure: Any, axes: Any, count: int) -> None:
     if count > 1 and axes.get_legend_handles_labels()[0]:
         figure.legend(loc="outside upper left", ncols=min(count, 3), frameon=False, fontsize=9)
@@ -80,11 +92,12 @@ def bars(
     *,
     log: bool = True,
 ) -> None:
-    """Rows of bars; a word in the place of a number is written where the bar would begin."""
+    """Rows of bars, logarithmic only if they differ much; a word in the place of a number stands where its bar would."""
     height = 0.9 + len(labels) * (0.13 + 0.17 * len(series))
     figure, axes = _axes(7.4, height)
     thick = 0.8 / len(series)
     numbers = [v for values in series.values() for v in values if isinstance(v, (int, float)) and v > 0]
+    log = log and max(numbers, default=1) > SPREAD * min(numbers, default=1)
     least = min(numbers, default=1) / 2 if log else 0
     for n, (name, values) in enumerate(series.items()):
         at = [i + (n - (len(series) - 1) / 2) * thick for i in range(len(labels))]
@@ -106,6 +119,8 @@ def bars(
     if log:
         axes.set_xscale("log")
     axes.set_xlim(left=least)
+    if log:
+        _plain_numbers(axes.xaxis)
     axes.set_yticks(range(len(labels)), labels)
     axes.set_ylim(len(labels) - 0.45, -0.55)
     axes.set_xlabel(unit)
@@ -158,10 +173,17 @@ def lines(
     if log and any(points for points in series.values()):
         axes.set_xscale("log")
         axes.set_yscale("log")
+    else:
+        axes.set_ylim(
+            bottom=0, top=1.15 * max((v for points in series.values() for _, v in points), default=1)
+        )
     if limit is not None:
         axes.axhline(limit, color=INK, linewidth=0.8, linestyle=(0, (2, 2)))
         axes.annotate("limit", (0.01, limit), (0, 3), xycoords=("axes fraction", "data"),
                       textcoords="offset points", fontsize=8)  # fmt: skip
+    if axes.get_xscale() == "log":
+        _plain_numbers(axes.xaxis)
+        _plain_numbers(axes.yaxis)
     axes.set_xlabel(x)
     axes.set_ylabel(y)
     axes.grid(color=RULE, linewidth=0.6)
