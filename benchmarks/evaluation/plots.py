@@ -92,7 +92,7 @@ def bars(
     *,
     log: bool = True,
 ) -> None:
-    """Rows of bars, logarithmic only if they differ much; a word in the place of a number stands where its bar would."""
+    """Rows of bars, logarithmic only if they differ much; words in the place of a number stand where its bar would."""
     height = 0.9 + len(labels) * (0.13 + 0.17 * len(series))
     figure, axes = _axes(7.4, height)
     thick = 0.8 / len(series)
