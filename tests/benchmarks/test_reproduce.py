@@ -151,7 +151,7 @@ def test_lines_of_code_are_counted(folder: Path) -> None:
 
 def test_a_recorded_row(folder: Path) -> None:
     plan = small_plan(folder)
-    recording = Recording("sqlite", "deferred", "blindw", 40, sessions=3, settings={"keys": 20})
+    recording = Recording("sqlite", "deferred", "blindw", 40, sessions=1, settings={"keys": 20})
     found = plan.recorded(recording, "ser")
     plan.close()
     assert found is not None and found["status"] == "valid" and found["transactions"] == 40, found
@@ -186,7 +186,7 @@ import time; time.sleep(60)
     assert process.stdout is not None
     assert any("recorded" in line for line in process.stdout)
     process.kill()
-    process.wait()
+    process.communicate()
     import time
 
     stop = time.monotonic() + 30
