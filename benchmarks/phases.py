@@ -35,6 +35,10 @@ class Way:
     passes: tuple[str, ...] | None = ()
     encoding: str | None = None
     timeout: float = 60.0
+    clock: str = "wall"
+    """Or "cpu": user and system time of the process and its children, which a busy machine tells best."""
+    memory: int = 0
+    """Megabytes of address space that the process may have; 0: as many as there are."""
 
 
 @dataclass(frozen=True)
@@ -62,13 +66,13 @@ class Run:
 COLUMNS = ("verdict", *PHASES, "total s", "MB")
 
 
-def run(path: Path, way: Way) -> Run:
-    """One check in a process of its own."""
+def run(path: Path, way: Way, most: float | None = None) -> Run:
+    """One check in a process of its own, which is ended after so long (twice its limit and a minute)."""
     words = [str(path), json.dumps(way.__dict__)]
     command = [sys.executable, str(Path(__file__).resolve()), *words]
     try:
         child = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=2 * way.timeout + 60
+            command, capture_output=True, text=True, check=False, timeout=most or 2 * way.timeout + 60
         )
     except subprocess.TimeoutExpired:
         return Run(way, "did not end")
@@ -76,6 +80,8 @@ def run(path: Path, way: Way) -> Run:
         if line.startswith(MARK):
             return Run(way, **json.loads(line.removeprefix(MARK)))
     last = (child.stderr.strip().splitlines() or [f"exit code {child.returncode}"])[-1]
+    if way.memory and ("MemoryError" in child.stderr or "bad_alloc" in child.stderr):
+        return Run(way, "out of memory")
     return Run(way, f"failed: {last}")
 
 
@@ -95,13 +101,16 @@ def measure(path: Path, way: Way) -> dict[str, Any]:
     from boomslang.solve.strategy import solve
     from boomslang.trace import LimitReached
 
+    if way.memory:
+        resource.setrlimit(resource.RLIMIT_AS, (way.memory << 20, way.memory << 20))
+    now_by = cpu_seconds if way.clock == "cpu" else time.perf_counter
     level, seconds, told = find_level(way.level), {}, {}
     superpositions = left = 0
-    start = time.perf_counter()
+    start = now_by()
 
     def lap(phase: str) -> None:
         nonlocal start
-        now = time.perf_counter()
+        now = now_by()
         seconds[phase] = now - start
         start = now
 
@@ -143,7 +152,9 @@ def measure(path: Path, way: Way) -> dict[str, Any]:
         found = back.solve(smaller, Limits(max(0.01, stop - time.monotonic())))
         status = found.status
         lap("solve")
-        seconds["encode"] = found.stats.get("encode", 0.0)
+        encode, search = (found.stats.get(name, 0.0) for name in ("encode", "solve"))
+        # A solver tells both by the clock on the wall: so are they shares of what it took.
+        seconds["encode"] = seconds["solve"] * encode / max(encode + search, 1e-9)
         seconds["solve"] -= seconds["encode"]
     return {
         "status": status,
@@ -155,7 +166,18 @@ def measure(path: Path, way: Way) -> dict[str, Any]:
     }
 
 
+def cpu_seconds() -> float:
+    uses = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(use.ru_utime + use.ru_stime for use in uses)
+
+
 def _memory() -> float:
+    """The peak, in megabytes, as the system tells it of this program: what `getrusage` tells begins with the peak of
+    whoever forked the process."""
+    status = Path("/proc/self/status")
+    for line in status.read_text().splitlines() if status.exists() else ():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) / 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 

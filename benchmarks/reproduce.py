@@ -1,241 +1,230 @@
-"""The paper's evaluation, figure by figure: the paper's number beside ours, on one page.
+"""The paper's evaluation, figure by figure: the paper's number beside ours, on one page, `docs/evaluation.md`.
 
-Every measurement is a *cell*: one check in a fresh process with a limit. A cell that was measured is kept in
-`bench-data/reproduce/` under all that determines it, so that an interrupted run goes on where it stopped, and a figure
-can be measured alone. (`--fresh` forgets them: a cell does not know which version of the program made it.) What cannot
-be had here says "not here" and what it needs.
+Every measurement is a *cell*, made in a fresh process with a limit and kept in `benchmarks/evaluation.json`, so that an
+interrupted run goes on where it stopped, and one figure can be measured alone: the others are shown as they were
+measured last. A cell counts only for the machine and the program that made it. What cannot be had here says "not here"
+and what it needs. The figures are in `evaluation/`.
 
-    python benchmarks/reproduce.py                         all figures, 60 s a cell
+    python benchmarks/reproduce.py                         all figures, 60 s a cell: about two hours
     python benchmarks/reproduce.py --only ablation         one of them
-    make reproduce QUICK=1                                 smaller sizes, same page
+    python benchmarks/reproduce.py --page                  nothing is measured; the page of what is kept
+    make reproduce QUICK=1                                 smaller sizes, same page: about ten minutes
     make reproduce LIMIT=600                               the paper's limit
+    make reproduce CHECKERS=my-checkers.toml               others beside us (see checkers.toml)
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
-import json
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from phases import DOCS, Run, Way, run, table
+from evaluation import beside_others, growth, lines_of_code, plots
+from evaluation.answers import Answers
+from evaluation.case_studies import case_studies
+from evaluation.checkers import Checkers
+from evaluation.combinations import combinations
+from evaluation.encodings import fair, same
+from evaluation.figure import Figure
+from evaluation.passes import ablation
+from evaluation.plan import MEMORY, Plan
+from evaluation.violations import violations
+from phases import DOCS
 from run import machine
-from simulate import BLINDW, DATA, SOURCE, History, stored
-
-NOT_HERE = "not here"
-
-
-@dataclass(frozen=True)
-class Plan:
-    """How much is measured."""
-
-    quick: bool = False
-    limit: float = 60.0
-    divide: int = 1
-    """All sizes by this: for tests."""
-    store: Path = DATA / "reproduce"
-
-    def size(self, paper: int, quick: int) -> int:
-        return max(20, (quick if self.quick else paper) // self.divide)
-
-    def cell(self, history: History, way: Way) -> Run:
-        """One check; from the store, if it was made before."""
-        way = replace(way, timeout=self.limit)
-        what = json.dumps([asdict(history), asdict(way), hashlib.sha256(SOURCE.read_bytes()).hexdigest()])
-        kept = self.store / f"{hashlib.sha256(what.encode()).hexdigest()[:20]}.json"
-        if kept.exists():
-            return Run(way, **json.loads(kept.read_text()))
-        found = run(stored(history), way)
-        self.store.mkdir(parents=True, exist_ok=True)
-        data = {name: value for name, value in asdict(found).items() if name != "way"}
-        fresh = kept.with_suffix(".part")
-        fresh.write_text(json.dumps(data))
-        fresh.rename(kept)
-        return found
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A table or figure of the paper."""
-
-    name: str
-    title: str
-    says: str
-    """What the paper says of it."""
-    make: Callable[[Plan], list[str]]
-
-
-def _seconds(found: Run) -> str:
-    return f"{found.total:.2f}" if found.status in ("valid", "invalid") else found.status
-
-
-# --- "Boomslang can check various combinations"
-
-COMBINATIONS = (
-    ("SSER", "Tapir", "13.2K", "BlindW-T", 1.14, "Tapir's sources and three machines"),
-    ("SSER", "Tapir", "9.1K", "Retwis", 0.63, "Tapir's sources and three machines"),
-    ("SER", "CockroachDB 25.1.4", "10.5K", "BlindW-C", 4.45, "a CockroachDB server"),
-    ("SER", "CockroachDB 25.1.4", "18.2K", "TPC-C", 18.54, "a CockroachDB server"),
-    ("SER", "PostgreSQL 15.2", "9.8K", "RUBiS", 2.81, ""),
-    ("SER", "PostgreSQL 15.2", "10.1K", "Twitter", 2.43, ""),
-    ("SER", "YugaByteDB 2.25.1.0", "10.4K", "BlindW-C", 4.4, "a YugabyteDB server"),
-    ("SER", "YugaByteDB 2.25.1.0", "15.3K", "TPC-C", 10.65, "a YugabyteDB server"),
-    ("SI", "TiKV 7.6.0", "11.5K", "JuiceFS 1.2.3", 10.03, "a TiKV cluster"),
-    ("SI", "TiKV 7.6.0", "10K", "RandomBench", 370.81, "a TiKV cluster"),
-    ("SI", "YugaByteDB 2.25.1.0", "10.3K", "RUBiS", 4.08, "a YugabyteDB server"),
-    ("SI", "YugaByteDB 2.25.1.0", "10.4K", "Twitter", 4.42, "a YugabyteDB server"),
-    ("SI", "TiDB 8.5.4", "10K", "RandomRange", 16.76, "a TiDB server"),
-    ("RR", "MariaDB 12.1.2", "10K", "BlindW", 3.25, ""),
-    ("RR", "MySQL 9.5.0", "10K", "BlindW", 2.47, ""),
-    ("PL-2+", "Port", "0.8K", "BlindW-E", 0.2, "Port's sources"),
-    ("RC", "PostgreSQL 15.2", "10.1K", "BlindW-C", 2.99, ""),
-    ("RC", "PostgreSQL 15.2", "14.6K", "TPC-C", 5.94, ""),
-    ("RC", "MariaDB 12.1.2", "10K", "BlindW", 5.33, ""),
-    ("RC", "MySQL 9.5.0", "10K", "BlindW", 5.63, ""),
-)
-"""Level, database, transactions, workload, the paper's seconds; and what it needs that cannot be had here."""
-
-
-def combinations(plan: Plan) -> list[str]:
-    rows = []
-    for level, database, size, workload, paper, needs in COMBINATIONS:
-        ours = f"{NOT_HERE}: needs {needs}" if needs else "see [what was recorded](benchmarks-recorded.md)"
-        rows.append([level, database, size, workload, f"{paper:g}", ours])
-    return table(("level", "database", "transactions", "workload", "paper s", "ours s"), rows, 4)
-
-
-# --- the ablation
-
-PASSES = ("prune", "merge", "prioritize", "segments")
-SETTINGS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-    ("none", "over 600 (noOpt)", ()),
-    *((name, "", (name,)) for name in PASSES),
-    *((f"all but {name}", "", tuple(p for p in PASSES if p != name)) for name in PASSES),
-    ("all", "", PASSES),
-)
-"""The paper gives its bars as a picture, with one number in its text."""
-
-
-def ablation(plan: Plan) -> list[str]:
-    size = plan.size(10_000, 500)
-    history = replace(BLINDW, transactions=size, keys=max(3, size // 5), sessions=32)
-    rows = []
-    for label, paper, passes in SETTINGS:
-        found = plan.cell(history, Way("ser", "clingo", passes))
-        rows.append(
-            [label, paper or "in a picture", *found.cells(), str(found.superpositions), str(found.left)]
-        )
-    names = (
-        "passes",
-        "paper s",
-        "verdict",
-        "parse",
-        "construct",
-        "optimise",
-        "encode",
-        "solve",
-        "total s",
-        "MB",
-    )
-    about = f"{size:,} transactions, {history.keys:,} keys, 32 sessions, serializable, clingo."
-    return [about, "", *table((*names, "superpositions", "left"), rows, 3)]
-
-
-# --- the encodings
-
-
-def encodings(plan: Plan) -> list[str]:
-    sizes = [plan.size(n, n // 50) for n in ((10_000,) if plan.quick else (10_000, 20_000, 40_000, 80_000))]
-    rows = []
-    for size in sizes:
-        history = replace(BLINDW, transactions=size, keys=max(3, size // 5), sessions=32)
-        cells = [
-            plan.cell(history, Way("strong-session-si", "clingo", PASSES, name))
-            for name in ("viper", "polysi")
-        ]
-        native = plan.cell(history, Way("strong-session-si"))
-        rows.append([f"{size:,}", *map(_seconds, cells), _seconds(native)])
-    return table(("transactions", "Viper's s", "PolySI's s", "native s"), rows, 1)
-
-
-# --- superpositions and scaling
-
-
-def superpositions(plan: Plan) -> list[str]:
-    size, rows = plan.size(2_000, 200), []
-    for share in (1, 2, 4, 8):
-        history = replace(BLINDW, transactions=size, keys=max(3, size // share), sessions=32)
-        found = plan.cell(history, Way("ser", "clingo", PASSES))
-        native = plan.cell(history, Way("ser"))
-        rows.append([f"{found.superpositions:,}", str(found.left), _seconds(found), _seconds(native)])
-    return table(("superpositions", "left", "clingo s", "native s"), rows, 0)
-
-
-def scaling(plan: Plan) -> list[str]:
-    rows = []
-    for paper in (10_000, 50_000, 100_000):
-        size = plan.size(paper, paper // 20)
-        history = replace(BLINDW, transactions=size, sessions=32)
-        cells = [plan.cell(history, Way(level)) for level in ("ser", "si", "rc")]
-        rows.append([f"{size:,}", *map(_seconds, cells), *(f"{found.megabytes:.0f}" for found in cells)])
-    return table(("transactions", "SER s", "SI s", "RC s", "SER MB", "SI MB", "RC MB"), rows, 1)
-
-
-def elsewhere(page: str) -> Callable[[Plan], list[str]]:
-    return lambda plan: [f"Measured by a script of its own: [{page}]({page})."]
-
+from simulate import HERE
 
 FIGURES = (
     Figure(
-        "combinations", "Boomslang can check various combinations", "Every row within 371 s.", combinations
+        "combinations",
+        "Various combinations",
+        'Figure "Boomslang can check various combinations of isolation levels, databases, and workloads": twenty '
+        "traces, each checked in 0.2 to 371 seconds.",
+        combinations,
     ),
-    Figure("violations", "Real-world violations", "18 rows, each within 26 s.", elsewhere("violations.md")),
-    Figure("loc", "Lines of code of each checker", "238 to 364 lines a checker.", elsewhere("loc.md")),
-    Figure("encodings", "PolySI's and Viper's encodings of SI", "Viper's is slightly faster.", encodings),
-    Figure("peers", "Others beside us", "Cobra, Viper, PolySI, Elle.", elsewhere("benchmarks-peers.md")),
+    Figure("case-studies", "Case studies", "Nine cases in the text.", case_studies),
+    Figure(
+        "loc",
+        "Lines of code of each checker",
+        'Figure "Lines of code (LOC) for each checker component": 238 to 364 lines a checker.',
+        lines_of_code.per_level,
+    ),
+    Figure(
+        "loc-earlier",
+        "Lines of code of earlier checkers",
+        'Figure "Lines of code (LOC) for Cobra/Viper/PolySI\'s original system and their implementations".',
+        lines_of_code.per_encoding,
+    ),
+    Figure(
+        "encodings",
+        "PolySI's and Viper's encodings of SI",
+        "Figure \"Checking SI: a fair comparison between PolySI's and Viper's encodings\", BlindW-C with 10K to 80K "
+        "transactions: Viper's slightly outperforms PolySI's.",
+        fair,
+    ),
+    Figure(
+        "cobra",
+        "Serializability: beside Cobra",
+        'Figure "Checking serializability: Boomslang and Cobra", CobraBench with 10K transactions: comparable or '
+        "better, except for TPC-C.",
+        beside_others.cobra,
+    ),
+    Figure(
+        "si-checkers",
+        "SI: beside Viper and PolySI",
+        'Figure "Checking SI: Boomslang, Viper, and PolySI", 50K transactions.',
+        beside_others.si,
+    ),
+    Figure(
+        "elle",
+        "Serializability: beside Elle",
+        'Figure "Checking serializability: Boomslang and Elle", checking time over collection time: comparable, with a '
+        "greater slope than Elle's.",
+        beside_others.elle,
+    ),
     Figure(
         "ablation",
         "Decomposition of run time",
-        "Over 600 s without optimisations; pruning is worth most.",
+        'Figure "Decomposition of runtime of BlindW-C (2K keys, 32 threads, 10K txns) under different settings": over '
+        "600 seconds without optimisations; prioritization makes it solvable, pruning more so.",
         ablation,
     ),
-    Figure("superpositions", "Run time over superpositions", "It grows superlinearly.", superpositions),
-    Figure("scaling", "Scaling of SER, SI and RC", "To 100K transactions.", scaling),
+    Figure(
+        "superpositions",
+        "Run time over superpositions",
+        'Figure "Checking SER: runtime grows superlinearly with the number of superpositions".',
+        growth.superpositions,
+    ),
+    Figure(
+        "violations",
+        "Real-world violations",
+        'Figure "Boomslang detects real-world violations": eighteen traces, each within 26 seconds.',
+        violations,
+    ),
+    Figure(
+        "scaling",
+        "Time over transactions",
+        'Figure "Scalability on checking SER, SI, and RC" of the appendix: up to 80K transactions; RC is the fastest, '
+        "SI takes longest.",
+        growth.time,
+    ),
+    Figure(
+        "memory",
+        "Memory over transactions",
+        "The same figure for memory: superlinear, around 40 GB for SI at 80K.",
+        growth.memory,
+    ),
+    Figure(
+        "same-encodings",
+        "Same encoding, different implementations",
+        'Figure "Comparison of encoding implementations" of the appendix: faster than all of its counterparts.',
+        same,
+    ),
+    Figure(
+        "others",
+        "Everybody else",
+        "No such figure. Every checker that is there, at each of its levels.",
+        beside_others.everybody,
+    ),
 )
 
 
-def page(figures: Sequence[Figure], plan: Plan, arguments: Sequence[str]) -> str:
+def section(figure: Figure, plan: Plan, images: Path, with_plots: bool) -> list[str]:
+    """A figure's part of the page; its plots are drawn beside."""
+    plan.used = []
+    try:
+        shown = figure.make(plan)
+    finally:
+        plan.close()
+    lines = [f"## {figure.title}", "", f"The paper: {figure.paper}", "", *shown.lines, ""]
+    for plot in shown.plots if with_plots else ():
+        plot.draw(images / f"{plot.name}.svg")
+        lines += [f"![{plot.alt}]({images.name}/{plot.name}.svg)", ""]
+    if plan.used:
+        lines += [f"*{when(plan.used)}*", ""]
+    return lines
+
+
+def when(used: Sequence[dict[str, Any]]) -> str:
+    """On which days, on how busy a machine."""
+    days = sorted({answer["date"] for answer in used})
+    loads = [answer["load"] for answer in used]
+    day = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+    return f"{len(used)} cells, measured {day}; load average {min(loads):.1f} to {max(loads):.1f}."
+
+
+def page(plan: Plan, only: Sequence[str], arguments: Sequence[str], out: Path, with_plots: bool) -> str:
     command = " ".join(["python benchmarks/reproduce.py", *arguments])
-    lines = ["# The paper's evaluation, and ours", "", f"Measured by `{command}` on {machine()}.", ""]
-    lines += [f"`unknown` is the limit of {plan.limit:g} s a cell. Seconds include reading the trace.", ""]
-    for figure in figures:
-        print(f"{figure.name} ...", flush=True)
-        lines += [f"## {figure.title}", "", f"The paper: {figure.says}", "", *figure.make(plan), ""]
+    lines = [
+        "# The paper's evaluation, and ours",
+        "",
+        f"Measured by `{command}` on {machine()}.",
+        "",
+        "Every table and plot of the evaluation in the paper that this project is built after, with the paper's number "
+        "beside ours. The paper's machine has 12 cores (AMD Ryzen 5900) and 64 GB; its seconds are by the clock, ours "
+        "are CPU seconds, user and system. Each cell is a fresh process that may take "
+        f"{plan.limit:g} s by the clock and {MEMORY:,} MB. *over {plan.limit:g}* is that limit; *a picture* says that "
+        'the paper has a plot without the number in its text; *not here* says what is missing. "Native engine" is this '
+        "program's own solver, which `boomslang check` uses; clingo stands where the paper has MonoSAT.",
+        "",
+    ]
+    if plan.quick:
+        lines += ["The sizes are small ones (`QUICK=1`); without it they are the paper's.", ""]
+    images = out.parent / out.stem
+    measure = plan.measure
+    for figure in FIGURES:
+        plan.measure = measure and (not only or figure.name in only)
+        if plan.measure:
+            print(f"{figure.name} ...", flush=True)
+        lines += section(figure, plan, images, with_plots)
+    for old in images.glob("*.svg") if with_plots else ():
+        if not any(f"({images.name}/{old.name})" in line for line in lines):
+            old.unlink()  # of other sizes
     return "\n".join(lines[:-1]) + "\n"
 
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="reproduce.py", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--only", action="append", default=[], choices=[f.name for f in FIGURES])
+    parser.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        choices=[f.name for f in FIGURES],
+        help="measure only this figure",
+    )
     parser.add_argument("--quick", action="store_true", help="smaller sizes, same page")
     parser.add_argument("--limit", type=float, default=60, help="seconds a cell")
+    parser.add_argument("--page", action="store_true", help="measure nothing: write the page of what is kept")
+    parser.add_argument("--fresh", action="store_true", help="forget what is kept first")
+    parser.add_argument("--checkers", type=Path, default=HERE / "checkers.toml", help="where the others are")
+    parser.add_argument("--no-plots", action="store_true", help="tables only")
     parser.add_argument("--divide", type=int, default=1, help="all sizes by this")
     parser.add_argument(
-        "--store", type=Path, default=DATA / "reproduce", help="where measured cells are kept"
+        "--answers", type=Path, default=HERE / "evaluation.json", help="where answers are kept"
     )
-    parser.add_argument("--fresh", action="store_true", help="measure all cells anew")
     parser.add_argument("--out", type=Path, default=DOCS / "evaluation.md")
     given = parser.parse_args(arguments)
-    plan = Plan(given.quick, given.limit, given.divide, given.store)
-    for kept in given.store.glob("*.json") if given.fresh else ():
-        kept.unlink()
-    figures = [figure for figure in FIGURES if not given.only or figure.name in given.only]
-    given.out.write_text(page(figures, plan, arguments))
+    if not given.no_plots and not plots.available():
+        parser.error("plots need matplotlib: pip install '.[reproduce]' (or: --no-plots)")
+    answers = Answers(given.answers)
+    if given.fresh:
+        answers.forget()
+    checkers = Checkers.read(given.checkers)
+    plan = Plan(answers, checkers, given.quick, given.limit, given.divide, not given.page)
+    given.out.write_text(page(plan, given.only, _said(arguments), given.out, not given.no_plots))
     print(f"wrote {given.out}")
     return 0
+
+
+def _said(arguments: Sequence[str]) -> list[str]:
+    """As they were given, without the folders of this machine, and without what only says what to do now."""
+    words = [Path(word).name if "/" in word else word for word in arguments]
+    return [
+        word
+        for before, word in zip(["", *words], words, strict=False)
+        if word not in ("--page", "--fresh", "--only") and before != "--only"
+    ]
 
 
 if __name__ == "__main__":

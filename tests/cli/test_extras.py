@@ -17,7 +17,8 @@ def test_packages_are_those_of_the_extras() -> None:
     section = text.partition("[project.optional-dependencies]")[2].partition("\n[")[0]
     brought = dict(re.findall(r'^([\w-]+) = \["([\w-]+(?:\[\w+\])?)[^"\]]*"\]$', section, re.M))
     single = {name: package for name, package in brought.items() if not package.startswith(DISTRIBUTION)}
-    del single["site"]  # for a checkout's own use: no message speaks of it
+    for own in ("site", "reproduce"):  # for a checkout's own use: no message speaks of them
+        del single[own]
     assert single == PACKAGES
 
 

@@ -63,6 +63,12 @@ def test_registered_in_python() -> None:
     assert REAL_TIME_PREFIX in known_levels()
 
 
+def test_as_an_object_without_being_registered() -> None:
+    verdict = check(STALE, REAL_TIME_PREFIX)
+    assert verdict.invalid and verdict.counterexample is not None
+    assert "real-time order included" in "\n".join(verdict.counterexample.lines())
+
+
 def test_in_every_command(file: Path, tmp_path: Path) -> None:
     for name, trace, code in (("stale", STALE, 1), ("fresh", FRESH, 0)):
         path, certificate = tmp_path / f"{name}.jsonl", tmp_path / f"{name}.json"

@@ -221,6 +221,10 @@ def _not_supported() -> dict[str, NotSupported]:
 def find_level(name: str | Level) -> Level:
     """The level of that name, however it is written: `ser`, `PL-3`, `Serializable`, `ser-within-1s`, ..."""
     if isinstance(name, Level):
+        if not name.bound and name.name not in _BY_OWN_NAME:
+            from boomslang.levels.registry import remember
+
+            remember(name)
         return name
     level = _BY_OWN_NAME.get(name) or _by_name().get(normal_name(name))
     if level is not None:

@@ -36,6 +36,11 @@ def level(given: Level | Callable[[], Level]) -> Level:
     return made
 
 
+def remember(given: Level) -> None:
+    """A level that is used as an object, or came from another process: what is said about it later goes by its name."""
+    _registered[given.name] = given
+
+
 def _look_at(made: Level) -> None:
     """What every solver takes for granted of a level."""
     missing = [kind.value for kind in _NEEDED if kind not in made.edges]

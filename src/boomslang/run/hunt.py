@@ -161,7 +161,7 @@ def hunt(
         if learn is not None:
             learn(tried)
 
-    checker = _Checker(note, find_level(level).name, modules, timeout, memory)
+    checker = _Checker(note, find_level(level), modules, timeout, memory)
     try:
         for plan in plans:
             trace = place / f"run-{hunted.runs + first:04d}"
@@ -357,9 +357,12 @@ def certificate_of(trace: Path) -> Path:
 
 
 def _answer(
-    wire: Any, level: str, modules: tuple[str, ...], timeout: float | None, memory: float | None
+    wire: Any, level: str | Level, modules: tuple[str, ...], timeout: float | None, memory: float | None
 ) -> None:
-    """The body of the checker's process. It ends when the other end of the wire is closed."""
+    """The body of the checker's process. It ends when the other end of the wire is closed.
+
+    A level comes as itself: the name of one that a file has is not known here.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with_parent()
     while True:

@@ -31,7 +31,7 @@ def solve_clingo(given: IR | Problem, limits: Limits | None = None) -> Solution:
     problem = as_problem(given, clock)
     start = time.perf_counter()
     columns = Columns.of(problem)
-    written = to_clauses(problem, clock) if columns is None else clauses_of(columns)
+    written = to_clauses(problem, clock) if columns is None else clauses_of(columns, clock.look)
     clock.look_now()
     control = clingo.Control(["--heuristic=Domain"] if written.advice else [], message_limit=0)
     with control.backend() as backend:

@@ -63,7 +63,7 @@ def solve_monosat(given: IR | Problem, limits: Limits | None = None) -> Solution
     problem = as_problem(given, clock)
     start = time.perf_counter()
     columns = Columns.of(problem)
-    written = to_clauses(problem, clock) if columns is None else clauses_of(columns)
+    written = to_clauses(problem, clock) if columns is None else clauses_of(columns, clock.look)
     question = _question(problem, written)
     if [] in question.clauses:
         return Solution("invalid")

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from boomslang.errors import UsageError
-from boomslang.levels import Level, find_level
+from boomslang.levels import Level
 from boomslang.stream.follow import IDLE
 from boomslang.stream.tally import Status
 from boomslang.stream.watcher import Watched, Watcher
@@ -62,7 +62,7 @@ class Beside:
         self._wire, theirs = context.Pipe()
         options = {"idle": idle, "memory": memory, "certificate": certificate, "keep": keep}
         self._process = context.Process(
-            target=_body, args=(theirs, folder, level.name, options), daemon=True, name="watch"
+            target=_body, args=(theirs, folder, level, options), daemon=True, name="watch"
         )
         self._process.start()
         theirs.close()
@@ -132,7 +132,7 @@ def told(watched: Watched, uncertified: str) -> Told:
     )
 
 
-def _body(wire: Any, folder: Path, level: str, options: dict[str, Any]) -> None:
+def _body(wire: Any, folder: Path, level: Level, options: dict[str, Any]) -> None:
     """The body of the process. It ends with its answer, or when the other end of the wire is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     answer: list[object] = []
@@ -146,7 +146,7 @@ def _body(wire: Any, folder: Path, level: str, options: dict[str, Any]) -> None:
             answer.append(RuntimeError(f"{type(problem).__name__}: {problem}"))
 
     try:
-        watcher = Watcher(folder, find_level(level), **options)
+        watcher = Watcher(folder, level, **options)
         thread = threading.Thread(target=work, args=(watcher,), daemon=True)
         thread.start()
         while thread.is_alive():

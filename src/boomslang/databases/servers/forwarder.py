@@ -78,14 +78,16 @@ class Forwarder:
             self._held[writer] = (source, node)
             try:
                 behind_reader, behind = await asyncio.open_connection(HOST, self.behind[node])
-            except OSError:
+            except (OSError, asyncio.CancelledError):
                 self._held.pop(writer)
                 writer.close()
                 return
             self._held[behind] = (source, node)
-            await asyncio.gather(
-                self._pass(reader, behind, source, node), self._pass(behind_reader, writer, source, node)
-            )
+            # Cancelled at the end; asyncio would complain of each connection's task that says so.
+            with suppress(asyncio.CancelledError):
+                await asyncio.gather(
+                    self._pass(reader, behind, source, node), self._pass(behind_reader, writer, source, node)
+                )
 
         return opened
 

@@ -6,7 +6,7 @@ and "not two" for each superposition, and each implication as it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -18,6 +18,7 @@ from boomslang.levels.level import Dependency, Point
 from boomslang.passes.columns.of import Columns, distinct_arcs
 from boomslang.passes.columns.table import CODE, Bools, Int32, Int64, Rows
 from boomslang.passes.problem import topological
+from boomslang.passes.skeleton import skeleton
 from boomslang.solve.solution import Solution
 from boomslang.trace.model import ABSENT
 
@@ -34,6 +35,7 @@ class ColumnClauses:
     arcs: tuple[Int64, Int64, Int64]
     """Sources, targets, and the variables on which they depend."""
     always: tuple[Int64, Int64]
+    """The known graph, as far as the arcs can tell (skeleton.py)."""
     atom: Int32
     """Of each of the first variables, its atom."""
     advice: dict[int, bool]
@@ -73,8 +75,8 @@ class _Writer:
         return Rows.of_lengths(np.concatenate(lengths), np.concatenate([b.cells for b in self.blocks]))
 
 
-def clauses_of(columns: Columns) -> ColumnClauses:
-    """The problem in clauses."""
+def clauses_of(columns: Columns, look: Callable[[], object] = lambda: None) -> ColumnClauses:
+    """The problem in clauses; `look` is called now and then."""
     atoms, given, expressions = columns.atoms, columns.superpositions, columns.expressions
     used = np.unique(columns.cells())  # not a column of all atoms: a window speaks of few of many
     writer = _Writer(len(used))
@@ -118,8 +120,10 @@ def clauses_of(columns: Columns) -> ColumnClauses:
     advice = _advice(columns, used)
     ordered = np.flatnonzero(atoms.source[used] != START)
     source, target = (column[used[ordered]].astype(np.int64) for column in (atoms.source, atoms.target))
+    ends = np.unique(np.concatenate([source, target]))
+    always = skeleton(*columns.arcs(), ends, look)
     return ColumnClauses(
-        writer.variables, writer.clauses(), (source, target, ordered + 1), columns.arcs(), used, advice
+        writer.variables, writer.clauses(), (source, target, ordered + 1), always, used, advice
     )
 
 
