@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import unquote, urldefrag
 
 import pytest
-from support.browser import Browser, find_chromium
+from support.browser import Browser, opened_browser
 from support.paths import ROOT
 
 pytestmark = pytest.mark.full
@@ -33,11 +33,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    program = find_chromium()
-    if program is None:
-        pytest.skip("no Chromium here")
-    with Browser(program) as opened:
-        yield opened
+    yield from opened_browser("the site was")
 
 
 class Page(HTMLParser):

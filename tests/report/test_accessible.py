@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from support.axe import axe, violations
-from support.browser import Browser, find_chromium
+from support.browser import Browser, opened_browser
 from support.commands import command
 from support.memory_store import Memory
 from support.report_samples import cases, transfers
@@ -28,11 +28,7 @@ STATIC = ("stats", "compare", "hunt", "compare-hunts")
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    program = find_chromium()
-    if program is None:
-        pytest.skip("no Chromium here: the pages were not opened in a browser (Debian: apt install chromium)")
-    with Browser(program) as opened:
-        yield opened
+    yield from opened_browser("the pages were")
 
 
 @pytest.fixture(scope="module")

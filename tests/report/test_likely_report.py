@@ -12,7 +12,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from support.browser import Browser, find_chromium
+from support.browser import Browser, opened_browser
 from support.repeated_values import inventory, late_snapshots, on_call
 
 from boomslang import Checker, Trace, read_trace
@@ -26,12 +26,7 @@ Json = dict[str, Any]
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    program = find_chromium()
-    if program is None:
-        pytest.skip("no Chromium here: the report was not opened in a browser (Debian: apt install chromium)")
-    with Browser(program) as opened:
-        opened.window(1280, 900)
-        yield opened
+    yield from opened_browser("the report was", (1280, 900))
 
 
 def check(trace: Trace, level: str) -> Verdict:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from support.browser import Browser, find_chromium
+from support.browser import Browser, opened_browser
 
 from boomslang.errors import UsageError
 from boomslang.report.live import LivePage
@@ -72,12 +72,7 @@ def test_a_port_that_is_taken(page: LivePage) -> None:
 
 @pytest.fixture
 def browser() -> Iterator[Browser]:
-    program = find_chromium()
-    if program is None:
-        pytest.skip("no Chromium here: the page was not opened in a browser (Debian: apt install chromium)")
-    with Browser(program) as opened:
-        opened.window(1280, 900)
-        yield opened
+    yield from opened_browser("the page was", (1280, 900))
 
 
 def until(browser: Browser, script: str) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 from support.anomalies import CASES, Case
-from support.browser import Browser, find_chromium
+from support.browser import Browser, opened_browser
 from support.commands import command
 from support.paths import ROOT
 from support.report_samples import JOKES, cases, jokes, ring, transfers
@@ -456,12 +456,7 @@ def test_a_story_of_transactions_that_a_module_split() -> None:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    program = find_chromium()
-    if program is None:
-        pytest.skip("no Chromium here: the report was not opened in a browser (Debian: apt install chromium)")
-    with Browser(program) as opened:
-        opened.window(1280, 900)
-        yield opened
+    yield from opened_browser("the report was", (1280, 900))
 
 
 def show(browser: Browser, tmp_path: Path, trace: Trace, *levels: str, name: str = "r.html") -> Json:

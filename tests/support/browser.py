@@ -16,9 +16,12 @@ import shutil
 import signal
 import tempfile
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 FLAGS = (
     "--headless",
@@ -242,3 +245,14 @@ class Browser:
         return base64.b64decode(
             self.call("Page.printToPDF", printBackground=True, preferCSSPageSize=True)["data"]
         )
+
+
+def opened_browser(what: str, size: tuple[int, int] | None = None) -> Iterator[Browser]:
+    """For fixtures; without Chromium the test is skipped, and says that `what` was not opened."""
+    program = find_chromium()
+    if program is None:
+        pytest.skip(f"no Chromium here: {what} not opened in a browser (Debian: apt install chromium)")
+    with Browser(program) as opened:
+        if size is not None:
+            opened.window(*size)
+        yield opened

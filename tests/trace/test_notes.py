@@ -6,12 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
+from support.written import written
 
 from boomslang.cli.main import main
 from boomslang.errors import UsageError
 from boomslang.record import Tracer
-from boomslang.trace import TraceError, read_trace, write_trace
-from boomslang.trace.formats import find
+from boomslang.trace import TraceError, read_trace
 
 NOTES = {"database": "PostgreSQL 12.3", "faults": "at 1s cut node2 for 2s", "settings": {"a": ["b", None, 1]}}
 
@@ -29,14 +29,7 @@ def recorded(folder: Path) -> Path:
 def test_notes_are_recorded_written_and_read_again(tmp_path: Path, format: str) -> None:
     trace = read_trace(recorded(tmp_path / "t"))
     assert json.loads(trace.notes) == NOTES
-    target = tmp_path / f"t.{format}"
-    if format == "jsonl":
-        write_trace(trace, target)
-    else:
-        pytest.importorskip("pyarrow")
-        writer = find(format).write
-        assert writer is not None
-        writer(trace, target)
+    target = written(trace, tmp_path, format)
     assert json.loads(read_trace(target).notes) == NOTES
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.written import written
 
-from boomslang.trace import TraceBuilder, TraceError, read_trace, write_trace
+from boomslang.trace import TraceBuilder, TraceError, read_trace
 from boomslang.trace.formats import find
 
 UNITS = ("ns", "us", "ms", "s")
@@ -67,14 +68,7 @@ def test_it_is_written_and_read_again(tmp_path: Path, unit: str, format: str) ->
         t.put("x", 1)
     trace = b.build()
     assert trace.unit == unit
-    target = tmp_path / f"t.{format}"
-    if format == "jsonl":
-        write_trace(trace, target)
-    else:
-        pytest.importorskip("pyarrow")
-        writer = find(format).write
-        assert writer is not None
-        writer(trace, target)
+    target = written(trace, tmp_path, format)
     assert read_trace(target).unit == unit
 
 
