@@ -219,16 +219,17 @@ class Conversation:
         what = (
             unclear(text) if lost else known.meaning(text, parameters, adds=adds and self.driver.hides_rows)
         )
-        if AUTOCOMMIT.search(text):
-            self.refuse_inside("a change of autocommit")
-        if what.moves_names:
-            self.names_moved = True
-        known.announce(what.creates)
-        if what.commits and self.open:
-            return CommitsFirst(self, text, what)
-        if what.ignored:
-            step = self._setting(text)
-            return SchemaChange(known, step) if what.changes_schema else step
+        if not what.plain:
+            if AUTOCOMMIT.search(text):
+                self.refuse_inside("a change of autocommit")
+            if what.moves_names:
+                self.names_moved = True
+            known.announce(what.creates)
+            if what.commits and self.open:
+                return CommitsFirst(self, text, what)
+            if what.ignored:
+                step = self._setting(text)
+                return SchemaChange(known, step) if what.changes_schema else step
         if not self.open:
             if self.driver.autocommits(self.connection, text):
                 return ToldAlone(self, text, what, parameters)

@@ -79,6 +79,13 @@ class Understanding:
         self._asked: set[str] = set()
         """Names that were not found, and that the database was asked for."""
         self._open_start = _initial(folder) == "empty"
+        self.postponed: dict[Any, Callable[[], None]] = {}
+        """Statements that are understood when their answers are there, or, by calling this, before the schema is
+        another one: what they were sent to is the schema of that moment."""
+
+    def _catch_up(self) -> None:
+        for call in [self.postponed.pop(who) for who in list(self.postponed)]:
+            call()
 
     def questions(self) -> Resolved:
         """Ask for the schema; and, who is first, for the rows that are there."""
@@ -99,6 +106,7 @@ class Understanding:
             for place, table in schema.tables.items():
                 if table.name not in listed and table.silent is None:
                     schema.tables[place] = replace(table, silent=LATER)
+        self._catch_up()
         self.schema, self.stale = schema, False
         self.described.clear()
         self._meanings.clear()
@@ -123,6 +131,8 @@ class Understanding:
             if len(self._meanings) >= REMEMBERED:
                 self._meanings.clear()
             found = meaning_of(text, self.schema, given)
+            if self.postponed and not found.strangers <= self._asked:
+                self._catch_up()
             if adds and found.is_write:
                 found = self._returning(text, given) or found
             self._meanings[place] = found
@@ -139,6 +149,7 @@ class Understanding:
 
     def changed(self) -> None:
         """The schema was."""
+        self._catch_up()
         self.stale = True
         self._asked.clear()
 

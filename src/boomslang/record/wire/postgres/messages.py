@@ -46,6 +46,11 @@ class Frames:
         self._skip = self._before = 0
         """Bytes of a large message that are still to come; now, and when the buffer began."""
 
+    @property
+    def at_start(self) -> bool:
+        """Of a message."""
+        return not self.data and not self._skip
+
     def again(self) -> None:
         """Nothing of the buffer was used: look at it again with what comes next."""
         self.data, self._skip = self.buffer, self._before
