@@ -372,7 +372,9 @@ class MySQLWatcher(Watcher):
         result = end_of(end if ok is None else ok, flags)
         if result.status is None or result.status & (MORE_RESULTS | CURSOR_EXISTS):
             return False
-        statement = None if sent[HEAD] == Command.QUERY else int.from_bytes(sent[HEAD + 1 : HEAD + 5], "little")
+        statement = (
+            None if sent[HEAD] == Command.QUERY else int.from_bytes(sent[HEAD + 1 : HEAD + 5], "little")
+        )
         taken = self._taken_apart(sent, statement)
         said = None if taken is None else self._statement_of(taken[0])
         if taken is None or said is None:
