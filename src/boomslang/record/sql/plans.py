@@ -141,8 +141,8 @@ def plan_of_select(select: Select, made: Parsed) -> Plan | None:
         row = rows[0]
         if type(row) is not tuple or len(row) != width:
             return None
-        for place, column, mine in zip(keys, parts, key, strict=True):
-            if place is not None and key_label(column[0], row[place]) != mine:
+        for place, (part, _), mine in zip(keys, parts, key, strict=True):
+            if place is not None and key_label(part, row[place]) != mine:
                 return None
         lines = [Line(f'{{"op":"get","key":{text}"', ctx, ',"value":true')]
         for at, column, suffix in columns:

@@ -79,7 +79,7 @@ class Understanding:
         self._asked: set[str] = set()
         """Names that were not found, and that the database was asked for."""
         self._open_start = _initial(folder) == "empty"
-        self.postponed: dict[Any, Callable[[], None]] = {}
+        self.postponed: dict[Any, Callable[[], object]] = {}
         """Statements that are understood when their answers are there, or, by calling this, before the schema is
         another one: what they were sent to is the schema of that moment."""
 
