@@ -23,7 +23,7 @@ from boomslang.record.found_rows import rows_found
 from boomslang.record.outcomes import Effect, refused_commit
 from boomslang.record.session import RecordingFailed, Session
 from boomslang.record.sql.catalogs import isolation
-from boomslang.record.sql.meaning import unclear
+from boomslang.record.sql.meaning import START, unclear
 from boomslang.record.sql.notes import Notes
 from boomslang.record.sql.steps import CommitsFirst, SchemaChange, ToldAlone, ToldInside
 from boomslang.record.statements import (
@@ -216,9 +216,8 @@ class Conversation:
         known = self.understanding
         assert known is not None
         lost = self.names_moved or known.schema is None or known.stale
-        what = (
-            unclear(text) if lost else known.meaning(text, parameters, adds=adds and self.driver.hides_rows)
-        )
+        adds = adds and self._may_add(text)
+        what = unclear(text) if lost else known.meaning(text, parameters, adds=adds)
         if not what.plain:
             if AUTOCOMMIT.search(text):
                 self.refuse_inside("a change of autocommit")
@@ -235,6 +234,13 @@ class Conversation:
                 return ToldAlone(self, text, what, parameters)
             self._begin()
         return ToldInside(self, text, what, parameters)
+
+    def _may_add(self, text: str) -> bool:
+        """May RETURNING be added, as far as the driver goes?"""
+        if not self.driver.hides_rows or self.driver.tells_keys:
+            return self.driver.hides_rows
+        first = START.match(text)
+        return first is not None and first[1].lower() in ("update", "delete")
 
     def _operation(self, text: str, statement: Statement, parameters: Any) -> Step:
         self._go_on()

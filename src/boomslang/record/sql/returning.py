@@ -71,7 +71,7 @@ def _has_it(tree: Any, schema: Schema) -> bool:
         return "mariadb" in schema.options and isinstance(tree, exp.Delete)
     if schema.dialect == "sqlite":
         return sqlite3.sqlite_version_info >= SQLITE_SINCE
-    return schema.dialect == "postgres"
+    return schema.dialect in ("postgres", "duckdb")
 
 
 def _plain(tree: Any) -> bool:
