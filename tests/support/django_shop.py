@@ -1,4 +1,6 @@
-"""The same shop on Django's ORM, as a program: python -m support.django_shop URL LEVEL FOLDER CLIENTS EACH [SCRIPT [COMMITS]]
+"""The same shop on Django's ORM, as a program:
+
+    python -m support.django_shop URL LEVEL FOLDER CLIENTS EACH [SCRIPT [COMMITS]]
 
 It is recorded by one line, `trace_django(tracer)`. With a SCRIPT, two clients do what it says at the same time in place
 of the shop's usual day. That does not end before there are so many COMMITS.

@@ -11,7 +11,8 @@ write that tells all by its text and its count stays as it is. The longer text i
 statement but for what was added: a comment or a semicolon at the end of a text is easily misread.
 
 MariaDB has it for DELETE, and for INSERT in a way that changes what the driver tells of generated keys; so there only
-DELETE is asked. MySQL has none.
+DELETE is asked. MySQL has none. DuckDB has it for all three, and answers a write with how many rows it changed: so does
+the recorder in its place (record/connections.py).
 """
 
 from __future__ import annotations
