@@ -24,6 +24,7 @@ from support.wire import PROGRAM, prepare, proxied, run_with_psycopg, told
 from boomslang import check, read_trace
 from boomslang.errors import UsageError
 from boomslang.record import Tracer, trace_connection
+from boomslang.record.wire import engine
 from boomslang.record.wire.postgres.transport import CANCEL
 from boomslang.record.wire.postgres.watcher import PostgresWatcher
 from boomslang.record.wire.recovery import recover
@@ -223,6 +224,44 @@ def test_who_cancels_hears_nothing(tmp_path: Path) -> None:
 
 
 # --- many, and gone
+
+
+def test_clients_wait_for_a_proxy_that_is_far_behind(
+    server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was forwarded and is not understood is bounded, and nothing of it is lost."""
+    bound, room = 8_000, 4 * 1_000
+    monkeypatch.setattr(engine, "MOST_WAITING", bound)
+    look, behind = engine.Engine._look, [0]
+
+    def slowly(self: engine.Engine, *found: Any) -> bool:
+        behind.append(self.behind)
+        time.sleep(0.002)
+        return look(self, *found)
+
+    with psycopg.connect(server.dsn, autocommit=True) as plain:
+        plain.execute("DROP TABLE IF EXISTS cells CASCADE")
+        plain.execute("CREATE TABLE cells (id int PRIMARY KEY, n int)")
+        plain.execute("INSERT INTO cells SELECT n, 0 FROM generate_series(1, 4) n")
+    with proxied(address(server), tmp_path / "t") as (port, wrong):
+
+        def client(number: int) -> None:
+            with psycopg.connect(through(server, port), autocommit=True, prepare_threshold=0) as c:
+                for n in range(60):
+                    c.execute("UPDATE cells SET n = %s WHERE id = %s", (n + 1, number))
+
+        client(1)  # the schema is read, and the texts are understood
+        monkeypatch.setattr(engine.Engine, "_look", slowly)
+        threads = [threading.Thread(target=client, args=(number,)) for number in (2, 3, 4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not wrong
+    assert bound / 2 < max(behind) < bound + room
+    trace = read_trace(tmp_path / "t")
+    assert len(trace) == 4 * 60 and (trace.txn_outcome == Outcome.COMMITTED).all()
+    assert check(trace, "strict serializable").valid
 
 
 @pytest.mark.full

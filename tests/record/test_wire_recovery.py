@@ -217,7 +217,7 @@ def test_what_was_forwarded_and_makes_no_sense_may_have_done_anything(
             c.execute("INSERT INTO cells VALUES (1, 1)")
             c.execute("SELECT n FROM cells WHERE id = 1")
     path = copies / spool.NAME
-    last = next(one for one in reversed(spool.read(path)) if one.kind is spool.Kind.FROM_SERVER)
+    last = next(one for one in reversed(list(spool.read(path))) if one.kind is spool.Kind.FROM_SERVER)
     said = message(b"B", b"nonsense") + message(b"Q", b"UPDATE cells SET n = 2 WHERE id = 1\0")
     made = bytearray(spool.record(last.number, last.time, last.connection, spool.Kind.FROM_CLIENT, said))
     made[21] = 1  # it was forwarded
@@ -378,7 +378,7 @@ def test_answers_that_come_together(mariadb: dict[str, Any], copies: Path, tmp_p
                 cursor.execute("COMMIT")
         assert troubles == []
     path = copies / spool.NAME
-    found, first = spool.read(path), path.read_bytes().split(b"\n", 1)[0] + b"\n"
+    found, first = list(spool.read(path)), path.read_bytes().split(b"\n", 1)[0] + b"\n"
     at = max(n for n, one in enumerate(found) if one.kind is spool.Kind.FROM_CLIENT and b"COMMIT" in one.data)
     answer, commit, done = found[at - 1 : at + 2]
     assert (answer.forwarded, commit.forwarded, done.forwarded) == (True, True, True)
