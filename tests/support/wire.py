@@ -24,6 +24,7 @@ from boomslang.record.sql.steps import ToldStep
 from boomslang.record.wire.mysql.watcher import MySQLWatcher
 from boomslang.record.wire.postgres.watcher import PostgresWatcher
 from boomslang.record.wire.proxy import Proxy
+from boomslang.record.wire.shapes import Shapes
 
 SCHEMA = [
     "DROP TABLE IF EXISTS items, orders, noted",
@@ -130,11 +131,12 @@ def proxied(address: Any, folder: Path) -> Iterator[tuple[int, list[str]]]:
 
 @contextmanager
 def only_the_long_way() -> Iterator[None]:
-    """No question is taken together with its answer, and no statement has a plan."""
+    """No question is taken together with its answer, no statement has a plan, and each text is parsed."""
     with pytest.MonkeyPatch.context() as patch:
         for watcher in (PostgresWatcher, MySQLWatcher):
             patch.setattr(watcher, "_nothing_else", lambda self: False)
         patch.setattr(ToldStep, "_planned", lambda *_: False)
+        patch.setattr(Shapes, "meaning", lambda *_: None)
         yield
 
 
@@ -155,6 +157,7 @@ def short_ways() -> Iterator[Counter[str]]:
         for watcher in (PostgresWatcher, MySQLWatcher):
             patch.setattr(watcher, "_whole", counting(watcher._whole, "whole"))
         patch.setattr(ToldStep, "_planned", counting(ToldStep._planned, "planned"))
+        patch.setattr(Shapes, "meaning", counting(Shapes.meaning, "shaped"))
         yield taken
 
 

@@ -128,8 +128,7 @@ def meaning_of(text: str, schema: Schema, given: Any) -> Meaning:
     if word in SCHEMA_CHANGES:
         return _schema_change(text, word, schema, given)
     calls = {name.lower() for name in CALLS.findall(text)} & schema.routines
-    replaces = word == "replace"
-    if replaces:
+    if word == "replace":
         text = re.sub(r"\breplace\b(\s+into\b)?", "INSERT INTO", text, count=1, flags=re.IGNORECASE)
     try:
         made = parsed(text, schema.dialect, given)
@@ -137,14 +136,19 @@ def meaning_of(text: str, schema: Schema, given: Any) -> Meaning:
         if not WRITES.search(text) and not calls and word in ("select", "values", "with", "table"):
             return _unread(f"not understood by the parser ({str(why).splitlines()[0][:80]})")
         return _unknown_write([Reach(EVERYTHING)], schema, "not understood by the parser")
-    named, strangers = _named(made.tree, schema)
-    found = _meaning(made, schema, replaces)
-    plain = word in ROWS_ONLY and not found.ignored
-    made_of = replace(found, strangers=strangers, tables=named, plain=plain)
+    made_of = meaning_of_tree(made, schema, word)
     if calls or moves:
         called = f"a function of the database ({min(calls)})" if calls else "names that move"
         return _unknown_write([Reach(EVERYTHING)], schema, called, moves=moves)
     return made_of
+
+
+def meaning_of_tree(made: Parsed, schema: Schema, word: str) -> Meaning:
+    """Of a statement that begins with this word, and calls nothing that somebody has written."""
+    named, strangers = _named(made.tree, schema)
+    found = _meaning(made, schema, word == "replace")
+    plain = word in ROWS_ONLY and not found.ignored
+    return replace(found, strangers=strangers, tables=named, plain=plain)
 
 
 def _named(tree: Any, schema: Schema) -> tuple[tuple[Table, ...], frozenset[str]]:

@@ -24,6 +24,7 @@ from boomslang.record.wire.postgres.driver import PostgresDriver
 from boomslang.record.wire.postgres.messages import Frames, Message
 from boomslang.record.wire.postgres.texts import ATOMIC, statements_of
 from boomslang.record.wire.relay import Malformed, Watcher, Wire
+from boomslang.record.wire.shapes import Shapes
 
 MOST = 16 << 20
 """Bytes of an answer that are held for the recorder."""
@@ -90,6 +91,7 @@ class PostgresWatcher(Watcher):
     def __init__(self, wire: Wire, tracer: Tracer, *, tls: bool = False) -> None:
         super().__init__(wire)
         self.dialogue = Dialogue(tracer, PostgresDriver(), wire.clock, buffered=wire.buffered)
+        self.dialogue.known.shapes = self.dialogue.known.shapes or Shapes()
         self._client, self._server = Frames(), Frames()
         self._encoding = values.Encoding()
         self._start: transport.Start | None = transport.Start()
