@@ -1,7 +1,7 @@
 """Texts with values in them, understood by their skeletons: `... WHERE id = 5` as `... WHERE id = 6` was.
 
-Some clients of PostgreSQL write values into the text, so that nearly every text is a new one, and to parse it is most of
-what it costs to be understood. But texts of one skeleton (native/wire/plain.hpp) have one tree, up to the values of
+Some clients of PostgreSQL write values into the text, so that nearly every text is a new one, and to parse it is most
+of what it costs to be understood. But texts of one skeleton (native/wire/plain.hpp) have one tree, up to the values of
 its literals. So a skeleton is parsed once, with marks in place of its literals; where a mark is a literal of the tree
 it becomes a parameter, whose value each text brings with it. All else is as it is without (record/sql/meaning.py): the
 trace has the text as it was sent.
