@@ -18,6 +18,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from support.damage import damaged
 from support.recorded_sql import started
 from support.wire import PROGRAM, prepare, proxied, run_with_psycopg, told
 
@@ -161,27 +162,9 @@ def test_bytes_that_make_no_sense(said: tuple[Said, Path], tmp_path: Path, seed:
     for _ in range(rng.randint(1, 4)):
         at = rng.randrange(len(spoilt))
         name, data = spoilt[at]
-        spoilt[at] = (name, spoil(data, rng))
+        spoilt[at] = (name, damaged(data, rng))
     play(spoilt, tmp_path / "t")
     read_trace(tmp_path / "t")
-
-
-def spoil(data: bytes, rng: random.Random) -> bytes:
-    made = bytearray(data)
-    match rng.randrange(5):
-        case 0:
-            for _ in range(rng.randint(1, 8)):
-                made[rng.randrange(len(made))] = rng.randrange(256)
-        case 1:
-            del made[rng.randrange(len(made)) :]
-        case 2:
-            at = rng.randrange(len(made))
-            made[at:at] = rng.randbytes(rng.randint(1, 40))
-        case 3:
-            made = bytearray(data + data)
-        case 4:
-            made = bytearray(rng.randbytes(rng.randint(1, 200)))
-    return bytes(made)
 
 
 def test_nonsense_from_a_client_harms_nobody_else(server: Any, tmp_path: Path) -> None:
