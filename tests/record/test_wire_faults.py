@@ -26,6 +26,7 @@ from boomslang import check, read_trace
 from boomslang.errors import UsageError
 from boomslang.record import Tracer, trace_connection
 from boomslang.record.wire import engine
+from boomslang.record.wire.postgres.messages import HELD, Frames, message
 from boomslang.record.wire.postgres.transport import CANCEL
 from boomslang.record.wire.postgres.watcher import PostgresWatcher
 from boomslang.record.wire.recovery import recover
@@ -179,6 +180,17 @@ def test_nonsense_from_a_client_harms_nobody_else(server: Any, tmp_path: Path) -
                 sock.sendall(rng.randbytes(rng.randint(1, 5000)))
             c.execute("UPDATE items SET stock = 5 WHERE id = 1")
     assert sum(record.get("key") == "items[1].stock" for record in told(tmp_path / "t")) == 31
+
+
+def test_a_large_message_is_not_held_however_it_comes() -> None:
+    """Its spool has only zeros in its place, and what is understood must not hang on how its bytes were cut."""
+    small, large = message(b"Q", b"x\0"), message(b"B", bytes(HELD))
+    for size in (len(large) * 2, 60_000):
+        frames, found = Frames(), []
+        data = small + large + small
+        for at in range(0, len(data), size):
+            found += [(chr(one.letter), one.end >= 0) for one in frames.messages(data[at : at + size])]
+        assert found == [("Q", True), ("B", False), ("Q", True)] and frames.at_start
 
 
 def test_large_messages_go_by(server: Any, tmp_path: Path) -> None:
