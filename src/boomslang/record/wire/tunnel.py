@@ -28,6 +28,8 @@ from boomslang.record.wire.relay import Malformed
 CHUNK = 1 << 16
 PATIENCE = 30.0
 """Seconds for TLS to begin."""
+LAST_WORDS = 0.5
+"""Seconds for it to end."""
 NO_TLS = "the server answered that it speaks none; fix: leave sslmode out"
 CLOSED = "the server has closed the connection"
 
@@ -53,6 +55,7 @@ class Tunnel:
         self._context, self._trouble = context, trouble
         self._folder = tempfile.TemporaryDirectory(prefix="boomslang-")
         self._listener: asyncio.Server | None = None
+        self._carrying: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> str:
         path = str(Path(self._folder.name) / "server")
@@ -64,9 +67,22 @@ class Tunnel:
     ) -> None:
         if self._listener is not None:
             self._listener.close()
+        for task in self._carrying:
+            task.cancel()
+        await asyncio.gather(*self._carrying, return_exceptions=True)
         self._folder.cleanup()
 
     async def _carry(self, near: asyncio.StreamReader, back: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._carrying.add(task)
+        try:
+            await self._carry_all(near, back)
+        finally:
+            self._carrying.discard(task)
+            await _closed(back)
+
+    async def _carry_all(self, near: asyncio.StreamReader, back: asyncio.StreamWriter) -> None:
         begin = _MySQL(near, back) if self._kind == "mysql" else _Postgres()
         try:
             far, there = await self._open(begin)
@@ -87,15 +103,13 @@ class Tunnel:
         except (OSError, ssl.SSLError, asyncio.IncompleteReadError):
             pass  # one of them has gone, which the other is told by the end of its connection
         finally:
-            for writer in (there, back):
-                writer.close()
+            await _closed(there)
 
     async def _refuse(self, back: asyncio.StreamWriter, begin: _Postgres | _MySQL, why: str) -> None:
         self._trouble(why)
         with suppress(OSError):
             back.write(begin.refusal(why))
             await back.drain()
-        back.close()
 
     async def _open(self, begin: _Postgres | _MySQL) -> Streams:
         sock = await asyncio.wait_for(self._connect(), PATIENCE)
@@ -225,6 +239,17 @@ async def _receive(sock: socket.socket, size: int) -> bytes:
             break
         made += more
     return made
+
+
+async def _closed(writer: asyncio.StreamWriter) -> None:
+    """What it was given is sent; whoever does not answer to the end of TLS is not waited for."""
+    writer.close()
+    try:
+        await asyncio.wait_for(writer.wait_closed(), LAST_WORDS)
+    except (OSError, ssl.SSLError, asyncio.TimeoutError):
+        pass
+    finally:
+        writer.transport.abort()
 
 
 async def _pump(source: asyncio.StreamReader, to: asyncio.StreamWriter) -> None:
