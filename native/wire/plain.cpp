@@ -90,7 +90,7 @@ bool plain_mysql(std::string_view data, const KnownTexts& texts, Statements& sta
 
 }  // namespace
 
-std::string skeleton(char kind, std::string_view text) {
+std::string skeleton(char kind, std::string_view text, std::vector<std::string_view>* taken) {
     std::string made(1, kind);
     if (text.size() > LONGEST_TEXT || is_odd(text)) {
         made += '=';
@@ -107,16 +107,20 @@ std::string skeleton(char kind, std::string_view text) {
                 made += text.substr(at);
                 break;
             }
+            const std::string_view found = text.substr(at, end + 1 - at);
             if (c == '\'') made += "'?'";
-            else made += text.substr(at, end + 1 - at);
+            else made += found;
+            if (c == '\'' && taken != nullptr) taken->push_back(found);
             at = end + 1;
         } else if (is_digit(c)) {
             size_t end = at;
             while (end < text.size() && (is_digit(text[end]) || text[end] == '.')) ++end;
             const bool apart = (at == 0 || (!is_word(text[at - 1]) && text[at - 1] != '.')) &&
                                (end == text.size() || !is_word(text[end]));
+            const std::string_view found = text.substr(at, end - at);
             if (apart) made += '?';
-            else made += text.substr(at, end - at);
+            else made += found;
+            if (apart && taken != nullptr) taken->push_back(found);
             at = end;
         } else {
             made += c;

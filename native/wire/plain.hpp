@@ -12,12 +12,14 @@
 #include <string>
 #include <string_view>
 #include <unordered_set>
+#include <vector>
 
 namespace boomslang::wire {
 
 enum class Protocol : uint8_t { POSTGRES, MYSQL };
 
-std::string skeleton(char kind, std::string_view text);
+// `taken`: what was taken out, in order.
+std::string skeleton(char kind, std::string_view text, std::vector<std::string_view>* taken = nullptr);
 
 class KnownTexts {
 public:

@@ -31,7 +31,7 @@ USAGE = 254
         (["postgres://me:sesame@127.0.0.1:1", "--out", "t"], "found a name or a password"),
         (["postgres://127.0.0.1:1/shop", "--out", "t"], "found the database"),
         (["postgres://127.0.0.1:1", "--out", "t", "--listen", "0.0.0.0:0"], "--beyond-loopback"),
-        (["mysql://127.0.0.1:1?sslmode=require", "--out", "t"], "found sslmode"),
+        (["mysql://127.0.0.1:1?sslmode=often", "--out", "t"], "found sslmode=often"),
         (["postgres://127.0.0.1:1", "--out", "t", "--watch"], "--watch is for --check"),
         (["postgres://127.0.0.1:1", "--out", "t", "--within", "1s"], "--within is for --check"),
         (["--recover", "t"], "found nothing to recover"),

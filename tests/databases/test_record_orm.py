@@ -328,7 +328,7 @@ def test_ten_thousands_of_transactions_of_django_break_nothing(
     began = time.monotonic()
     with cutting(urls["postgres"]) if kind == "postgres" else nullcontext():
         clients = "8" if kind == "postgres" else "4"
-        django(urls[kind], SER, folder, clients, "2500", seconds=1500)
+        django(urls[kind], SER, folder, clients, "2500", "", "5001", seconds=1500)
     trace = read_trace(folder)
     committed = int((trace.txn_outcome == Outcome.COMMITTED).sum())
     verdict = check(trace, level=PROMISES[kind, SER], timeout=1200)
@@ -345,7 +345,9 @@ def test_ten_thousands_of_transactions_at_serializable_break_nothing(
     engine = opened(urls[kind], SER, folder)
     began = time.monotonic()
     with cutting(urls["postgres"]) if kind == "postgres" else nullcontext():
-        committed = run(engine, clients=8 if kind == "postgres" else 4, each=2500, computes=True)
+        committed = run(
+            engine, clients=8 if kind == "postgres" else 4, each=2500, computes=True, commits=5001
+        )
     engine.dispose()
     trace = read_trace(folder)
     verdict = check(trace, level=PROMISES[kind, SER], timeout=1200)

@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("sqlglot")
 
-from support.seen_by_application import SCHEMA, seen
+from support.seen_by_application import READ, SCHEMA, WRITES, seen
 
 from boomslang import Tracer, check, read_trace
 from boomslang.record import trace_connection, trace_engine
@@ -116,22 +116,68 @@ def test_sqlalchemy_sees_its_counts(tmp_path: Path) -> None:
     assert coverage is not None and coverage.writes == (1, 0, 0)
 
 
-def test_an_async_engine_of_sqlite_is_left_alone(tmp_path: Path) -> None:
-    """Its cursors would not tell generated keys; what is not understood is tainted, as without leave."""
+def test_an_async_engine_of_sqlite(tmp_path: Path) -> None:
+    """Its cursors would not tell generated keys: an INSERT is left alone, all else is asked."""
     sqlalchemy = pytest.importorskip("sqlalchemy")
     pytest.importorskip("aiosqlite")
     from sqlalchemy.ext.asyncio import create_async_engine
 
     connected(tmp_path / "shop.db").close()
+    text = sqlalchemy.text
+    found: list[Any] = []
 
-    async def work() -> int:
+    async def work() -> None:
         engine = create_async_engine(f"sqlite+aiosqlite:///{tmp_path}/shop.db")
         trace_engine(engine, Tracer(tmp_path / "trace", add_returning=True))
         async with engine.begin() as connection:
-            done = await connection.execute(sqlalchemy.text("UPDATE goods SET stock = stock + 1"))
+            done = await connection.execute(text("UPDATE goods SET stock = stock + 1 WHERE stock > 5"))
+            found.append((done.rowcount, done.returns_rows))
+            done = await connection.execute(text("INSERT INTO goods (id, stock) VALUES (9, 2 * 3)"))
+            found.append((done.rowcount, done.returns_rows, done.lastrowid))
+            done = await connection.execute(text("DELETE FROM goods WHERE name = 'cup'"))
+            found.append((done.rowcount, done.returns_rows))
         await engine.dispose()
-        return int(done.rowcount)
 
-    assert asyncio.run(work()) == 3
-    coverage = read_trace(tmp_path / "trace").coverage
-    assert coverage is not None and coverage.writes == (1, 1, 0)
+    asyncio.run(work())
+    assert found == [(2, False), (1, False, 4), (1, False)]
+    trace = read_trace(tmp_path / "trace")
+    assert trace.coverage is not None and trace.coverage.writes == (3, 0, 1)
+    puts = {op.key: op.value for op in trace.transaction(0).operations if op.kind.name == "PUT"}
+    assert puts["goods[2].stock"] == 7 and puts["goods[3].stock"] == 8
+
+
+# --- DuckDB, which answers a write with how many rows it changed
+
+
+def seen_of_duckdb(connection: Any) -> list[Any]:
+    found: list[Any] = []
+    for text, parameters in WRITES:
+        for ask in ("fetchall", "fetchone"):
+            connection.execute("BEGIN")
+            connection.execute(text.format(mark="?"), parameters)
+            told = [connection.description, connection.rowcount, getattr(connection, ask)()]
+            rows = connection.execute(READ).fetchall()
+            connection.execute("ROLLBACK" if ask == "fetchall" else "COMMIT")
+            found.append((text, told, rows))
+    return found
+
+
+def test_duckdb_answers_what_it_did_before(tmp_path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    plain, connection = duckdb.connect(tmp_path / "plain.db"), duckdb.connect(tmp_path / "recorded.db")
+    for one in (plain, connection):
+        for text in SCHEMA:
+            one.execute(text.replace(" UNIQUE", ""))
+    before = seen_of_duckdb(plain)
+    tracer = Tracer(tmp_path / "trace", add_returning=True)
+    recorded = trace_connection(connection, tracer)
+    assert seen_of_duckdb(recorded) == before
+    with pytest.raises(duckdb.ConstraintException):
+        recorded.execute("INSERT INTO goods SELECT 1, 'twice', 1 + 1 FROM (VALUES (1), (2)) AS two")
+    recorded.execute("INSERT INTO goods VALUES (1, 'tea', 1 + 1), (2, 'pot', 3)")
+    assert recorded.execute("UPDATE goods SET stock = stock + 1").fetchall() == [(2,)]
+    recorded.close()
+    trace = read_trace(tracer.folder)
+    assert check(trace, level="strict serializable").valid
+    assert trace.coverage is not None and trace.coverage.writes[1:] == (0, 0)
+    assert not any("RETURNING" in one.text for one in trace.coverage.statements)

@@ -18,12 +18,15 @@ from typing import Any
 
 import psycopg
 import pytest
+from support.damage import damaged
 from support.recorded_sql import started
 from support.wire import PROGRAM, prepare, proxied, run_with_psycopg, told
 
 from boomslang import check, read_trace
 from boomslang.errors import UsageError
 from boomslang.record import Tracer, trace_connection
+from boomslang.record.wire import engine
+from boomslang.record.wire.postgres.messages import HELD, Frames, message
 from boomslang.record.wire.postgres.transport import CANCEL
 from boomslang.record.wire.postgres.watcher import PostgresWatcher
 from boomslang.record.wire.recovery import recover
@@ -160,27 +163,9 @@ def test_bytes_that_make_no_sense(said: tuple[Said, Path], tmp_path: Path, seed:
     for _ in range(rng.randint(1, 4)):
         at = rng.randrange(len(spoilt))
         name, data = spoilt[at]
-        spoilt[at] = (name, spoil(data, rng))
+        spoilt[at] = (name, damaged(data, rng))
     play(spoilt, tmp_path / "t")
     read_trace(tmp_path / "t")
-
-
-def spoil(data: bytes, rng: random.Random) -> bytes:
-    made = bytearray(data)
-    match rng.randrange(5):
-        case 0:
-            for _ in range(rng.randint(1, 8)):
-                made[rng.randrange(len(made))] = rng.randrange(256)
-        case 1:
-            del made[rng.randrange(len(made)) :]
-        case 2:
-            at = rng.randrange(len(made))
-            made[at:at] = rng.randbytes(rng.randint(1, 40))
-        case 3:
-            made = bytearray(data + data)
-        case 4:
-            made = bytearray(rng.randbytes(rng.randint(1, 200)))
-    return bytes(made)
 
 
 def test_nonsense_from_a_client_harms_nobody_else(server: Any, tmp_path: Path) -> None:
@@ -195,6 +180,17 @@ def test_nonsense_from_a_client_harms_nobody_else(server: Any, tmp_path: Path) -
                 sock.sendall(rng.randbytes(rng.randint(1, 5000)))
             c.execute("UPDATE items SET stock = 5 WHERE id = 1")
     assert sum(record.get("key") == "items[1].stock" for record in told(tmp_path / "t")) == 31
+
+
+def test_a_large_message_is_not_held_however_it_comes() -> None:
+    """Its spool has only zeros in its place, and what is understood must not hang on how its bytes were cut."""
+    small, large = message(b"Q", b"x\0"), message(b"B", bytes(HELD))
+    for size in (len(large) * 2, 60_000):
+        frames, found = Frames(), []
+        data = small + large + small
+        for at in range(0, len(data), size):
+            found += [(chr(one.letter), one.end >= 0) for one in frames.messages(data[at : at + size])]
+        assert found == [("Q", True), ("B", False), ("Q", True)] and frames.at_start
 
 
 def test_large_messages_go_by(server: Any, tmp_path: Path) -> None:
@@ -223,6 +219,44 @@ def test_who_cancels_hears_nothing(tmp_path: Path) -> None:
 
 
 # --- many, and gone
+
+
+def test_clients_wait_for_a_proxy_that_is_far_behind(
+    server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was forwarded and is not understood is bounded, and nothing of it is lost."""
+    bound, room = 8_000, 4 * 1_000
+    monkeypatch.setattr(engine, "MOST_WAITING", bound)
+    look, behind = engine.Engine._look, [0]
+
+    def slowly(self: engine.Engine, *found: Any) -> bool:
+        behind.append(self.behind)
+        time.sleep(0.002)
+        return look(self, *found)
+
+    with psycopg.connect(server.dsn, autocommit=True) as plain:
+        plain.execute("DROP TABLE IF EXISTS cells CASCADE")
+        plain.execute("CREATE TABLE cells (id int PRIMARY KEY, n int)")
+        plain.execute("INSERT INTO cells SELECT n, 0 FROM generate_series(1, 4) n")
+    with proxied(address(server), tmp_path / "t") as (port, wrong):
+
+        def client(number: int) -> None:
+            with psycopg.connect(through(server, port), autocommit=True, prepare_threshold=0) as c:
+                for n in range(60):
+                    c.execute("UPDATE cells SET n = %s WHERE id = %s", (n + 1, number))
+
+        client(1)  # the schema is read, and the texts are understood
+        monkeypatch.setattr(engine.Engine, "_look", slowly)
+        threads = [threading.Thread(target=client, args=(number,)) for number in (2, 3, 4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not wrong
+    assert bound / 2 < max(behind) < bound + room
+    trace = read_trace(tmp_path / "t")
+    assert len(trace) == 4 * 60 and (trace.txn_outcome == Outcome.COMMITTED).all()
+    assert check(trace, "strict serializable").valid
 
 
 @pytest.mark.full

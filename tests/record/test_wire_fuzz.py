@@ -8,8 +8,6 @@ and the connections beside it are recorded as if nothing were.
 from __future__ import annotations
 
 import random
-import socket
-import struct
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,6 +19,7 @@ import psycopg
 import pymysql
 import pytest
 from support import mysql_work, wire
+from support.damage import Damager
 from support.recorded_sql import address, server, started
 
 from boomslang import check, read_trace
@@ -29,69 +28,6 @@ from boomslang.trace.coverage import EVERYTHING
 
 SEEDS = [0, *(pytest.param(n, marks=pytest.mark.full) for n in range(1, 16))]
 PATIENCE = 20
-
-
-class Damager:
-    """Stands before somebody and forwards to it; of one direction, something becomes something else."""
-
-    def __init__(self, to: tuple[str, int], seed: int, *, client: bool, spared: int) -> None:
-        """`spared`: pieces at the start of a connection that stay as they are."""
-        self._to, self._rng, self._client, self._spared = to, random.Random(seed), client, spared
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port: int = self._listener.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def close(self) -> None:
-        self._listener.close()
-
-    def _accept(self) -> None:
-        with suppress(OSError):
-            while True:
-                near, _ = self._listener.accept()
-                far = socket.create_connection(self._to)
-                for ends in ((near, far, self._client), (far, near, not self._client)):
-                    threading.Thread(target=self._carry, args=ends, daemon=True).start()
-
-    def _carry(self, source: socket.socket, target: socket.socket, damages: bool) -> None:
-        rng, said = self._rng, 0
-        with suppress(OSError):
-            while data := source.recv(65536):
-                said += 1
-                if damages and said > self._spared and rng.random() < 0.08:
-                    data = damaged(data, rng)
-                at = 0
-                while at < len(data):  # in pieces, too
-                    size = rng.choice((len(data), len(data), 1, 7, 60))
-                    target.sendall(data[at : at + size])
-                    at += size
-        for end in (source, target):
-            with suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
-            end.close()
-
-
-def damaged(data: bytes, rng: random.Random) -> bytes:
-    made = bytearray(data)
-    match rng.randrange(8):
-        case 0:
-            for _ in range(rng.randint(1, 4)):
-                made[rng.randrange(len(made))] = rng.randrange(256)
-        case 1:
-            del made[rng.randrange(len(made)) :]
-        case 2:
-            at = rng.randrange(len(made))
-            made[at:at] = rng.randbytes(rng.randint(1, 40))
-        case 3:
-            made = bytearray(data + data)
-        case 4:
-            made = bytearray(rng.randbytes(rng.randint(1, 300)))
-        case 5:  # a length that is larger than all
-            made[1:5] = struct.pack("!I", rng.choice((0, 3, 1 << 20, 1 << 30, (1 << 31) - 1, (1 << 32) - 1)))
-        case 6:
-            made += bytes([rng.choice(b"QPBEDCSXHdcfFpZ\x03\x0e\x17\x19\x11")]) + struct.pack("!I", 4)
-        case 7:
-            made = bytearray(rng.choice(b"QdB\xff").to_bytes(1, "big") * rng.choice((70_000, 300_000)))
-    return bytes(made)
 
 
 @contextmanager

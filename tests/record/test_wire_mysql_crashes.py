@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import random
 import re
-import socket
 import subprocess
 import sys
 import threading
@@ -20,6 +19,7 @@ from typing import Any
 
 import pymysql
 import pytest
+from support.damage import Damager, one_byte_of_the_head
 from support.mysql_work import make_tables, proxied
 from support.recorded_sql import address, server, started
 
@@ -124,47 +124,13 @@ def test_killed_in_the_middle_of_a_commit(tmp_path: Path, victim: str) -> None:
     assert verdict.valid, verdict.counterexample and verdict.counterexample.lines()
 
 
-class Garbler:
-    """Between the proxy and the server: now and then a byte of what the server says becomes another."""
-
-    def __init__(self, connect: dict[str, Any], seed: int) -> None:
-        self._to = (connect["host"], connect["port"])
-        self._rng = random.Random(seed)
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self._listener.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def close(self) -> None:
-        self._listener.close()
-
-    def _accept(self) -> None:
-        with suppress(OSError):
-            while True:
-                client, _ = self._listener.accept()
-                there = socket.create_connection(self._to)
-                for source, target, garbles in ((client, there, False), (there, client, True)):
-                    threading.Thread(target=self._carry, args=(source, target, garbles), daemon=True).start()
-
-    def _carry(self, source: socket.socket, target: socket.socket, garbles: bool) -> None:
-        said = 0
-        with suppress(OSError):
-            while data := source.recv(65536):
-                said += 1
-                if garbles and said > 6 and self._rng.random() < 0.1:
-                    changed = bytearray(data)
-                    changed[self._rng.randrange(min(len(data), 12))] = self._rng.randrange(256)
-                    data = bytes(changed)
-                target.sendall(data)
-        for end in (source, target):
-            end.close()
-
-
 @pytest.mark.full
 def test_a_server_that_talks_nonsense(tmp_path: Path) -> None:
     with server("mariadb") as dsn:
         connect = address(dsn)
         make_tables(connect)
-        garbler = Garbler(connect, 7)
+        place = (connect["host"], connect["port"])
+        garbler = Damager(place, 7, client=False, spared=6, damage=one_byte_of_the_head)
         with proxied({**connect, "port": garbler.port}, tmp_path / "wire") as (there, troubles):
             for client in range(60):
                 with suppress(*WRONG, IndexError, AssertionError, ValueError, TypeError, Exception):

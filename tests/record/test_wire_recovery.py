@@ -1,5 +1,6 @@
 """The trace that is made from a spool is the one that the proxy wrote: byte by byte after its end, and up to the moment
-of its death wherever the spool is cut.
+of its death wherever the spool is cut. It is also the one that is made without any short way (native/wire/whole.hpp,
+record/sql/plans.py), which shows that these say the same as the long one.
 
 `Spool.settle` takes the spool away when all is understood; here it is copied before, with the folder as it is then.
 """
@@ -10,6 +11,7 @@ import json
 import random
 import shutil
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +23,7 @@ import pytest
 from pymysql._auth import scramble_native_password
 from support import mysql_work, wire
 from support.effort import examples
+from support.random_sql import SCHEMAS, TABLES, play
 from support.recorded_sql import address, server, started
 
 from boomslang import check, read_trace
@@ -68,13 +71,21 @@ def all_at_once(*works: Callable[[], None]) -> None:
         raise broke[0]
 
 
-def is_recovered(folder: Path, copied: Path, seed: int) -> None:
-    """As it is; then again, cut at any place: what had been answered by then is told in the same way."""
+def is_recovered(folder: Path, copied: Path, seed: int) -> Counter[str]:
+    """As it is; then again, cut at any place: what had been answered by then is told in the same way. Returns how often
+    short ways were taken."""
     said = (copied / spool.NAME).read_bytes()
     files = {path.name: path.read_bytes() for path in copied.iterdir()}
     expected = contents(folder)
-    assert recover(copied) > 0
+    slow = copied.with_name("slow")
+    shutil.copytree(copied, slow)
+    with wire.short_ways() as taken:
+        assert recover(copied) > 0
     assert differing(contents(copied), expected) == []
+    with wire.only_the_long_way(), wire.short_ways() as none:
+        recover(slow)
+    assert not none["whole"]
+    assert differing(contents(slow), expected) == []
     rng, start = random.Random(seed), said.index(b"\n") + 1
     for number in range(examples(8)):
         cut = copied.with_name(f"cut{number}")
@@ -86,6 +97,7 @@ def is_recovered(folder: Path, copied: Path, seed: int) -> None:
         is_part_of(contents(cut), expected)
         assert check(read_trace(cut), "rc").status != "invalid"
     assert check(read_trace(folder), "rc").status != "invalid"
+    return taken
 
 
 def differing(one: dict[str, list[str]], other: dict[str, list[str]]) -> list[tuple[str, str, str]]:
@@ -170,7 +182,26 @@ def test_postgres(postgres: Any, copies: Path, tmp_path: Path, seed: int) -> Non
 
         all_at_once(the_program, copies_rows, cells(1), cells(2), cells(3))
         assert not wrong
-    is_recovered(folder, copies, seed)
+    taken = is_recovered(folder, copies, seed)
+    assert taken["whole"] > 0 and taken["planned"] > 0
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.full) for n in range(1, 12))])
+def test_random_statements_on_postgres(postgres: Any, copies: Path, tmp_path: Path, seed: int) -> None:
+    with psycopg.connect(postgres.dsn, autocommit=True) as plain:
+        plain.execute(f"DROP TABLE IF EXISTS {', '.join(TABLES)} CASCADE")
+        plain.execute("DROP FUNCTION IF EXISTS copied")
+        for text in SCHEMAS["postgres"]:
+            plain.execute(text)
+        plain.execute("INSERT INTO things (name, n) VALUES ('first', 1)")
+    folder = tmp_path / "t"
+    with wire.proxied(f"postgres://127.0.0.1:{postgres.port}", folder) as (port, wrong):
+        there = str(postgres.dsn).replace(f":{postgres.port}/", f":{port}/")
+        with psycopg.connect(there, autocommit=True, prepare_threshold=seed % 3) as c:
+            play(c, "postgres", seed, 60, (psycopg.Error,))
+        assert not wrong
+    assert check(read_trace(folder), "strict serializable").valid
+    assert is_recovered(folder, copies, seed)["whole"] > 0
 
 
 def test_what_was_forwarded_and_makes_no_sense_may_have_done_anything(
@@ -186,7 +217,7 @@ def test_what_was_forwarded_and_makes_no_sense_may_have_done_anything(
             c.execute("INSERT INTO cells VALUES (1, 1)")
             c.execute("SELECT n FROM cells WHERE id = 1")
     path = copies / spool.NAME
-    last = next(one for one in reversed(spool.read(path)) if one.kind is spool.Kind.FROM_SERVER)
+    last = next(one for one in reversed(list(spool.read(path))) if one.kind is spool.Kind.FROM_SERVER)
     said = message(b"B", b"nonsense") + message(b"Q", b"UPDATE cells SET n = 2 WHERE id = 1\0")
     made = bytearray(spool.record(last.number, last.time, last.connection, spool.Kind.FROM_CLIENT, said))
     made[21] = 1  # it was forwarded
@@ -291,7 +322,25 @@ def test_mysql(mariadb: dict[str, Any], copies: Path, tmp_path: Path, seed: int)
         all_at_once(the_work, changes_tables, cells(1), cells(2))
         assert troubles == []
     assert there["password"].encode() not in (copies / spool.NAME).read_bytes()
-    is_recovered(folder, copies, seed)
+    taken = is_recovered(folder, copies, seed)
+    assert taken["whole"] > 0 and taken["planned"] > 0
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.full) for n in range(1, 12))])
+def test_random_statements_on_mysql(mariadb: dict[str, Any], copies: Path, tmp_path: Path, seed: int) -> None:
+    with pymysql.connect(**mariadb, autocommit=True) as plain, plain.cursor() as cursor:
+        cursor.execute(f"DROP TABLE IF EXISTS {', '.join(TABLES)}")
+        for text in SCHEMAS["mysql"]:
+            cursor.execute(text)
+        cursor.execute("INSERT INTO things (name, n) VALUES ('first', 1)")
+    folder = tmp_path / "t"
+    with mysql_work.proxied(mariadb, folder) as (there, troubles):
+        flag = pymysql.constants.CLIENT.FOUND_ROWS if seed % 2 else 0
+        with pymysql.connect(**there, autocommit=True, client_flag=flag) as c:
+            play(c, "mysql", seed, 60, (pymysql.Error,))
+        assert troubles == []
+    assert check(read_trace(folder), "strict serializable").valid
+    assert is_recovered(folder, copies, seed)["whole"] > 0
 
 
 def test_another_database_by_a_change_of_user(mariadb: dict[str, Any], copies: Path, tmp_path: Path) -> None:
@@ -329,7 +378,7 @@ def test_answers_that_come_together(mariadb: dict[str, Any], copies: Path, tmp_p
                 cursor.execute("COMMIT")
         assert troubles == []
     path = copies / spool.NAME
-    found, first = spool.read(path), path.read_bytes().split(b"\n", 1)[0] + b"\n"
+    found, first = list(spool.read(path)), path.read_bytes().split(b"\n", 1)[0] + b"\n"
     at = max(n for n, one in enumerate(found) if one.kind is spool.Kind.FROM_CLIENT and b"COMMIT" in one.data)
     answer, commit, done = found[at - 1 : at + 2]
     assert (answer.forwarded, commit.forwarded, done.forwarded) == (True, True, True)

@@ -1,7 +1,9 @@
-"""The same shop on Django's ORM, as a program: python -m support.django_shop URL LEVEL FOLDER CLIENTS EACH [SCRIPT]
+"""The same shop on Django's ORM, as a program:
+
+    python -m support.django_shop URL LEVEL FOLDER CLIENTS EACH [SCRIPT [COMMITS]]
 
 It is recorded by one line, `trace_django(tracer)`. With a SCRIPT, two clients do what it says at the same time in place
-of the shop's usual day.
+of the shop's usual day. That does not end before there are so many COMMITS.
 """
 
 from __future__ import annotations
@@ -46,7 +48,9 @@ def database(url: str, level: str) -> dict[str, Any]:
     return {"ENGINE": "django.db.backends.mysql", **where, "OPTIONS": {"isolation_level": level.lower()}}
 
 
-def main(url: str, level: str, folder: str, clients: str, each: str, script: str = "") -> None:
+def main(
+    url: str, level: str, folder: str, clients: str, each: str, script: str = "", commits: str = "0"
+) -> None:
     settings.configure(
         DATABASES={"default": database(url, level)},
         INSTALLED_APPS=["django.contrib.contenttypes"],
@@ -63,7 +67,7 @@ def main(url: str, level: str, folder: str, clients: str, each: str, script: str
     if script:
         shop.two_at_a_time(script)
     else:
-        shop.run(int(clients), int(each))
+        shop.run(int(clients), int(each), int(commits))
 
 
 class Shop:
@@ -180,7 +184,9 @@ class Shop:
         self.Seat.objects.filter(pk__in=[1, 2, 99]).exists()
         self.Item.objects.in_bulk([1, 2, 99])
 
-    def run(self, clients: int, each: int) -> None:
+    def run(self, clients: int, each: int, commits: int = 0) -> None:
+        """Each client tries so many transactions, and as many more until these are committed by all together: how many
+        of them the database refuses hangs on how busy the machine is."""
         from django.db import DatabaseError, connection, transaction
 
         choices = [
@@ -194,11 +200,14 @@ class Shop:
             self.look,
         ]
         trouble: list[BaseException] = []
+        committed: list[int] = []
 
         def client(number: int) -> None:
             draw = random.Random(number)
+            tried = 0
             try:
-                for _ in range(each):
+                while tried < each or (len(committed) < commits and not trouble):
+                    tried += 1
                     if getattr(connection.connection, "closed", False):  # it was cut
                         connection.close()
                     with suppress(DatabaseError, KeyError, self.Item.DoesNotExist), transaction.atomic():
@@ -209,6 +218,7 @@ class Shop:
                                 _ = 1 // draw.randrange(2)
                         if draw.random() < 0.05:
                             raise KeyError
+                        transaction.on_commit(lambda: committed.append(number))
                 with suppress(DatabaseError):
                     self.look(random.Random(1))  # in autocommit mode
             except BaseException as error:

@@ -91,11 +91,13 @@ def is_text_only(text: str) -> bool:
 
 
 @contextmanager
-def proxied(connect: dict[str, Any], folder: Path) -> Iterator[tuple[dict[str, Any], list[str]]]:
+def proxied(
+    connect: dict[str, Any], folder: Path, query: str = ""
+) -> Iterator[tuple[dict[str, Any], list[str]]]:
     """A proxy in a thread: how to connect to it, and what troubled it."""
     troubles: list[str] = []
     proxy = Proxy(
-        f"mysql://{connect['host']}:{connect['port']}",
+        f"mysql://{connect['host']}:{connect['port']}{query}",
         Tracer(folder),
         trouble=troubles.append,
         unexpected=lambda error: troubles.append(f"unexpected: {error!r}"),

@@ -164,29 +164,33 @@ TRANSACTIONS: tuple[Callable[[Session, random.Random], None], ...] = (
 EXPECTED = (DBAPIError, IntegrityError, StaleDataError, InvalidRequestError)
 
 
-def run(engine: Any, clients: int, each: int, seed: int = 1, *, computes: bool = False) -> int:
-    """Clients at the same time; returns how many transactions were committed."""
-    done: list[int] = []
+def run(
+    engine: Any, clients: int, each: int, seed: int = 1, *, computes: bool = False, commits: int = 0
+) -> int:
+    """Clients at the same time; returns how many transactions were committed. Each client tries so many, and as many
+    more until these are committed by all together: how many of them the database refuses hangs on how busy the machine
+    is."""
+    committed: list[int] = []
     trouble: list[BaseException] = []
     choices = (*TRANSACTIONS, take_one) if computes else TRANSACTIONS
 
     def client(number: int) -> None:
         draw = random.Random(1000 * seed + number)
-        committed = 0
-        for _ in range(each):
+        tried = 0
+        while tried < each or (len(committed) < commits and not trouble):
+            tried += 1
             try:
                 with Session(engine) as session:
                     draw.choice(choices)(session, draw)
                     if draw.random() < 0.05:
                         session.rollback()
                     session.commit()
-                committed += 1
+                committed.append(number)
             except EXPECTED:
                 pass
             except BaseException as error:
                 trouble.append(error)
                 return
-        done.append(committed)
 
     threads = [threading.Thread(target=client, args=(number,)) for number in range(clients)]
     for thread in threads:
@@ -195,7 +199,7 @@ def run(engine: Any, clients: int, each: int, seed: int = 1, *, computes: bool =
         thread.join()
     if trouble:
         raise trouble[0]
-    return sum(done)
+    return len(committed)
 
 
 def two_at_a_time(engine: Any, first: Callable[[Session], Any], then: Callable[[Session, Any], None]) -> int:

@@ -10,15 +10,21 @@ from __future__ import annotations
 import json
 import re
 import traceback
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import psycopg
+import pytest
 
 from boomslang.record import Tracer, trace_connection
+from boomslang.record.sql.steps import ToldStep
+from boomslang.record.wire.mysql.watcher import MySQLWatcher
+from boomslang.record.wire.postgres.watcher import PostgresWatcher
 from boomslang.record.wire.proxy import Proxy
+from boomslang.record.wire.shapes import Shapes
 
 SCHEMA = [
     "DROP TABLE IF EXISTS items, orders, noted",
@@ -121,6 +127,38 @@ def proxied(address: Any, folder: Path) -> Iterator[tuple[int, list[str]]]:
     )
     with proxy.running() as (_, port):
         yield port, wrong
+
+
+@contextmanager
+def only_the_long_way() -> Iterator[None]:
+    """No question is taken together with its answer, no statement has a plan, and each text is parsed."""
+    with pytest.MonkeyPatch.context() as patch:
+        for watcher in (PostgresWatcher, MySQLWatcher):
+            patch.setattr(watcher, "_nothing_else", lambda self: False)
+        patch.setattr(ToldStep, "_planned", lambda *_: False)
+        patch.setattr(Shapes, "meaning", lambda *_: None)
+        yield
+
+
+@contextmanager
+def short_ways() -> Iterator[Counter[str]]:
+    """How often each of them was taken."""
+    taken: Counter[str] = Counter()
+
+    def counting(call: Any, name: str) -> Any:
+        def counted(*given: Any) -> Any:
+            made = call(*given)
+            taken[name] += bool(made)
+            return made
+
+        return counted
+
+    with pytest.MonkeyPatch.context() as patch:
+        for watcher in (PostgresWatcher, MySQLWatcher):
+            patch.setattr(watcher, "_whole", counting(watcher._whole, "whole"))
+        patch.setattr(ToldStep, "_planned", counting(ToldStep._planned, "planned"))
+        patch.setattr(Shapes, "meaning", counting(Shapes.meaning, "shaped"))
+        yield taken
 
 
 def prepare(dsn: str) -> None:

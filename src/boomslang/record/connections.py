@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from boomslang.errors import UsageError
 from boomslang.record.conversation import Conversation
-from boomslang.record.drivers import Asyncpg, Driver, DuckDB, Psycopg, driver_of
+from boomslang.record.drivers import Asyncpg, Driver, DuckDB, Psycopg, driver_of, duckdb_counts_rows
 from boomslang.record.session import Session
 from boomslang.record.statements import Change, Statement, Table
 from boomslang.record.step import Step
@@ -455,6 +455,23 @@ class DuckDBConnection(TracedCursor):
         return self._again(self.connection.cursor())
 
     duplicate = cursor
+
+    def _execute_returning(self, step: Step, parameters: Any, args: Any, kwargs: Any) -> Any:
+        """DuckDB answers a write with a row that says how many rows it changed: so does what is asked here then, in
+        whichever of DuckDB's ways the application takes it."""
+        sent = False
+        given = () if parameters is None else (parameters,)
+        try:
+            self._cursor.execute(step.sends, *given, *args, **kwargs)
+            sent = True
+            rows = self._cursor.fetchall()
+            self._cursor.execute(f'SELECT {len(rows)}::BIGINT AS "Count"')
+        except BaseException as error:
+            step.failed(error, sent=sent)
+            raise
+        self._count = len(rows) if duckdb_counts_rows() else -1
+        step.done(rows, len(rows))
+        return self
 
     def _changed(self, rows: Any) -> int:
         return int(rows[0][0]) if len(rows) == 1 and len(rows[0]) == 1 else -1

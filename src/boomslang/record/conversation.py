@@ -23,7 +23,7 @@ from boomslang.record.found_rows import rows_found
 from boomslang.record.outcomes import Effect, refused_commit
 from boomslang.record.session import RecordingFailed, Session
 from boomslang.record.sql.catalogs import isolation
-from boomslang.record.sql.meaning import unclear
+from boomslang.record.sql.meaning import START, unclear
 from boomslang.record.sql.notes import Notes
 from boomslang.record.sql.steps import CommitsFirst, SchemaChange, ToldAlone, ToldInside
 from boomslang.record.statements import (
@@ -216,24 +216,31 @@ class Conversation:
         known = self.understanding
         assert known is not None
         lost = self.names_moved or known.schema is None or known.stale
-        what = (
-            unclear(text) if lost else known.meaning(text, parameters, adds=adds and self.driver.hides_rows)
-        )
-        if AUTOCOMMIT.search(text):
-            self.refuse_inside("a change of autocommit")
-        if what.moves_names:
-            self.names_moved = True
-        known.announce(what.creates)
-        if what.commits and self.open:
-            return CommitsFirst(self, text, what)
-        if what.ignored:
-            step = self._setting(text)
-            return SchemaChange(known, step) if what.changes_schema else step
+        adds = adds and self._may_add(text)
+        what = unclear(text) if lost else known.meaning(text, parameters, adds=adds)
+        if not what.plain:
+            if AUTOCOMMIT.search(text):
+                self.refuse_inside("a change of autocommit")
+            if what.moves_names:
+                self.names_moved = True
+            known.announce(what.creates)
+            if what.commits and self.open:
+                return CommitsFirst(self, text, what)
+            if what.ignored:
+                step = self._setting(text)
+                return SchemaChange(known, step) if what.changes_schema else step
         if not self.open:
             if self.driver.autocommits(self.connection, text):
                 return ToldAlone(self, text, what, parameters)
             self._begin()
         return ToldInside(self, text, what, parameters)
+
+    def _may_add(self, text: str) -> bool:
+        """May RETURNING be added, as far as the driver goes?"""
+        if not self.driver.hides_rows or self.driver.tells_keys:
+            return self.driver.hides_rows
+        first = START.match(text)
+        return first is not None and first[1].lower() in ("update", "delete")
 
     def _operation(self, text: str, statement: Statement, parameters: Any) -> Step:
         self._go_on()

@@ -38,6 +38,8 @@ class Driver:
     """Of its SQL, if that is known."""
     hides_rows: bool = False
     """Rows that RETURNING was added for can be kept from the application."""
+    tells_keys: bool = True
+    """Of an INSERT that returns rows it tells the key that was generated, as of any other."""
     of_rows: ClassVar[tuple[str, ...]] = ("description",)
     """Attributes of a cursor that are None if there are no rows to fetch."""
     leaving: ClassVar[tuple[str, ...]] = ()
@@ -272,6 +274,7 @@ class DuckDB(Driver):
     error COMMIT is answered with success though nothing may be committed, so only a rollback is let through."""
 
     dialect = "duckdb"
+    hides_rows = True
 
     def autocommits(self, connection: Any, text: str) -> bool:
         return True
@@ -280,13 +283,23 @@ class DuckDB(Driver):
         return connection.cursor()
 
 
+@lru_cache(maxsize=1)
+def duckdb_counts_rows() -> bool:
+    """Does this DuckDB say in `rowcount` how many rows a write has changed? Not all do."""
+    duckdb: Any = importlib.import_module("duckdb")
+    with closing(duckdb.connect(":memory:")) as connection:
+        connection.execute("CREATE TABLE t (k INT)")
+        return bool(connection.execute("INSERT INTO t VALUES (1)").rowcount == 1)
+
+
 class Adapted(Driver):
     """What SQLAlchemy makes of an asyncio driver: it looks like PEP 249, and holds the connection itself."""
 
     def __init__(self, connection: Any) -> None:
         self._inner = driver_of(connection._connection)
+        self.hides_rows = isinstance(self._inner, Psycopg | Asyncpg | SQLite)
         # Of a statement with rows, SQLAlchemy's cursor of aiosqlite does not tell the key that was generated.
-        self.hides_rows = isinstance(self._inner, Psycopg | Asyncpg)
+        self.tells_keys = not isinstance(self._inner, SQLite)
 
     @property
     def dialect(self) -> str | None:  # type: ignore[override]

@@ -69,6 +69,8 @@ _RESULTS: Mapping[str, str] = {
     "list": "the elements",
 }
 
+SHORT = 1 << 16
+"""Characters of several records that are written as one."""
 BUFFERED = 64
 """Records, where they are."""
 _CLOEXEC = getattr(os, "O_CLOEXEC", 0)
@@ -256,6 +258,38 @@ class Session:
                 self.errors += 1
         finally:
             self._under_way.release()
+
+    def log_lines(self, lines: Sequence[str], invoke: int | None, returned: int | None) -> bool:
+        """Records of reads and writes of the open transaction, as text but for the times and the last bracket: the
+        first was invoked then, and the last returned. False, and nothing is written, if one of them needs more care."""
+        reached = self._time
+        if invoke is not None:
+            if invoke < 0 or (reached is not None and invoke < reached):
+                return False
+            reached = invoke
+        if returned is not None:
+            if returned < 0 or (reached is not None and returned < reached):
+                return False
+            reached = returned
+        if self.failed is not None or self._forks != _forks or self._fd < 0 or not self.in_transaction:
+            return False
+        first = "" if invoke is None else f',"invoke":{invoke}'
+        last = "" if returned is None else f',"return":{returned}'
+        if len(lines) == 1:
+            text = f"{lines[0]}{first}{last}}}\n"
+        else:
+            between = "}\n".join(lines[1:])
+            text = f"{lines[0]}{first}}}\n{between}{last}}}\n"
+        if len(text) > SHORT or not self._under_way.acquire(blocking=False):
+            return False
+        try:
+            self._write(text.encode())
+            self._time = reached
+        except UnicodeEncodeError:
+            return False
+        finally:
+            self._under_way.release()
+        return True
 
     def note(self, op: str, why: str, ctx: Mapping[str, Any]) -> None:
         """Of an operation that cannot be told: it observed and changed nothing *here*; why, and what `ctx` says."""

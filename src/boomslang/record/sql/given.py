@@ -55,6 +55,20 @@ def given_of(parameters: Any) -> Any:
     return made if len(text) <= LONGEST else False
 
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+
+
+def given_text(parameters: Any) -> str:
+    """The same as text."""
+    if type(parameters) is Numbered and len(parameters) < FEW:
+        for value in parameters:
+            if type(value) is not int or not -WORD <= value < WORD:
+                break
+        else:
+            return f'{{"{NUMBERED}": {list(parameters)}}}'
+    return _ENCODER(given_of(parameters))
+
+
 def as_given(said: Any) -> Any:
     """The parameters as drivers take them, with each value as it was said."""
     numbered = said.get(NUMBERED) if isinstance(said, dict) and len(said) == 1 else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import date, datetime
 from decimal import Decimal
@@ -11,9 +12,11 @@ from uuid import UUID
 from boomslang.record.sql.schema import Unknown
 from boomslang.record.sql.scope import only
 
+INTEGERS = ("SMALLINT", "INT", "BIGINT")
+DIGITS = re.compile(r"[+-]?[0-9]{1,18}")
 CASTS: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("VARCHAR", "TEXT"), lambda v: type(v) is str),
-    **dict.fromkeys(("SMALLINT", "INT", "BIGINT"), lambda v: type(v) is int),
+    **dict.fromkeys(INTEGERS, lambda v: type(v) is int),
     "BOOLEAN": lambda v: type(v) is bool,
     "DOUBLE": lambda v: type(v) is float,
     "DECIMAL": lambda v: type(v) in (Decimal, int),
@@ -63,10 +66,22 @@ def _negative(node: Any, parameters: Callable[[str], Any]) -> Any:
 
 def _cast(node: Any, parameters: Callable[[str], Any]) -> Any:
     inner = constant(node.this, parameters)
-    kept = CASTS.get(node.to.this.name) if hasattr(node.to.this, "name") else None
+    kind = node.to.this.name if hasattr(node.to.this, "name") else None
+    if kind in INTEGERS and type(inner) is str and _is_text(node.this) and DIGITS.fullmatch(inner):
+        inner = int(inner)
+    kept = None if kind is None else CASTS.get(kind)
     if inner is None:
         return None
     return inner if kept is not None and kept(inner) and _fits(node.to, inner) else Unknown
+
+
+def _is_text(node: Any) -> bool:
+    """A literal in quotes: cast to a number it is the number that it says. (A parameter may be of another type.)"""
+    from sqlglot import exp
+
+    while isinstance(node, exp.Paren):
+        node = node.this
+    return isinstance(node, exp.Literal) and bool(node.is_string)
 
 
 def _fits(to: Any, value: Any) -> bool:

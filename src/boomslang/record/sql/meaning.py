@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from boomslang.record.sql.inserts import Insert
+from boomslang.record.sql.plans import Plan, plan_of_delete, plan_of_select, plan_of_update
 from boomslang.record.sql.schema import EVERYTHING, Reach, Schema, Table, all_reached
 from boomslang.record.sql.scope import only, table_of
 from boomslang.record.sql.selects import Select
@@ -60,6 +61,8 @@ COMMITS = SCHEMA_CHANGES | frozenset(
     ["lock", "unlock", "flush", "optimize", "check", "analyze", "repair", "grant", "revoke"]
 )
 """First words of statements before which MySQL commits."""
+ROWS_ONLY = frozenset(("select", "insert", "update", "delete", "replace", "with", "values", "table"))
+"""First words of statements that read and write rows, and do nothing else."""
 WRITES = re.compile(
     r"\b(insert|update|delete|merge|replace|truncate|into|copy|call|do|execute|load)\b", re.IGNORECASE
 )
@@ -109,6 +112,10 @@ class Meaning:
     """Tables that it names and that are not known."""
     tables: tuple[Table, ...] = ()
     """Those that are."""
+    plan: Plan | None = None
+    """A short way to what `tell` would say, where there is one."""
+    plain: bool = False
+    """It reads or writes rows, and does nothing to the transaction, the connection or the schema."""
 
 
 def meaning_of(text: str, schema: Schema, given: Any) -> Meaning:
@@ -121,8 +128,7 @@ def meaning_of(text: str, schema: Schema, given: Any) -> Meaning:
     if word in SCHEMA_CHANGES:
         return _schema_change(text, word, schema, given)
     calls = {name.lower() for name in CALLS.findall(text)} & schema.routines
-    replaces = word == "replace"
-    if replaces:
+    if word == "replace":
         text = re.sub(r"\breplace\b(\s+into\b)?", "INSERT INTO", text, count=1, flags=re.IGNORECASE)
     try:
         made = parsed(text, schema.dialect, given)
@@ -130,12 +136,19 @@ def meaning_of(text: str, schema: Schema, given: Any) -> Meaning:
         if not WRITES.search(text) and not calls and word in ("select", "values", "with", "table"):
             return _unread(f"not understood by the parser ({str(why).splitlines()[0][:80]})")
         return _unknown_write([Reach(EVERYTHING)], schema, "not understood by the parser")
-    named, strangers = _named(made.tree, schema)
-    made_of = replace(_meaning(made, schema, replaces), strangers=strangers, tables=named)
+    made_of = meaning_of_tree(made, schema, word)
     if calls or moves:
         called = f"a function of the database ({min(calls)})" if calls else "names that move"
         return _unknown_write([Reach(EVERYTHING)], schema, called, moves=moves)
     return made_of
+
+
+def meaning_of_tree(made: Parsed, schema: Schema, word: str) -> Meaning:
+    """Of a statement that begins with this word, and calls nothing that somebody has written."""
+    named, strangers = _named(made.tree, schema)
+    found = _meaning(made, schema, word == "replace")
+    plain = word in ROWS_ONLY and not found.ignored
+    return replace(found, strangers=strangers, tables=named, plain=plain)
 
 
 def _named(tree: Any, schema: Schema) -> tuple[tuple[Table, ...], frozenset[str]]:
@@ -187,6 +200,7 @@ def _meaning(made: Parsed, schema: Schema, replaces: bool) -> Meaning:
             is_write=True,
             wants_rows=change.returns,
             counts_changes=isinstance(tree, exp.Update) and schema.dialect == "mysql",
+            plan=_plan(change, made),
         )
     if isinstance(tree, exp.Query):
         if hidden or tree.find(exp.Into):
@@ -203,10 +217,17 @@ def _meaning(made: Parsed, schema: Schema, replaces: bool) -> Meaning:
         return Meaning(
             lambda given, answer: select.told(made.parameters(given), answer),
             wants_rows=True,
+            plan=plan_of_select(select, made),
         )
     if isinstance(tree, exp.Merge | exp.Copy):
         return _unknown_write(_mentioned(tree, schema), schema, f"a {type(tree).__name__.upper()}")
     return _unknown_write([Reach(EVERYTHING)], schema, "a statement that may do anything")
+
+
+def _plan(change: Insert | Update | Delete, made: Parsed) -> Plan | None:
+    if isinstance(change, Update):
+        return plan_of_update(change, made)
+    return plan_of_delete(change, made) if isinstance(change, Delete) else None
 
 
 def _only_the_systems(tree: Any) -> bool:
@@ -303,7 +324,9 @@ def unclear(text: str) -> Meaning:
 def untold(meaning: Meaning, why: str) -> Meaning:
     """The same of a statement whose answer nobody can use."""
     taints = list(meaning.writes)
-    return replace(meaning, tell=lambda given, answer: Told(taints=taints, why=why), wants_rows=False)
+    return replace(
+        meaning, tell=lambda given, answer: Told(taints=taints, why=why), wants_rows=False, plan=None
+    )
 
 
 def _unread(why: str) -> Meaning:

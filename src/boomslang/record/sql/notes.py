@@ -14,7 +14,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from boomslang.record.session import Session
-from boomslang.record.sql.given import described, given_of
+from boomslang.record.sql.given import described, given_of, given_text
+from boomslang.record.sql.plans import Line
 from boomslang.record.sql.told import Told
 
 if TYPE_CHECKING:
@@ -121,6 +122,28 @@ class Notes:
                 ctx["taints"] = taints
             why = told.why or ("nothing to record" if not taints else "others change with it")
             session.note("put" if writes else "get", f"not recorded: {why}", ctx)
+
+    def tell_lines(
+        self, statement: Sent, lines: list[Line], invoked: int | None, returned: int | None
+    ) -> bool:
+        """The same of what a plan has put into words. False, and nothing is written, if there is more to be said."""
+        number = self._numbers.get(statement.text)
+        if number is None or number not in self._said:
+            return False
+        ctx = f'"sql": {number}'
+        given = statement.parameters
+        if given is not None:
+            if self._known is None or self._known.tells_parameters:
+                ctx = f'{ctx}, "given": {given_text(given)}'
+            else:
+                ctx = f'{ctx}, "given": false'
+        if statement.meaning.is_write:
+            ctx = f'{ctx}, "write": true'
+        head, own, tail = lines[0]
+        said = [f'{head},"ctx":{{{own}, {ctx}}}{tail}' if own else f'{head},"ctx":{{{ctx}}}{tail}']
+        for head, own, tail in lines[1:]:
+            said.append(f'{head},"ctx":{{{own}}}{tail}' if own else f"{head}{tail}")
+        return self._session.log_lines(said, invoked, returned)
 
     def failed(self, statement: Sent, error: str) -> None:
         writes = statement.meaning.is_write

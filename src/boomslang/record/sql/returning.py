@@ -11,7 +11,8 @@ write that tells all by its text and its count stays as it is. The longer text i
 statement but for what was added: a comment or a semicolon at the end of a text is easily misread.
 
 MariaDB has it for DELETE, and for INSERT in a way that changes what the driver tells of generated keys; so there only
-DELETE is asked. MySQL has none.
+DELETE is asked. MySQL has none. DuckDB has it for all three, and answers a write with how many rows it changed: so does
+the recorder in its place (record/connections.py).
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def _has_it(tree: Any, schema: Schema) -> bool:
         return "mariadb" in schema.options and isinstance(tree, exp.Delete)
     if schema.dialect == "sqlite":
         return sqlite3.sqlite_version_info >= SQLITE_SINCE
-    return schema.dialect == "postgres"
+    return schema.dialect in ("postgres", "duckdb")
 
 
 def _plain(tree: Any) -> bool:

@@ -51,6 +51,17 @@ class ToldStep(Step):
         except Exception as error:  # a statement that we misread must do the application no harm
             return Told(taints=list(meaning.writes), why=f"misread ({told_of(error)})")
 
+    def _planned(self, rows: Any, count: int, invoked: int | None, returned: int | None) -> bool:
+        """By the statement's plan, if it has one that fits."""
+        plan = self._meaning.plan
+        if plan is None:
+            return False
+        try:
+            lines = plan(self._sent.parameters, rows, count)
+        except Exception:  # the long way says what is wrong
+            return False
+        return lines is not None and self._talk.notes.tell_lines(self._sent, lines, invoked, returned)
+
     def _left_out(self, why: str) -> None:
         meaning, self._meaning = self._meaning, untold(self._meaning, why)
         try:
@@ -74,8 +85,9 @@ class ToldInside(ToldStep):
         talk = self._talk
         returned = talk.session.now()
         try:
-            told = self._tell(rows, count)
-            talk.notes.tell(self._sent, told, self._invoked, returned)
+            if not self._planned(rows, count, self._invoked, returned):
+                told = self._tell(rows, count)
+                talk.notes.tell(self._sent, told, self._invoked, returned)
         except BaseException as error:
             talk.cannot_be_told(told_of(error))
             raise
@@ -101,7 +113,8 @@ class ToldAlone(ToldStep):
 
     def _done(self, rows: Any, count: int) -> None:
         talk = self._talk
-        talk.notes.tell(self._sent, self._tell(rows, count), None, None)
+        if not self._planned(rows, count, None, None):
+            talk.notes.tell(self._sent, self._tell(rows, count), None, None)
         talk.session.log("commit", returned=talk.session.now())
         self._finish()
 

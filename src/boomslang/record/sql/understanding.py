@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
 from boomslang.errors import UsageError
@@ -56,6 +56,13 @@ class NotAnswered(UsageError):
     """The database refused to answer a question; thrown into the generator that asked it."""
 
 
+class Shaped(Protocol):
+    """Texts that were understood before, but for their values (record/wire/shapes.py)."""
+
+    def meaning(self, text: str, schema: Schema) -> Meaning | None: ...
+    def clear(self) -> None: ...
+
+
 class Understanding:
     """Of one trace, in this process."""
 
@@ -79,6 +86,15 @@ class Understanding:
         self._asked: set[str] = set()
         """Names that were not found, and that the database was asked for."""
         self._open_start = _initial(folder) == "empty"
+        self.shapes: Shaped | None = None
+        """A short way to what texts with values in them mean, where there is one."""
+        self.postponed: dict[Any, Callable[[], object]] = {}
+        """Statements that are understood when their answers are there, or, by calling this, before the schema is
+        another one: what they were sent to is the schema of that moment."""
+
+    def _catch_up(self) -> None:
+        for call in [self.postponed.pop(who) for who in list(self.postponed)]:
+            call()
 
     def questions(self) -> Resolved:
         """Ask for the schema; and, who is first, for the rows that are there."""
@@ -99,9 +115,12 @@ class Understanding:
             for place, table in schema.tables.items():
                 if table.name not in listed and table.silent is None:
                     schema.tables[place] = replace(table, silent=LATER)
+        self._catch_up()
         self.schema, self.stale = schema, False
         self.described.clear()
         self._meanings.clear()
+        if self.shapes is not None:
+            self.shapes.clear()
         return alike
 
     def identify(self) -> Resolved:
@@ -122,7 +141,12 @@ class Understanding:
         if found is None:
             if len(self._meanings) >= REMEMBERED:
                 self._meanings.clear()
-            found = meaning_of(text, self.schema, given)
+            short = None
+            if given is None and self.shapes is not None:
+                short = self.shapes.meaning(text, self.schema)
+            found = short or meaning_of(text, self.schema, given)
+            if self.postponed and not found.strangers <= self._asked:
+                self._catch_up()
             if adds and found.is_write:
                 found = self._returning(text, given) or found
             self._meanings[place] = found
@@ -139,6 +163,7 @@ class Understanding:
 
     def changed(self) -> None:
         """The schema was."""
+        self._catch_up()
         self.stale = True
         self._asked.clear()
 

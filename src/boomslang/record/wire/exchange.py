@@ -28,13 +28,15 @@ from boomslang.record.conversation import Conversation
 from boomslang.record.drivers import Driver
 from boomslang.record.outcomes import AMBIGUOUS, Effect, sqlstate_of
 from boomslang.record.session import RecordingFailed, Session
-from boomslang.record.sql.meaning import START
+from boomslang.record.sql.meaning import ROWS_ONLY, START
 from boomslang.record.sql.schema import EVERYTHING
 from boomslang.record.sql.understanding import Questions, understanding
 from boomslang.record.statements import Table
 from boomslang.record.step import Step, told_of
 from boomslang.record.tracer import Tracer
 
+REMEMBERED = 2000
+"""Texts."""
 PROMISES = 4
 """Transactions ahead that one connection has open at a time; then everything is promised."""
 
@@ -97,9 +99,6 @@ class WireDriver(Driver):
 
     def gone(self, connection: Any) -> bool:
         return self.lost
-
-
-ROWS_ONLY = frozenset(("select", "insert", "update", "delete", "replace", "with", "values", "table"))
 
 
 class Standing(Enum):
@@ -165,6 +164,7 @@ class Dialogue:
         self._implicit = False
         self._may_commit = False
         """Something was forwarded that may commit what is under way."""
+        self._open_texts: set[str] = set()
 
     @property
     def implicit(self) -> bool:
@@ -220,6 +220,47 @@ class Dialogue:
         if len(self.under_way) == 1:
             self._take(made)
         return made
+
+    # --- a statement and its answer, both whole, while nothing else is under way (native/wire/whole.hpp)
+
+    def idle(self) -> bool:
+        """Is nothing under way, and all known that a statement may need?"""
+        talk = self._talk
+        return (
+            talk is not None
+            and not self.under_way
+            and not talk.names_moved
+            and not self.known.stale
+            and talk.session.failed is None
+        )
+
+    def open_text(self, text: str) -> bool:
+        """Is a text without passwords?"""
+        if text not in self._open_texts:
+            if SECRETS.search(text):
+                return False
+            if len(self._open_texts) >= REMEMBERED:
+                self._open_texts.clear()
+            self._open_texts.add(text)
+        return True
+
+    def take_whole(self, text: str, parameters: Any, at: int) -> Step:
+        """It was sent then: as by `sent`."""
+        made = Exchange(text, parameters, at, True)
+        self._take(made)
+        assert made.step is not None
+        return made.step
+
+    def finish_whole(
+        self, step: Step, rows: Any, count: int, last: Any = None, *, untold: str | None = None
+    ) -> None:
+        """It is answered: as by `answered`."""
+        self._now = self._time()
+        self.driver.failed = False
+        if untold is None:
+            step.done(rows, count, last)
+        else:
+            step.left_out(untold)
 
     def promise(self, exchanges: Iterable[Exchange] | None = None) -> None:
         """Something is about to be forwarded that may commit what is under way."""

@@ -80,11 +80,6 @@ class Address:
                 f"found {min(asked)!r} in the address; expected sslmode or sslrootcert, or nothing"
             )
         kind = "postgres" if parts.scheme.startswith("postgres") else "mysql"
-        if kind == "mysql" and mode != "disable":
-            raise UsageError(
-                "found sslmode in the address of a MySQL server; expected none: with TLS, its ways to log in want the "
-                "password itself, which no client tells a proxy; fix: leave it out, and run the proxy beside the server"
-            )
         return cls(kind, parts.hostname, port or PORTS[parts.scheme], mode, roots)
 
     def tls(self) -> ssl.SSLContext | None:
@@ -172,7 +167,8 @@ class Proxy:
             if self._tls is None:
                 server = addresses_of(self.address.host, self.address.port)
             else:
-                tunnel = Tunnel(self.address.host, self.address.port, self._tls, self._trouble)
+                place = (self.address.kind, self.address.host, self.address.port)
+                tunnel = Tunnel(*place, self._tls, self._trouble)
                 server = [(await stack.enter_async_context(tunnel), 0)]
             engine = self._engine = Engine(
                 self._tracer,

@@ -213,6 +213,19 @@ class Wire:
         finally:
             self.forwarded = False
 
+    def look_again(self, data: bytes, at: int, look: Callable[[bytes], None]) -> bool:
+        """At something of the client's that was forwarded and not looked at when it came. False: that ended it."""
+        now, forwarded = self.now, self.forwarded
+        self.now, self.forwarded = at, True
+        try:
+            look(data)
+        except Exception as error:
+            self._carrier.unread(self)
+            self._lost_its_way(error, "client")
+        finally:
+            self.now, self.forwarded = now, forwarded
+        return not self.over
+
     def careful(self, call: Callable[[], None]) -> None:
         if self.over:
             return

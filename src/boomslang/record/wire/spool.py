@@ -15,11 +15,14 @@ import fcntl
 import json
 import os
 import struct
+from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
+
+import numpy as np
 
 from boomslang.errors import UsageError
 from boomslang.record.session import Session
@@ -160,25 +163,34 @@ def begin_anew(folder: Path, process: int, before: dict[str, str | None]) -> Non
             (folder / name).write_text(text, encoding="utf-8")
 
 
-def read(path: Path) -> list[Kept]:
-    """All that is in a spool, in order; a torn last record is none: it was not forwarded."""
-    return sorted(_read(path))
-
-
-def _read(path: Path) -> Iterator[Kept]:
+def read(path: Path) -> Iterator[Kept]:
+    """All that is in a spool, in order; a torn last record is none: it was not forwarded. What is held in memory of a
+    record is where it is, so that a spool may be as large as the disk is."""
+    numbers, places = array("Q"), array("Q")
     with path.open("rb") as file:
-        if not file.readline().endswith(b"\n"):
-            return
-        place = 0
-        while len(head := file.read(HEAD.size)) == HEAD.size:
-            number, time, connection, kind, forwarded, _, size = HEAD.unpack(head)
-            data = file.read(size)
-            if len(data) < size:
-                return
+        for number, at in _heads(file, path.stat().st_size):
+            numbers.append(number)
+            places.append(at)
+        for place in np.argsort(np.frombuffer(numbers, np.uint64), kind="stable").tolist():
+            file.seek(places[place])
+            number, time, connection, kind, forwarded, _, size = HEAD.unpack(file.read(HEAD.size))
             try:
-                yield Kept(number, place, time, connection, Kind(kind), bool(forwarded), data)
+                yield Kept(number, place, time, connection, Kind(kind), bool(forwarded), file.read(size))
             except ValueError:
                 raise UsageError(
                     f"{path}: found a record of the kind {kind}; expected a spool of this version of boomslang"
                 ) from None
-            place += 1
+
+
+def _heads(file: BinaryIO, end: int) -> Iterator[tuple[int, int]]:
+    """The number of each whole record, and where it begins."""
+    if not file.readline().endswith(b"\n"):
+        return
+    at = file.tell()
+    while at + HEAD.size <= end:
+        file.seek(at)
+        number, *_, size = HEAD.unpack(file.read(HEAD.size))
+        if at + HEAD.size + size > end:
+            return
+        yield number, at
+        at += HEAD.size + size

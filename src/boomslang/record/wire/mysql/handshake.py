@@ -81,6 +81,27 @@ def greeting(contents: bytes) -> Greeting:
     return Greeting(bytes(made), flags, extended, maria, status)
 
 
+SHORT = 32
+"""Bytes of a login before the name."""
+
+
+def offers_tls(contents: bytes) -> bool:
+    """Does the server that greets so speak it?"""
+    read = Reader(contents, 1)
+    read.until_nul()
+    read.take(4 + 8 + 1)
+    return bool(read.two() & SSL)
+
+
+def with_tls(contents: bytes) -> tuple[bytes, bytes]:
+    """A client's login as one that is sent inside of TLS, and the beginning of it that is sent before."""
+    flags = Reader(contents).four()
+    if len(contents) < SHORT or not flags & PROTOCOL_41:
+        raise Malformed("found a client that speaks only the protocol before MySQL 4.1")
+    made = (flags | SSL).to_bytes(4, "little") + contents[4:]
+    return made, made[:SHORT]
+
+
 class WantsTLS(Malformed):
     """A client that insists on what was declined."""
 

@@ -21,12 +21,24 @@ from boomslang.record.session import RecordingFailed
 from boomslang.record.sql.text import Numbered
 from boomslang.record.sql.understanding import Questions
 from boomslang.record.tracer import Tracer
+from boomslang.record.wire._relay import mysql_answer, mysql_text_row
 from boomslang.record.wire.asking import Asking
 from boomslang.record.wire.exchange import Dialogue, Exchange, ServerError, Standing, without_secrets
 from boomslang.record.wire.mysql import texts
-from boomslang.record.wire.mysql.answers import ERROR, MOST_ROWS, Answer, Result, Shape
+from boomslang.record.wire.mysql.answers import (
+    ERROR,
+    MOST_ROWS,
+    SHORTEST_ROW_WITH_FE,
+    Answer,
+    Result,
+    Shape,
+    end_of,
+)
 from boomslang.record.wire.mysql.capabilities import (
     AUTOCOMMIT,
+    CURSOR_EXISTS,
+    DEPRECATE_EOF,
+    EXTENDED_METADATA,
     IN_TRANSACTION,
     LAST_ROW_SENT,
     MORE_RESULTS,
@@ -46,7 +58,8 @@ from boomslang.record.wire.mysql.driver import PLAIN, MySQLDriver
 from boomslang.record.wire.mysql.handshake import Greeting, Login, greeting, login
 from boomslang.record.wire.mysql.literals import taken_out
 from boomslang.record.wire.mysql.packets import FULL, HEAD, PIECE, Message, Packets, Reader, framed, whole
-from boomslang.record.wire.mysql.values import charset
+from boomslang.record.wire.mysql.templates import Taken, Templates
+from boomslang.record.wire.mysql.values import Field, binary_row, charset, field_of, makers_of
 from boomslang.record.wire.relay import MUCH, Malformed, Watcher, Wire
 
 NOT_KNOWN = 1047
@@ -128,6 +141,15 @@ class MySQLWatcher(Watcher):
         self._no_escapes = False
         self._pieces = False
         """A command that is too long is on its way."""
+        self._postponed: tuple[bytes, int] | None = None
+        """A whole command that waits for its answer, and when it came."""
+        self._templates = Templates(self._only_statement)
+        self._said: dict[str, str | None] = {}
+        """What texts are to the recorder that are one statement of its own; None: more, or something else."""
+        self._columns: dict[
+            tuple[bytes, ...], tuple[list[Field], list[Callable[[bytes], Any]], str | None]
+        ] = {}
+        """Columns that were described before, what makes their values, and in which encoding."""
 
     def flush(self) -> None:
         self._dialogue.flush()
@@ -222,6 +244,15 @@ class MySQLWatcher(Watcher):
     # --- what comes
 
     def from_client(self, data: bytes) -> None:
+        if self._postponed is not None and not self._look_at_postponed():
+            return
+        if self.wire.forwarded and _is_statement(data) and self._nothing_else():
+            self._postponed = (data, self.wire.now)
+            self._dialogue.known.postponed[self] = self._look_at_postponed
+            return
+        self._from_client_now(data)
+
+    def _from_client_now(self, data: bytes) -> None:
         for message in self._client.feed(data):
             if self._phase is Phase.COMMANDS:
                 if (self._busy() and not self._sends_file()) or self._waiting:
@@ -245,6 +276,8 @@ class MySQLWatcher(Watcher):
             self.wire.hold_client()
 
     def from_server(self, data: bytes) -> None:
+        if self._postponed is not None and (self._whole(data) or not self._look_at_postponed()):
+            return
         try:
             for message in self._server.feed(data):
                 self._from_server(message)
@@ -258,6 +291,8 @@ class MySQLWatcher(Watcher):
             self._go_on()
 
     def gone(self, who: str) -> None:
+        if self._postponed is not None:
+            self._look_at_postponed()
         if self._asking is not None:
             self._asking.stop()
         if self._cursor is not None and self._answer is None:
@@ -292,6 +327,139 @@ class MySQLWatcher(Watcher):
 
     def _sends_file(self) -> bool:
         return self._answer is not None and self._answer.sends_file
+
+    # --- a command and its answer that came in one piece each
+
+    def _nothing_else(self) -> bool:
+        """Was all that was said answered, to its end, and is it known what names mean?"""
+        if not (
+            self._phase is Phase.COMMANDS
+            and self._answer is None
+            and self._asking is None
+            and self._in_doubt is None
+            and self._cursor is None
+            and not self._waiting
+            and not self._sayings
+            and not self._pieces
+            and not self._held
+            and not self._client.partial
+            and not self._server.partial
+        ):
+            return False
+        self._name_tables()
+        return self._dialogue.idle()
+
+    def _look_at_postponed(self) -> bool:
+        """The long way, for what was postponed. False: the connection is over."""
+        assert self._postponed is not None
+        (data, at), self._postponed = self._postponed, None
+        self._dialogue.known.postponed.pop(self, None)
+        return self.wire.look_again(data, at, self._from_client_now)
+
+    def _whole(self, data: bytes) -> bool:
+        """A command that waits and all of its answer: what they tell, at once. False, and nothing was done, if there
+        is more to it."""
+        assert self._postponed is not None and self._login is not None
+        sent, at = self._postponed
+        flags = self._login.flags
+        ends_columns = not flags & DEPRECATE_EOF
+        answer = mysql_answer(data, ends_columns) if self.wire.forwarded else None
+        if answer is None:
+            return False
+        ok, columns, raw, end, number = answer
+        if ok is None and ends_columns and len(end) >= SHORTEST_ROW_WITH_FE:
+            return False
+        result = end_of(end if ok is None else ok, flags)
+        if result.status is None or result.status & (MORE_RESULTS | CURSOR_EXISTS):
+            return False
+        statement = (
+            None if sent[HEAD] == Command.QUERY else int.from_bytes(sent[HEAD + 1 : HEAD + 5], "little")
+        )
+        taken = self._taken_apart(sent, statement)
+        said = None if taken is None else self._statement_of(taken[0])
+        if taken is None or said is None:
+            return False
+        try:
+            rows = [] if ok is not None else self._rows_of(columns, raw, binary=statement is not None)
+        except Malformed:
+            return False  # the long way says so in its order
+        dialogue = self._dialogue
+        self._postponed = None
+        dialogue.known.postponed.pop(self, None)
+        try:
+            step = dialogue.take_whole(said, taken[1], at)
+        except Exception:
+            self.wire.not_understood()
+            raise
+        if statement is not None:
+            self._prepared[statement].forget_pieces()
+        self._driver.said = result.said
+        self._number = (number + 1) & 0xFF
+        self._executing = statement
+        if ok is not None:
+            dialogue.finish_whole(step, (), result.changed, result.last)
+        else:
+            dialogue.finish_whole(step, rows if step.wants_rows else [], len(raw))
+        self._settle(result.status)
+        self.wire.to_server(sent)
+        self.wire.to_client(data)
+        return True
+
+    def _taken_apart(self, sent: bytes, statement: int | None) -> Taken | None:
+        """A statement's text and values; None: the long way."""
+        if self._encoding is None:
+            return None
+        if statement is None:
+            return self._templates.taken_out(sent[HEAD + 1 :], self._encoding)
+        prepared = self._prepared.get(statement)
+        if prepared is None or prepared.text is None or prepared.too_long or sent[HEAD + 5] != 0:
+            return None
+        try:
+            given = parameters_of(sent[HEAD:], prepared, self._encoding)
+        except Malformed:
+            return None
+        return None if given is None else (prepared.text, Numbered(given))
+
+    def _only_statement(self, text: str) -> Taken | None:
+        parts = texts.split(text)
+        return self._taken_out(parts[0]) if len(parts) == 1 else None
+
+    def _statement_of(self, text: str) -> str | None:
+        """What a text is to the recorder, as `_saying` says it; None if it is more than one statement of its own."""
+        if text not in self._said:
+            if len(self._said) >= MOST_STATEMENTS:
+                self._said.clear()
+            word = texts.first_word(text)
+            end = texts.ENDS.match(text) if word in ("commit", "rollback") else None
+            plain = word in PLAIN or (word in ("begin", "start") and texts.BEGINS.match(text) is not None)
+            made = end["how"].upper() if end is not None else text if plain else None
+            self._said[text] = made if made is not None and self._dialogue.open_text(text) else None
+        said = self._said[text]
+        if said is not None and self._dialogue.talk.open and texts.BEGINS.match(said):
+            return None  # it commits first
+        return said
+
+    def _rows_of(self, columns: tuple[bytes, ...], raw: list[bytes], *, binary: bool) -> list[Any]:
+        known = self._columns.get(columns)
+        if known is None or known[2] != self._encoding:
+            if len(self._columns) >= MOST_STATEMENTS:
+                self._columns.clear()
+            assert self._login is not None
+            extended = bool(self._login.extended & EXTENDED_METADATA)
+            fields = [field_of(one, extended) for one in columns]
+            known = self._columns[columns] = fields, makers_of(fields, self._encoding), self._encoding
+        fields, makers, _ = known
+        if binary:
+            return [binary_row(row, fields, self._encoding) for row in raw]
+        made = []
+        for row in raw:
+            found = mysql_text_row(row)
+            if found is None or len(found) != len(makers):
+                raise Malformed("a row with another number of columns than was described")
+            made.append(
+                tuple([None if one is None else make(one) for one, make in zip(found, makers, strict=True)])
+            )
+        return made
 
     # --- the beginning
 
@@ -840,6 +1008,16 @@ def _said(message: Message) -> bytes:
     if message.contents is None:
         raise Malformed("found a message that is too long for what it is")
     return message.contents
+
+
+def _is_statement(data: bytes) -> bool:
+    """One whole command with a statement."""
+    return (
+        len(data) > HEAD + 1
+        and data[3] == 0
+        and (data[HEAD] == Command.QUERY or (data[HEAD] == Command.EXECUTE and len(data) > HEAD + 5))
+        and int.from_bytes(data[:3], "little") == len(data) - HEAD
+    )
 
 
 def _holds_bytes(text: str) -> bool:

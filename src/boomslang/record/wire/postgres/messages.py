@@ -46,6 +46,11 @@ class Frames:
         self._skip = self._before = 0
         """Bytes of a large message that are still to come; now, and when the buffer began."""
 
+    @property
+    def at_start(self) -> bool:
+        """Of a message."""
+        return not self.data and not self._skip
+
     def again(self) -> None:
         """Nothing of the buffer was used: look at it again with what comes next."""
         self.data, self._skip = self.buffer, self._before
@@ -67,15 +72,11 @@ class Frames:
             if size < 4 or size > LARGEST or not letter.isalnum():
                 raise Malformed(f"a message {letter!r} of {size} bytes")
             end = at + 1 + size
-            if end > have:
-                if size <= HELD:
-                    break
-                self._skip = end - have
-                start, at = at + 5, have
-                yield Message(letter[0], start, -1, size - 4)
+            if end > have and size <= HELD:
                 break
-            yield Message(letter[0], at + 5, end, size - 4)
-            at = end
+            start, at = at + 5, min(end, have)
+            self._skip = end - at
+            yield Message(letter[0], start, end if size <= HELD else -1, size - 4)
         self.data = data[at:] if at else data
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from boomslang.record.sql.schema import Unknown
 from boomslang.record.sql.text import Numbered
 from boomslang.record.tracer import Tracer
+from boomslang.record.wire._relay import postgres_answer, postgres_request
 from boomslang.record.wire.asking import Asking
 from boomslang.record.wire.exchange import Dialogue, Exchange, ServerError, Standing, without_secrets
 from boomslang.record.wire.postgres import messages, transport, values
@@ -23,6 +24,7 @@ from boomslang.record.wire.postgres.driver import PostgresDriver
 from boomslang.record.wire.postgres.messages import Frames, Message
 from boomslang.record.wire.postgres.texts import ATOMIC, statements_of
 from boomslang.record.wire.relay import Malformed, Watcher, Wire
+from boomslang.record.wire.shapes import Shapes
 
 MOST = 16 << 20
 """Bytes of an answer that are held for the recorder."""
@@ -32,6 +34,9 @@ IN_PIECES = "rows that were fetched in pieces, with other statements in between"
 TOO_MUCH = f"an answer of more than {MOST >> 20} MB"
 UNDESCRIBED = "an answer whose columns were not described"
 NAMES = (b"search_path", b"options")
+ENDS = (b"COMMIT", b"ROLLBACK", b"PREPARE TRANSACTION")
+"""What the server says of statements that end transactions."""
+DESCRIPTIONS = 1000
 
 PARSE, BIND, DESCRIBE, EXECUTE, CLOSE, QUERY, CALL, SYNC = range(8)
 EXTENDED = (PARSE, BIND, DESCRIBE, EXECUTE, CLOSE)
@@ -86,6 +91,7 @@ class PostgresWatcher(Watcher):
     def __init__(self, wire: Wire, tracer: Tracer, *, tls: bool = False) -> None:
         super().__init__(wire)
         self.dialogue = Dialogue(tracer, PostgresDriver(), wire.clock, buffered=wire.buffered)
+        self.dialogue.known.shapes = self.dialogue.known.shapes or Shapes()
         self._client, self._server = Frames(), Frames()
         self._encoding = values.Encoding()
         self._start: transport.Start | None = transport.Start()
@@ -114,6 +120,10 @@ class PostgresWatcher(Watcher):
         """The answer to a statement that is committed at the Sync after it."""
         self._suspended: Portal | None = None
         self._copying = False
+        self._postponed: tuple[bytes, Any, int] | None = None
+        """A whole question that waits for its answer, taken apart, and when it came."""
+        self._columns: dict[bytes, tuple[tuple[int, ...], tuple[int, ...]]] = {}
+        """Descriptions that were read before: types and formats."""
         self._asking: Asking | None = None
         self._asked: list[bytes] = []
         self._asked_columns: tuple[int, ...] = ()
@@ -123,6 +133,8 @@ class PostgresWatcher(Watcher):
         return b"" if self._unwatched else messages.refusal(why)  # who cancels expects to hear nothing
 
     def gone(self, who: str) -> None:
+        if self._postponed is not None:
+            self._look_at_postponed()
         if self._asking is not None:
             self._asking.stop()
         self.dialogue.closed()
@@ -176,6 +188,17 @@ class PostgresWatcher(Watcher):
     # --- the client
 
     def from_client(self, data: bytes) -> None:
+        if self._postponed is not None and not self._look_at_postponed():
+            return
+        if self.wire.forwarded and self._nothing_else() and self.dialogue.idle():
+            found = postgres_request(data)
+            if found is not None:
+                self._postponed = (data, found, self.wire.now)
+                self.dialogue.known.postponed[self] = self._look_at_postponed
+                return
+        self._from_client_now(data)
+
+    def _from_client_now(self, data: bytes) -> None:
         if self._unwatched:
             self.wire.to_server(data)
         elif self._start is not None:
@@ -385,6 +408,130 @@ class PostgresWatcher(Watcher):
         portal.rows.clear()
         self.dialogue.answered()
 
+    # --- a question and its answer that came in one piece each
+
+    def _nothing_else(self) -> bool:
+        """Was all that was said answered, to its end?"""
+        return (
+            self._ready
+            and not self._expected
+            and self._start is None
+            and self._asking is None
+            and self._suspended is None
+            and not self._copying
+            and not self._ignoring
+            and self._client.at_start
+            and self._server.at_start
+        )
+
+    def _look_at_postponed(self) -> bool:
+        """The long way, for what was postponed. False: the connection is over."""
+        assert self._postponed is not None
+        (data, _, at), self._postponed = self._postponed, None
+        self.dialogue.known.postponed.pop(self, None)
+        return self.wire.look_again(data, at, self._from_client_now)
+
+    def _whole(self, data: bytes) -> bool:
+        """A question that waits and all of its answer: what they tell, at once. False, and nothing was done, if there
+        is more to it."""
+        assert self._postponed is not None
+        sent, request, at = self._postponed
+        answer = postgres_answer(data) if self.wire.forwarded else None
+        if answer is None:
+            return False
+        parsed, bound, described, columns, raw, tag, status = answer
+        prepared: Prepared | None = None
+        parameters: Any = None
+        types: tuple[int, ...] | None
+        formats: tuple[int, ...]
+        if len(request) == 1:
+            if parsed or bound or (described and columns is None):
+                return False
+            text = self._only_statement(request[0])
+            if ATOMIC.search(text):
+                return False
+            types, formats = self._described_before(columns) if columns is not None else (None, ())
+        else:
+            name, given_formats, given, formats, describes, parse = request
+            if parsed != (parse is not None) or not bound or describes != described:
+                return False
+            prepared = self._statements.get(name) if parse is None else self._prepared_anew(name, parse)
+            if prepared is None:
+                return False
+            text = prepared.text
+            if describes:
+                types = self._described_before(columns)[0] if columns is not None else ()
+            else:
+                types = prepared.columns
+            parameters = Numbered(values.parameters(self._encoding, prepared.types, given_formats, given))
+        dialogue = self.dialogue
+        if text is UNREAD or not text or not dialogue.open_text(text):
+            return False
+        kind = dialogue.talk.control(text)
+        if tag in ENDS and (kind is None or (tag == b"ROLLBACK" and kind == "commit")):
+            return False
+        decoders = None
+        if raw:
+            decoders = None if types is None else self._encoding.decoders(types, formats)
+            if decoders is None or any(len(row) != len(decoders) for row in raw):
+                return False
+        self._postponed = None
+        dialogue.known.postponed.pop(self, None)
+        if prepared is not None:
+            if described:
+                prepared.columns = types
+            if parsed:
+                self._statements[request[0]] = prepared
+        try:
+            step = dialogue.take_whole(text, parameters, at)
+        except Exception:
+            self.wire.not_understood()
+            raise
+        word, _, last = tag.rpartition(b" ")
+        count = int(last) if last.isdigit() and word else -1
+        rows: Any = ()
+        untold = None
+        if step.wants_rows and types is None:
+            untold = UNDESCRIBED
+        elif step.wants_rows:
+            rows = [] if decoders is None else [values.row(decoders, row) for row in raw]
+            if word == b"SELECT":
+                count = len(rows)
+        dialogue.finish_whole(step, rows, count, untold=untold)
+        if prepared is None:
+            self._statements.pop(b"", None)
+        elif status != b"I":
+            done = self._portals[b""] = Portal(prepared, parameters, formats)
+            done.over = True
+        dialogue.settled(status != b"I")
+        self._status = status
+        self._block = status != b"I"
+        if status == b"I":
+            self._portals.clear()
+        self.wire.to_server(sent)
+        self.wire.to_client(data)
+        return True
+
+    def _only_statement(self, raw: bytes) -> str:
+        parts = statements_of(self._encoding.statement(raw))
+        return parts[0] if len(parts) == 1 else UNREAD
+
+    def _prepared_anew(self, name: bytes, body: bytes) -> Prepared | None:
+        """By a Parse of this body, if it is of this name."""
+        found = messages.parse(body, 0, len(body))
+        return Prepared(self._only_statement(found.text), found.types) if found.name == name else None
+
+    def _described_before(self, body: bytes) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The types and formats of a RowDescription."""
+        found = self._columns.get(body)
+        if found is None:
+            if len(self._columns) >= DESCRIPTIONS:
+                self._columns.clear()
+            size = len(body)
+            found = messages.column_types(body, 0, size), messages.formats_of_columns(body, 0, size)
+            self._columns[body] = found
+        return found
+
     # --- questions of our own
 
     def _must_ask(self, found: list[Message], data: bytes) -> bool:
@@ -461,6 +608,8 @@ class PostgresWatcher(Watcher):
     # --- the server
 
     def from_server(self, data: bytes) -> None:
+        if self._postponed is not None and (self._whole(data) or not self._look_at_postponed()):
+            return
         if self._unwatched:
             self.wire.to_client(data)
         elif self._asking is not None:
@@ -621,7 +770,7 @@ class PostgresWatcher(Watcher):
             self._waiting = (rows, count)
             return
         dialogue.answered(rows, count)
-        if kind is None and tag in (b"COMMIT", b"ROLLBACK", b"PREPARE TRANSACTION"):
+        if kind is None and tag in ENDS:
             dialogue.ended(tag == b"COMMIT")
         if exchange.text is UNREAD:
             dialogue.known.changed()
