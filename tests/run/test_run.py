@@ -20,6 +20,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from support.histories import Absent, get, history, put, txn
 from support.memory_store import Memory, MemoryConnection
 
 from boomslang import check, read_trace
@@ -28,7 +29,8 @@ from boomslang.databases import Database, find_database
 from boomslang.errors import UsageError
 from boomslang.run import Plan, Ran, hunt, parse_faults, run, runner, variations
 from boomslang.run.faults import schedule, wire
-from boomslang.trace import Outcome, Trace
+from boomslang.run.hunt import _Checker, certificate_of
+from boomslang.trace import Outcome, Trace, write_trace
 from boomslang.workloads import WORKLOADS, find_workload
 
 ALL = sorted(WORKLOADS)
@@ -350,6 +352,28 @@ def test_a_hunt_collects(tmp_path: Path) -> None:
     assert {path for path in (tmp_path / "h").iterdir() if path.is_dir()} == kept
 
 
+def test_what_cannot_be_explained_in_time_is_found_all_the_same(tmp_path: Path) -> None:
+    """A long cycle, of which every member is needed: within its time it is reported as it was found."""
+    many = 60
+    trace = tmp_path / "t.jsonl"
+    write_trace(
+        history(*(txn(f"s{i}", get(f"k{i}", Absent), put(f"k{(i + 1) % many}", i)) for i in range(many))), trace
+    )
+    for explaining, cut_short in ((0.0, True), (LONG, False)):
+        checker = _Checker(print, "ser", (), None, None, explaining)
+        try:
+            checker.wire.send(str(trace))
+            answer = checker._receive()
+        finally:
+            checker.close()
+        assert answer.status == "invalid" and answer.reason
+        assert any("boomslang check" in line for line in answer.story) == cut_short, "it says how to learn more"
+        kept = certificate_of(trace)
+        core = read_certificate(kept, read_trace(trace))
+        assert isinstance(core, Core) and len(core.transactions) == many
+        assert json.loads(kept.read_text())["explanation"]["minimal"] == (not cut_short)
+
+
 DEADLY = """
 import os, boomslang
 
@@ -397,7 +421,7 @@ import sys, time
 from boomslang.run.hunt import _Checker
 
 if __name__ == "__main__":
-    checker = _Checker(print, "ser", (), None, None)
+    checker = _Checker(print, "ser", (), None, None, 1.0)
     checker.wire.send(sys.argv[1])
     print(checker.process.pid, flush=True)
     time.sleep(600)

@@ -126,5 +126,6 @@ def check_command(
             words.append(f"--{name}={file}")
     parsed = parse([*words, "--", str(trace)])
     parsed.about, parsed.trace = about, str(trace)
+    parsed.explaining = getattr(arguments, "explaining", None)  # only `hunt` is in a hurry
     prepare_files(parsed)
     return lambda screen: int(parsed.run(parsed, screen))

@@ -26,6 +26,7 @@ from boomslang.levels import Level, bounded, find_level
 from boomslang.modules import find_modules
 from boomslang.run import Hunted, Plan, Quarry, Speed, Tried, Variations, variations
 from boomslang.run import hunt as hunt_plans
+from boomslang.run.hunt import EXPLAINING
 from boomslang.trace.files import DELETED
 from boomslang.verdict import INVALID, UNKNOWN
 from boomslang.workloads import Workload, find_workload
@@ -147,6 +148,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         certificate = None if first_broken.certificate is None else str(first_broken.certificate)
         load = f"{plan.workload.name}, {_how(first_broken, plan)}"
         told = load_plan.what(plan, about["version"], load)
+        arguments.explaining = EXPLAINING
         load_plan.check_command(arguments, first_broken.trace, level.name, modules, certificate, told)(screen)
     return code
 
