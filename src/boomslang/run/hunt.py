@@ -40,7 +40,9 @@ STORY = 60
 EXPLAINING = 30.0
 """Seconds for which a finding is explained. Whoever hunts wants to know of it; `boomslang check` of what was kept takes
 the time that a minimal core needs."""
-CUT_SHORT = "(Time ran out before every part had been tried: fewer may do, and `boomslang check` of it looks longer.)"
+CUT_SHORT = (
+    "(Time ran out before every part had been tried: fewer may do, and `boomslang check` of it looks longer.)"
+)
 
 
 @dataclass(frozen=True)
