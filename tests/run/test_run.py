@@ -291,7 +291,9 @@ def test_every_other_session_is_asked_for_another_level(tmp_path: Path) -> None:
     trace = read_trace(run(both, tmp_path / "t").folder)
     asked = {(t.session, (t.ctx or {}).get("level")) for t in trace.transactions()}
     assert asked == {("c1", None), ("c2", "broken"), ("c3", None), ("c4", "broken")}
-    assert json.loads(trace.notes or "{}")["others_at"] == "broken" and both.to_json()["others_at"] == "broken"
+    assert (
+        json.loads(trace.notes or "{}")["others_at"] == "broken" and both.to_json()["others_at"] == "broken"
+    )
 
 
 def test_other_sessions_promise_no_less() -> None:

@@ -13,7 +13,6 @@ import sys
 from multiprocessing import forkserver, resource_tracker
 from typing import Any
 
-
 DRIVERS = ("psycopg", "pymysql")
 """Of databases. A client that loads one for itself takes a tenth of a second for it, which is as long as it takes for a
 hundred transactions, and hunts start thousands of clients."""
