@@ -13,6 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support import effort
+from support.interleavings import SCRIPTS, play
+from support.server_levels import ETCD, GALERA
+from support.servers import matches
 
 from boomslang import check, read_trace
 from boomslang.databases import Aborted, Database, DriverMissing, Failed, find_database
@@ -152,6 +156,35 @@ def test_five_minutes_of_faults_on_galera(galera: Any, tmp_path: Path) -> None:
     assert ran.committed > 3000 and not ran.gave_up, ran.problems
     offered = galera.level("repeatable read")
     assert check(read_trace(tmp_path / "t"), offered.promises, modules=offered.modules, timeout=120).valid
+
+
+def happens_as_told(database: Database, expected: dict[str, dict[str, str]], folder: Path) -> None:
+    """Every script at every level leads to what the page says; slow steps are no waits, so some are played again."""
+    for level, scripts in expected.items():
+        for name, told in scripts.items():
+            seen = []
+            for patience in (1.0, 2.0, 4.0):
+                played = play(
+                    database, SCRIPTS[name], level, folder / f"{len(seen)} {level} {name}", patience=patience
+                )
+                seen.append(str(played))
+                assert not played.happened or "happens" in told, f"{name} at {level}:\n{played}"
+                if any(matches(played, word) for word in told.split(" or ")):
+                    break
+            else:
+                raise AssertionError(f"{name} at {level}: expected {told}; found\n" + "\n\n".join(seen))
+
+
+def test_what_etcd_allows_between_members(etcd: Any, tmp_path: Path) -> None:
+    some = {"write skew", "lost update", "phantom write skew", "long fork"}
+    quick = {level: {name: scripts[name] for name in some} for level, scripts in ETCD.items()}
+    happens_as_told(etcd, ETCD if effort.full else quick, tmp_path)
+
+
+@pytest.mark.full
+def test_what_galera_allows_between_nodes(tmp_path: Path) -> None:
+    for database in opened("galera:?sync=7"):
+        happens_as_told(database, GALERA, tmp_path)
 
 
 @pytest.mark.full

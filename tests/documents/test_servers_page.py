@@ -1,10 +1,10 @@
-"""docs/databases-servers.md says what the adapters offer and what the tests find."""
+"""docs/databases-servers.md and docs/databases-clusters.md say what the adapters offer and what the tests find."""
 
 from __future__ import annotations
 
 from support.interleavings import SCRIPTS
 from support.paths import ROOT
-from support.server_levels import INNODB, POSTGRES
+from support.server_levels import ETCD, GALERA, INNODB, POSTGRES
 
 from boomslang.databases.cockroachdb import CockroachDB
 from boomslang.databases.foundationdb import FoundationDB
@@ -16,11 +16,12 @@ from boomslang.databases.tikv import TiKV
 from boomslang.databases.yugabytedb import YugabyteDB
 
 PAGE = (ROOT / "docs" / "databases-servers.md").read_text()
+CLUSTERS = (ROOT / "docs" / "databases-clusters.md").read_text()
 
 
-def rows(after: str) -> list[list[str]]:
+def rows(after: str, page: str = PAGE) -> list[list[str]]:
     """The first table after a line that begins so; without its head's rule."""
-    lines = PAGE[PAGE.index(after) :].split("\n")
+    lines = page[page.index(after) :].split("\n")
     first = next(n for n, line in enumerate(lines) if line.startswith("|"))
     found = []
     for line in lines[first:]:
@@ -41,6 +42,17 @@ def test_what_the_levels_allow() -> None:
         assert shown == expected
         for results in expected.values():
             assert set(results) == set(SCRIPTS)
+
+
+def test_what_the_levels_of_clusters_allow() -> None:
+    for name, expected in (("Galera", GALERA), ("etcd", ETCD)):
+        (_, *levels), *body = rows(f"| {name} | {' | '.join(expected)} |\n", CLUSTERS)
+        shown = {
+            level: {row[0]: row[n].replace("*", "") for row in body}
+            for n, level in enumerate(levels, start=1)
+        }
+        assert shown == expected
+    assert all(set(results) == set(SCRIPTS) for results in GALERA.values())
 
 
 def test_what_the_levels_promise() -> None:

@@ -317,7 +317,9 @@ class _Client:
             # Some databases want a connection used by the thread that opened it. In a cluster each has its node.
             nodes = len(self.database.nodes)
             connection = (
-                self.database.connect_to((ord(self.name) - ord("A")) % nodes) if nodes else self.database.connect()
+                self.database.connect_to((ord(self.name) - ord("A")) % nodes)
+                if nodes
+                else self.database.connect()
             )
             self.connection = Recorded(connection, self.tracer.session(self.name))
             self._done()
