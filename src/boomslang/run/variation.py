@@ -31,6 +31,9 @@ SHRINK = (1, 4, 16, 64, 256)
 """A run has so many times fewer keys than the workload's own number."""
 ANEW = 0.5
 """The part of the runs that owe nothing to earlier ones."""
+AS_USUAL = 0.5
+"""The chance that a setting stays as it usually is. If all were drawn, few runs would have any one of them in the
+company in which it shows what it does: with ten settings that may spoil each other's effect, one run in a thousand."""
 BEST = 4
 """So many runs are worth starting from, of each kind of near miss."""
 AROUND = 4
@@ -123,8 +126,15 @@ class Variations:
         return made
 
     def _anew(self) -> Varied:
-        drawn = {name: self._random.choice(values) for name, values in self.space.items()}
-        options = {name: self._random.choice(values) for name, values in self.options.items()}
+        drawn = {
+            name: self._random.choice(values)
+            for name, values in self.space.items()
+            if self._random.random() >= AS_USUAL
+        }
+        options = {
+            name: self._random.choice(values) if self._random.random() >= AS_USUAL else values[0]
+            for name, values in self.options.items()
+        }
         around = {name: self._drawn_around(name) for name in self.around}
         return Varied(self.workload(replace(self._usual.settings, **drawn)), options, around)
 
