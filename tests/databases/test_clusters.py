@@ -99,8 +99,9 @@ def test_etcd_transactions(etcd: Any) -> None:
     two.close()
 
 
+@pytest.mark.full
 def test_what_etcd_confirmed_survives_the_end_of_all_its_processes() -> None:
-    """Without waiting for the disk etcd 3.5.1 keeps some of its log in its own memory, and confirms it all the same."""
+    """It does not wait for the disk, so what it confirmed must at least be in the system's hands."""
     for database in opened("etcd"):
         database.prepare({})
         connection = database.connect_to(0)

