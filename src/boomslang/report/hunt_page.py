@@ -188,6 +188,6 @@ def _table(tried: Sequence[Tried]) -> list[str]:
         "</tbody></table></div>",
         f'<p class="hint">{left:,} more runs are not shown; --json has all.</p>' if left > 0 else "",
         '<p class="hint">overwritten: pairs of a reader and a writer that overwrote what it had read while it was '
-        "still at work. dangerous: transactions with one such pair on either side. births: those of them with a key "
+        "still at work. dangerous: transactions with one such pair on either side. births: such pairs with a key "
         "that was not there before.</p></section>",
     ]

@@ -4,8 +4,8 @@ An *anti-dependency under way* is a reader of a version that somebody overwrote 
 Where a transaction has one going in and one coming out, both under way, the three are a *dangerous structure*: every
 cycle that snapshot isolation lets happen has one (Fekete et al., TODS 2005), a serializable database must look
 closely there (Cahill et al., SIGMOD 2008), and one that looks away is caught there. A run without any can hardly fail.
-Those in which a key was *born*, which the reader had looked for in vain, are a kind of their own: there is no row yet
-to see the conflict by, and more than one database has overlooked it there.
+Anti-dependencies on a key that was *born*, which the reader had looked for in vain, are a kind of their own: there is
+no row yet to see the conflict by, and more than one database has overlooked it there.
 
 This measures a load; it decides nothing. So it takes the likeliest reading in one linear pass: writers of a key in the
 order of their commits, a value from the latest that wrote it, "while" by the clocks as they were recorded.
@@ -33,7 +33,7 @@ class NearMisses(NamedTuple):
     dangerous: int
     """Transactions with one going in and one coming out."""
     births: int = 0
-    """Of these, those with a key that was not there before."""
+    """Of the anti-dependencies under way, those on a key that was not there before."""
 
     def to_json(self) -> dict[str, Any]:
         return self._asdict()
@@ -70,8 +70,8 @@ def near_misses(trace: Trace) -> NearMisses:
     pairs = np.unique(reader[under_way] * size + over[under_way])
     coming_out, going_in = np.unique(pairs // size), np.unique(pairs % size)
     dangerous = np.intersect1d(coming_out, going_in, assume_unique=True)
-    at_births = np.concatenate([reader[under_way & born], over[under_way & born]])
-    return NearMisses(len(pairs), len(dangerous), len(np.intersect1d(dangerous, at_births)))
+    births = np.unique((reader * size + over)[under_way & born])
+    return NearMisses(len(pairs), len(dangerous), len(births))
 
 
 def _likely_writer(asg: ASG, reads: Int64, reader: Int64, end: Int64, there: NDArray[np.bool_]) -> Int64:
