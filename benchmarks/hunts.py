@@ -10,6 +10,7 @@ where the violation cannot be: it must find nothing.
     python benchmarks/hunts.py --seeds 3 --write   three seeds, into docs/benchmarks-hunts.md
     python benchmarks/hunts.py --keep FILE         goes on where an earlier run ended: answers are kept there, hunt
                                                    by hunt, so that ten seeds can be gathered in several sittings
+    python benchmarks/hunts.py --keep FILE --again --only galera    forgets what was kept of these rows, and asks anew
     python benchmarks/hunts.py --keep FILE --estimate           how long what is missing will take, and no more
     python benchmarks/hunts.py --keep FILE --no-run --write     the page of what was kept, and no more
 """
@@ -280,15 +281,26 @@ def estimate(options: argparse.Namespace) -> str:
     return "\n".join([*lines, f"about {total / 60:.0f} minutes in all"])
 
 
+def forget(keep: Path, only: str) -> None:
+    """What was kept of these rows, which a changed hunt would find at another time."""
+    mine = [each for each in ROWS if only.lower() in each.name.lower()]
+    begin = tuple(f"{command} --for" for each in mine for command in (each.command, each.control) if command)
+    kept = {key: told for key, told in json.loads(keep.read_text()).items() if not key.startswith(begin)}
+    keep.write_text(json.dumps(kept, indent=1) + "\n")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
     parser.add_argument("--only", default="", metavar="WORD")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--keep", type=Path)
+    parser.add_argument("--again", action="store_true")
     parser.add_argument("--no-run", action="store_true")
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--estimate", action="store_true")
     options = parser.parse_args()
+    if options.again and options.keep and options.keep.exists():
+        forget(options.keep, options.only)
     if options.estimate:
         print(estimate(options))
         return 0

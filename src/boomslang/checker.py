@@ -66,6 +66,7 @@ def check(
     within: str | int | None = None,
     jobs: int | None = None,
     window: int | None = None,
+    explaining: float | None = None,
 ) -> Verdict:
     """Does the trace satisfy the isolation level?
 
@@ -75,7 +76,8 @@ def check(
     asked for: names (with parameters: "bounded-staleness:time=100"), files, or functions with @boomslang.module.
     `within` asks for the level within a bound of real time: "1s", or a number in the unit of the trace. `jobs` are the
     threads that may work at a time, and `window` the transactions of one window of a long trace (0: no windows);
-    neither changes an answer.
+    neither changes an answer. A violation is explained for as long as five times what it took to find it, or for
+    `explaining` seconds; what that does not make minimal is told as far as it came.
     """
     if isinstance(level, str) and "-" in level:
         from boomslang.levels.vendors import vendors_level
@@ -96,6 +98,7 @@ def check(
         modules=modules,
         jobs=jobs,
         window=window,
+        explaining=explaining,
     ).check(level if within is None else bounded(level, within))
 
 
@@ -115,6 +118,7 @@ class Checker:
         modules: Iterable[Asked] = (),
         jobs: int | None = None,
         window: int | None = None,
+        explaining: float | None = None,
     ) -> None:
         if solver is None:
             solver = NATIVE if encoding is None else _any_eager()
@@ -133,6 +137,7 @@ class Checker:
         self.passes = passes if solver == NATIVE else _chosen(passes)
         self.encoding = None if encoding is None else _encoding(encoding)
         self.limits = Limits(timeout, memory, progress=progress, jobs=jobs, window=window)
+        self.explaining = explaining
         self.modules = _modules(modules)
         if self.modules and encoding is not None:
             raise UsageError("an encoding is an earlier checker's whole way to ask; it takes no modules")
@@ -260,7 +265,7 @@ class Checker:
         from boomslang.explain.counterexample import explain
         from boomslang.explain.patience import of_this_process
 
-        seconds = self.left(begin).seconds
+        seconds = self.left_to_explain(begin)
         if seconds is None and most is None:
             return explain(asg, level, parts, smaller=not briefly, briefly=briefly)
         if seconds is None:
@@ -277,7 +282,7 @@ class Checker:
         step, if it has few transactions and can be."""
         from boomslang.explain.by_proof import explain_by_proof
 
-        seconds, rest = explaining_seconds(stats), self.left(begin).seconds
+        seconds, rest = explaining_seconds(stats), self.left_to_explain(begin)
         if rest is not None:
             seconds = max(A_MOMENT, min(seconds, rest))
         if len(parts.transactions) <= FEW:
@@ -305,6 +310,11 @@ class Checker:
     def left(self, begin: float) -> Limits:
         """The limits, less the time since `begin`."""
         return self.limits.since(begin)
+
+    def left_to_explain(self, begin: float) -> float | None:
+        """Seconds of the day in which an answer must be explained; None: there is no such limit."""
+        limits = [each for each in (self.left(begin).seconds, self.explaining) if each is not None]
+        return min(limits, default=None)
 
     def strongest(
         self, among: Iterable[Level] = LEVELS, settled: dict[str, Verdict] | None = None

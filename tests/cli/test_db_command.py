@@ -63,7 +63,10 @@ def test_nothing_is_fetched_for_the_list(monkeypatch: pytest.MonkeyPatch, tmp_pa
     [
         (["db"], "list or start?"),
         (["db", "start"], "SERVER"),
-        (["db", "start", "oracle"], "found 'oracle'; expected one of etcd, galera, mariadb, mysql, postgres"),
+        (
+            ["db", "start", "oracle"],
+            "found 'oracle'; expected one of etcd, galera, h2, mariadb, mysql, postgres",
+        ),
         (["db", "start", "postgres", "--port", "99999"], "expected a port, 1 to 65535"),
         (["db", "start", "postgres", "--binaries", "/nowhere"], "found no PostgreSQL in /nowhere"),
     ],

@@ -12,8 +12,8 @@ import pytest
 from support.commands import command
 
 from boomslang.cli import hunt_blocks
-from boomslang.cli.hunt_blocks import RUNS
-from boomslang.run import variations
+from boomslang.cli.hunt_blocks import RUNS, Bag, _gather
+from boomslang.run import Hunted, Tried, variations
 from boomslang.workers import Lost
 from boomslang.workloads import find_workload
 
@@ -81,3 +81,12 @@ def test_wrong_places() -> None:
     for word in ("spark", "ray://", "ray:6379", "http://host"):
         found = command("hunt", "--workload", "insert-if-none", "--on", word)
         assert found.code == 254 and "expected ray, or an address such as ray://host:10001" in found.err
+
+
+def test_runs_of_blocks_are_told_in_their_order_and_time(tmp_path: Path) -> None:
+    hunted = Hunted()
+    for first, began in ((5, 10.0), (1, 2.0)):  # as they come in
+        tried = [Tried(first + n, float(n), "valid", "", None, {}) for n in range(2)]
+        _gather(Bag(Hunted(runs=2, valid=2, tried=tried), began), tmp_path, hunted)
+    assert [(each.number, each.began) for each in hunted.tried] == [(1, 2.0), (2, 3.0), (5, 10.0), (6, 11.0)]
+    assert hunted.runs == hunted.valid == 4

@@ -204,7 +204,8 @@ def test_a_hunt_tells_the_story_and_exits_with_1(tmp_path: Path) -> None:
 
 
 def test_a_hunt_that_finds_nothing_exits_with_0(tmp_path: Path) -> None:
-    ran = hunt("--for", "1s", "--out", tmp_path / "h", "--level", "sser")
+    all_at_one = ("--others-at", "serializable")  # the other level lies, and a hunt would find that out
+    ran = hunt("--for", "1s", "--out", tmp_path / "h", "--level", "sser", *all_at_one)
     assert ran.code == 0 and ": no violation of strict serializable found\n" in ran.out
     assert "of list-append, " in ran.out
 
@@ -335,7 +336,7 @@ def test_the_checker_of_a_hunt_that_was_torn_off_goes_quietly(
 ) -> None:
     ours, theirs = processes(preload="boomslang.run.client").Pipe()
     checker = processes(preload="boomslang.run.client").Process(
-        target=_answer, args=(theirs, "ser", (), None, None)
+        target=_answer, args=(theirs, "ser", (), None, None, 1.0)
     )
     checker.start()
     theirs.close()

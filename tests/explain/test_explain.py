@@ -21,6 +21,7 @@ from support.strategies import traces
 
 from boomslang import LEVELS, Checker, Level, Trace, check
 from boomslang.asg import ASG, build_asg
+from boomslang.certify.refute import refute
 from boomslang.explain import core
 from boomslang.explain.core import refuted, shrink
 from boomslang.explain.counterexample import Counterexample
@@ -48,6 +49,19 @@ def textbook(name: str) -> Trace:
 
 
 # --- stories (those of the textbook's anomalies are in test_stories.py) -----------------------------------
+
+
+def test_an_explanation_that_does_not_end_in_its_time_tells_what_there_is() -> None:
+    """Of a long cycle every member is needed: to try them all takes longer than a moment."""
+    many = 60
+    trace = history(*(txn(f"s{i}", get(f"k{i}", Absent), put(f"k{(i + 1) % many}", i)) for i in range(many)))
+    in_no_time = check(trace, "ser", explaining=0.0)
+    assert (
+        in_no_time.invalid and in_no_time.counterexample is not None and in_no_time.counterexample.cut_short
+    )
+    assert len(in_no_time.counterexample.core.transactions) == many
+    assert refute(trace, in_no_time.counterexample.core), "a core that is not minimal is one all the same"
+    assert why(trace, "ser").minimal
 
 
 def test_duplicate_values_make_cases() -> None:

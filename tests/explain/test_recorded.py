@@ -9,11 +9,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.paths import ROOT
 
 from boomslang import Trace, check, read_trace
 from boomslang.levels import LEVELS
 
-PATH = Path(__file__).with_name("same-value-tidb-8.5.7.jsonl")
+PATH = ROOT / "docs" / "findings" / "mariadb-same-value.jsonl"
 LOCKING = "mariadb-repeatable-read"
 
 

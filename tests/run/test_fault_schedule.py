@@ -51,11 +51,11 @@ class Noted:
 def test_each_fault_ends_and_what_is_left_is_ended_with_the_run() -> None:
     cluster = Noted()
     trouble = Trouble(
-        parse_schedule("at 10ms pause node2 for 20ms; at 60ms kill node1 for 1m; at 5m cut node3 for 1s"),
+        parse_schedule("at 10ms pause node2 for 20ms; at 250ms kill node1 for 1m; at 5m cut node3 for 1s"),
         cluster,
     )
     trouble.begin()
-    time.sleep(0.3)
+    time.sleep(0.6)
     trouble.heal()
     assert cluster.done == ["pause 1", "resume 1", "kill 0", "restart 0"]
     assert [what for _, what in trouble.happened][-1] == "whole again"

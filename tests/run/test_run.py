@@ -20,6 +20,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from support.histories import Absent, get, history, put, txn
 from support.memory_store import Memory, MemoryConnection
 
 from boomslang import check, read_trace
@@ -27,8 +28,10 @@ from boomslang.certify.certificate import Core, read_certificate
 from boomslang.databases import Database, find_database
 from boomslang.errors import UsageError
 from boomslang.run import Plan, Ran, hunt, parse_faults, run, runner, variations
-from boomslang.run.faults import schedule, wire
-from boomslang.trace import Outcome, Trace
+from boomslang.run.fault_schedule import possible_schedules
+from boomslang.run.faults import possible_faults, schedule, wire
+from boomslang.run.hunt import _Checker, certificate_of
+from boomslang.trace import Outcome, Trace, write_trace
 from boomslang.workloads import WORKLOADS, find_workload
 
 ALL = sorted(WORKLOADS)
@@ -281,6 +284,36 @@ def test_a_database_that_cannot_be_reached_is_told(tmp_path: Path, monkeypatch: 
     assert all("the database cannot be reached: connection refused" in problem for problem in ran.problems)
 
 
+def test_every_other_session_is_asked_for_another_level(tmp_path: Path) -> None:
+    store = Memory()
+    workload = find_workload("bank").with_settings(sessions=4, seed=1)
+    both = Plan(store, workload, store.level("serializable"), 80, others_at=store.level("broken"))
+    trace = read_trace(run(both, tmp_path / "t").folder)
+    asked = {(t.session, (t.ctx or {}).get("level")) for t in trace.transactions()}
+    assert asked == {("c1", None), ("c2", "broken"), ("c3", None), ("c4", "broken")}
+    assert (
+        json.loads(trace.notes or "{}")["others_at"] == "broken" and both.to_json()["others_at"] == "broken"
+    )
+
+
+def test_other_sessions_promise_no_less() -> None:
+    with find_database("slatedb") as store:
+        weak, strong = store.level("snapshot"), store.level("serializable snapshot")
+        workload = find_workload("bank").with_settings()
+        assert Plan(store, workload, weak, others_at=strong).others_at == strong
+        with pytest.raises(UsageError, match="found other sessions at 'snapshot', which does not promise"):
+            Plan(store, workload, strong, others_at=weak)
+
+
+def test_a_hunt_tries_the_faults_that_a_database_can_have() -> None:
+    assert possible_faults(Memory()) == ("kill-client=2", "cut=4"), "there is no server"
+    assert possible_faults(Memory("server")) == ("kill-client=2", "cut=4", "kill-server=1")
+    with find_database("sqlite") as sqlite:
+        assert possible_faults(sqlite) == ("kill-client=2",), "there is no wire"
+    assert possible_schedules(Memory("server")) == (), "it has no nodes"
+    assert parse_faults(["none"]) == {}
+
+
 # --- hunts
 
 
@@ -350,6 +383,31 @@ def test_a_hunt_collects(tmp_path: Path) -> None:
     assert {path for path in (tmp_path / "h").iterdir() if path.is_dir()} == kept
 
 
+def test_what_cannot_be_explained_in_time_is_found_all_the_same(tmp_path: Path) -> None:
+    """A long cycle, of which every member is needed: within its time it is reported as it was found."""
+    many = 60
+    trace = tmp_path / "t.jsonl"
+    write_trace(
+        history(*(txn(f"s{i}", get(f"k{i}", Absent), put(f"k{(i + 1) % many}", i)) for i in range(many))),
+        trace,
+    )
+    for explaining, cut_short in ((0.0, True), (LONG, False)):
+        checker = _Checker(print, "ser", (), None, None, explaining)
+        try:
+            checker.wire.send(str(trace))
+            answer = checker._receive()
+        finally:
+            checker.close()
+        assert answer.status == "invalid" and answer.reason
+        assert any("boomslang check" in line for line in answer.story) == cut_short, (
+            "it says how to learn more"
+        )
+        kept = certificate_of(trace)
+        core = read_certificate(kept, read_trace(trace))
+        assert isinstance(core, Core) and len(core.transactions) == many
+        assert json.loads(kept.read_text())["explanation"]["minimal"] == (not cut_short)
+
+
 DEADLY = """
 import os, boomslang
 
@@ -397,7 +455,7 @@ import sys, time
 from boomslang.run.hunt import _Checker
 
 if __name__ == "__main__":
-    checker = _Checker(print, "ser", (), None, None)
+    checker = _Checker(print, "ser", (), None, None, 1.0)
     checker.wire.send(sys.argv[1])
     print(checker.process.pid, flush=True)
     time.sleep(600)

@@ -13,7 +13,7 @@ from boomslang import TraceBuilder
 from boomslang.run import Variations, Varied, run
 from boomslang.run.near_misses import NearMisses, near_misses
 from boomslang.run.runner import Plan
-from boomslang.trace import Trace, read_trace
+from boomslang.trace import Absent, Trace, read_trace
 from boomslang.workloads import find_workload
 
 # --- near misses
@@ -30,6 +30,17 @@ def history(*transactions: tuple[int, int, str], values: str = "") -> Trace:
                 else:
                     t.get(step, 0)
     return builder.build()
+
+
+def test_near_misses_at_births_are_told_apart() -> None:
+    """Write skew of two that look for what is not there, and of two that overwrite what is."""
+    builder = TraceBuilder(initial={"x": 0, "y": 0})
+    for number, (mine, other) in enumerate((("x", "y"), ("y", "x"), ("new", "newer"), ("newer", "new"))):
+        begin = 100 * (number // 2)
+        with builder.transaction(session=str(number), begin=begin, end=begin + 10) as t:
+            t.get(other, 0 if other in "xy" else Absent)
+            t.put(mine, f"{number}")
+    assert near_misses(builder.build()) == NearMisses(overwritten=4, dangerous=4, births=2)
 
 
 @pytest.mark.parametrize(
@@ -104,6 +115,29 @@ def test_options_of_the_database_are_drawn_too() -> None:
     assert {(m.options["index"], m.options["rows"]) for m in made} == {
         (index, rows) for index in options["index"] for rows in options["rows"]
     }
+
+
+def test_what_happens_around_the_load_is_drawn_for_one_run_in_four() -> None:
+    around = {"fault": ("kill-client=2", "cut=4"), "others_at": ("serializable",)}
+    row = Variations(find_workload("bank"), {}, seed=1, around=around)
+    made = list(islice(row, 400))
+    assert made[0].around == {"fault": "", "others_at": ""}, "first as it is"
+    for name, values in around.items():
+        told = [varied.around[name] for varied in made]
+        assert set(told) == {"", *values} and 60 < sum(map(bool, told)) < 140
+
+
+def test_each_kind_of_near_miss_leads_to_runs_of_its_own() -> None:
+    """Lists that are born are rare where dangerous moments are many: neither may have all the runs."""
+    row = Variations(find_workload("list-append"), {}, seed=1)
+    made: list[Varied] = []
+    for number, varied in enumerate(islice(row, 400)):
+        made.append(varied)
+        short = varied.workload.settings.appends == 2
+        row.learn(number, 2 if short else 200, 1.0, kinds={"births": 2 if short else 0})
+    led = [varied for varied in made[200:] if varied.parent is not None]
+    born = [varied for varied in led if varied.workload.settings.appends == 2]
+    assert 0.3 < len(born) / len(led) < 0.7
 
 
 def test_lists_get_about_as_many_appends_as_are_asked_for(tmp_path: Path) -> None:

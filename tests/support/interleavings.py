@@ -314,8 +314,14 @@ class _Client:
 
     def _run(self) -> None:
         try:
-            # Some databases want a connection used by the thread that opened it.
-            self.connection = Recorded(self.database.connect(), self.tracer.session(self.name))
+            # Some databases want a connection used by the thread that opened it. In a cluster each has its node.
+            nodes = len(self.database.nodes)
+            connection = (
+                self.database.connect_to((ord(self.name) - ord("A")) % nodes)
+                if nodes
+                else self.database.connect()
+            )
+            self.connection = Recorded(connection, self.tracer.session(self.name))
             self._done()
             while (result := self.todo.get()) is not None:
                 self._take(result)

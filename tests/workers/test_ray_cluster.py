@@ -274,6 +274,7 @@ def test_a_hunt_on_two_machines_of_which_one_is_killed(cluster: Any, tmp_path: P
         process.kill()
     assert process.returncode == 1, err
     found = json.loads(out)
+    assert len(found["tried"]) == found["runs"] > 0
     assert found["invalid"] and len({quarry["trace"] for quarry in found["invalid"]}) == len(found["invalid"])
     for quarry in found["invalid"][:2]:
         assert command("verify", quarry["trace"], quarry["certificate"]).code == 0

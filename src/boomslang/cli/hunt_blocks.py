@@ -55,6 +55,8 @@ class Bag:
     """What came of a block."""
 
     hunted: Hunted
+    began: float
+    """Seconds after the hunt did."""
     files: dict[str, dict[str, bytes]] = field(default_factory=dict)
     """Of each trace that was kept, by its name: the files of its folder, and "" is its certificate."""
 
@@ -112,6 +114,8 @@ def _gather(bag: Bag, place: Path, hunted: Hunted) -> None:
     hunted.committed += bag.hunted.committed
     hunted.valid += bag.hunted.valid
     hunted.problems += bag.hunted.problems
+    hunted.tried += [replace(tried, began=bag.began + tried.began) for tried in bag.hunted.tried]
+    hunted.tried.sort(key=lambda tried: tried.number)
     hunted.gave_up |= bag.hunted.gave_up
     for quarry in bag.hunted.found:
         files = bag.files[quarry.trace.name]
@@ -148,7 +152,8 @@ def hunted_block(block: Block) -> Bag:
             memory=arguments.memory,
             first=first + 1,
         )
-        return Bag(hunted, {quarry.trace.name: _files(quarry) for quarry in hunted.found})
+        began = float(arguments.seconds) - block.seconds
+        return Bag(hunted, began, {quarry.trace.name: _files(quarry) for quarry in hunted.found})
 
 
 def _files(quarry: Quarry) -> dict[str, bytes]:

@@ -33,7 +33,8 @@ def planned(arguments: argparse.Namespace, database: Database, workload: Workloa
     faults = parse_faults(arguments.fault)
     level = database.level(arguments.db_level)
     schedule = parse_schedule(arguments.faults)
-    return Plan(database, workload, level, arguments.txns, arguments.retries, faults, schedule)
+    others = None if arguments.others_at is None else database.level(arguments.others_at)
+    return Plan(database, workload, level, arguments.txns, arguments.retries, faults, schedule, others)
 
 
 def question(asked: str | None, offered: Offered, modules: Sequence[str]) -> tuple[str, tuple[str, ...]]:
@@ -126,5 +127,6 @@ def check_command(
             words.append(f"--{name}={file}")
     parsed = parse([*words, "--", str(trace)])
     parsed.about, parsed.trace = about, str(trace)
+    parsed.explaining = getattr(arguments, "explaining", None)  # only `hunt` is in a hurry
     prepare_files(parsed)
     return lambda screen: int(parsed.run(parsed, screen))

@@ -27,6 +27,7 @@ class WatchedChecker(Checker):
             memory=arguments.memory,
             progress=watch.solving,
             modules=arguments.module,
+            explaining=getattr(arguments, "explaining", None),  # only `hunt` says so
             **solver_options.options(arguments),
         )
         self.deadline = deadline

@@ -69,7 +69,7 @@ class PostgreSQL(Served):
         "rows": ("narrow", "wide"),
     }
     reserved_settings: ClassVar[Mapping[str, str] | None] = RESERVED
-    level_settings = ("default_transaction_isolation",)
+    level_settings: ClassVar[tuple[str, ...]] = ("default_transaction_isolation",)
     key_type = 'TEXT COLLATE "C"'
     """A string that is ordered by its UTF-8 bytes."""
 

@@ -203,6 +203,7 @@ class Served(Database):
 
     def with_options(self, options: Mapping[str, str]) -> Served:
         made = copy(self)
+        made.server = self.server  # which a copy for another process would not have
         made.options = {**self.options, **options}
         return made
 

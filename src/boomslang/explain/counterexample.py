@@ -84,8 +84,10 @@ class Counterexample:
             outcome = "" if view.outcome == Outcome.COMMITTED else f" {view.outcome.name.lower()}"
             session = "" if view.session is None else f" session {short(view.session)}"
             name = "" if view.name is None else f" transaction {short(view.name)}"
-            node = (view.ctx or {}).get("node")
-            place = "" if node is None else f" at {short(node)}"
+            said = [
+                short(told) for note in ("node", "level") if (told := (view.ctx or {}).get(note)) is not None
+            ]
+            place = f" at {', '.join(said)}" if said else ""
             fine = [o for o in view.operations if o.error is None]
             told = (_describe(self.trace, o, self.core, keys, o.index in spoken_of) for o in fine)
             ops = [text for text in told if text]

@@ -92,9 +92,9 @@ def _answer(
 ) -> tuple[str, ASG, Parts, Proof | None]:
     """What the trace is with these modules, what of it is refuted, and what shows it without a search, if there is such
     a proof. Takes no more than half of the time that is left: the explanation needs some too."""
-    limits = checker.left(begin)
-    if limits.seconds is not None:
-        limits = replace(limits, seconds=limits.seconds / 2)
+    limits, seconds = checker.left(begin), checker.left_to_explain(begin)
+    if seconds is not None:
+        limits = replace(limits, seconds=seconds / 2)
     nothing = Parts.of([], [], [])
     try:
         with until(None if limits.seconds is None else time.monotonic() + limits.seconds):

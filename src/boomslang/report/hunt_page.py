@@ -144,6 +144,8 @@ def settings(about: Mapping[str, Any]) -> str:
             said.append(f"{value} {named[name]}" if name in named else f"{name} {value}")
     said += [f"{name}={value}" for name, value in about["options"].items() if name != "durable"]
     said += [f"{name}={value}" for name, value in about.get("settings", {}).items()]
+    if others := about.get("others_at"):
+        said.append(f"every other session at {others}")
     said.append(f"seed {about['seed']}")
     if made := about.get("made_faults"):
         said.append(f"faults: {', '.join(map(str, made))}")
@@ -160,6 +162,7 @@ def _table(tried: Sequence[Tried]) -> list[str]:
         "seconds",
         "overwritten",
         "dangerous",
+        "births",
         "answer",
     )
     rows = []
@@ -173,7 +176,7 @@ def _table(tried: Sequence[Tried]) -> list[str]:
             about["unknown"],
         ]
         cells += [f"{about['seconds']:.1f}"]
-        cells += ["", ""] if near is None else [near.overwritten, near.dangerous]
+        cells += ["", "", ""] if near is None else [*near]
         cells.append(f"{each.status}: {each.reason}" if each.reason else each.status)
         rows.append("<tr>" + "".join(f"<td>{text(cell)}</td>" for cell in cells) + "</tr>")
     left = len(tried) - len(rows)
@@ -185,5 +188,6 @@ def _table(tried: Sequence[Tried]) -> list[str]:
         "</tbody></table></div>",
         f'<p class="hint">{left:,} more runs are not shown; --json has all.</p>' if left > 0 else "",
         '<p class="hint">overwritten: pairs of a reader and a writer that overwrote what it had read while it was '
-        "still at work. dangerous: transactions with one such pair on either side.</p></section>",
+        "still at work. dangerous: transactions with one such pair on either side. births: such pairs with a key "
+        "that was not there before.</p></section>",
     ]

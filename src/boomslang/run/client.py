@@ -54,6 +54,13 @@ class Job:
     """Which of the database's nodes it begins with."""
     listens: bool
     """It may be told to die or to lose its connection."""
+    tells: bool = False
+    """Its level is not that of the run, so its transactions say it."""
+
+    def ctx(self, node: str | None) -> dict[str, str] | None:
+        """What is noted with each of its transactions."""
+        said = {"node": node, "level": self.level if self.tells else None}
+        return {name: told for name, told in said.items() if told is not None} or None
 
 
 class _Killed(BaseException):
@@ -104,8 +111,7 @@ class Client:
         recorded = Recorded(self.connection, session)
         while True:
             try:
-                node = self.connection.node
-                recorded.begin(self.job.level, ctx=None if node is None else {"node": node})
+                recorded.begin(self.job.level, ctx=self.job.ctx(self.connection.node))
                 break
             except (Aborted, Failed):
                 self.me.add("aborted")

@@ -96,6 +96,23 @@ def check_schedule(faults: Sequence[Scheduled], database: Database) -> None:
             )
 
 
+def possible_schedules(database: Database) -> tuple[str, ...]:
+    """Short faults that a hunt may try on a cluster that was started here: one node, one second. (Killed nodes take
+    longer to come back than most runs last.)"""
+    cluster: Any = getattr(database, "server", None)
+    nodes = range(len(getattr(cluster, "nodes", ())))
+    found = [(Scheduled(kind, node, 0.5, 1.0),) for node in nodes for kind in ("pause", "slow", "cut")]
+    return tuple(str(each[0]) for each in found if _possible(each, database))
+
+
+def _possible(faults: Sequence[Scheduled], database: Database) -> bool:
+    try:
+        check_schedule(faults, database)
+    except UsageError:
+        return False
+    return True
+
+
 class Trouble:
     """Makes the faults of a schedule, each in a thread of its own, and ends them."""
 
@@ -156,8 +173,10 @@ class Trouble:
             thread.join(max(0.1, end - time.monotonic()))
         while not self.cluster.healthy():
             try:
-                for node in self.cluster.revive():
-                    self.problems.append(f"node{node + 1} had ended by itself, and was started again")
+                for node, words in self.cluster.revive().items():
+                    self.problems.append(
+                        f"node{node + 1} had ended by itself, and was started again; its last words: {words}"
+                    )
             except Exception as error:
                 self.problems.append(f"a node did not come back: {error}")
             if time.monotonic() > end:

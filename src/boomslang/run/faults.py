@@ -22,6 +22,7 @@ from boomslang.errors import UsageError, did_you_mean
 
 KILL_CLIENT, KILL_SERVER, CUT_CONNECTION = "kill-client", "kill-server", "cut"
 KINDS = (KILL_CLIENT, KILL_SERVER, CUT_CONNECTION)
+NONE = "none"
 
 
 @dataclass(frozen=True)
@@ -39,12 +40,14 @@ def parse_faults(words: Sequence[str]) -> dict[str, int]:
     """`kill-client=3`, `cut` and the like, as a number of each kind."""
     asked: dict[str, int] = {}
     for word in words:
+        if word == NONE:
+            continue
         kind, given, count = word.partition("=")
         if kind not in KINDS or (given and (not count.isascii() or not count.isdecimal())):
             meant = "" if kind in KINDS else did_you_mean(kind, KINDS)
             raise UsageError(
                 f"found the fault {word!r}{meant}; expected one of {', '.join(KINDS)}, "
-                f"with how often: {KILL_CLIENT}=3"
+                f"with how often: {KILL_CLIENT}=3; or {NONE}"
             )
         asked[kind] = asked.get(kind, 0) + (int(count) if given else 1)
     return {kind: count for kind, count in asked.items() if count}
@@ -67,6 +70,20 @@ def check_faults(faults: dict[str, int], database: Database) -> None:
         connection.close()
         if not cuttable:
             raise UsageError(f"connections of {database.title} cannot be cut: there is no wire")
+
+
+def possible_faults(database: Database) -> tuple[str, ...]:
+    """Those that a run on this database may have, a few of each kind, as `parse_faults` reads them."""
+    found = [f"{KILL_CLIENT}=2", f"{CUT_CONNECTION}=4", f"{KILL_SERVER}=1"]
+    return tuple(each for each in found if _possible(each, database))
+
+
+def _possible(fault: str, database: Database) -> bool:
+    try:
+        check_faults(parse_faults([fault]), database)
+    except UsageError:
+        return False
+    return True
 
 
 def wire(connection: Connection) -> Callable[[], None] | None:

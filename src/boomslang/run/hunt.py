@@ -1,7 +1,8 @@
 """The hunt: run after run, each another seed and other settings (variation.py), until one breaks the level.
 
 While a run is being checked, in a process of its own, the next one goes. Traces that are valid are thrown away; one
-that is not is kept, with its certificate, and so is one that the checker gave up on.
+that is not is kept, with its certificate, and so is one that the checker gave up on. A hunt's time ends its runs and
+not its last check; that has its own limit, if any, and what it finds is explained within one (`EXPLAINING`).
 """
 
 from __future__ import annotations
@@ -36,6 +37,12 @@ Status = Callable[["Hunted", Speed | None], object]
 Learn = Callable[["Tried"], object]
 STORY = 60
 """Lines of a story that are kept."""
+EXPLAINING = 30.0
+"""Seconds for which a finding is explained. Whoever hunts wants to know of it; `boomslang check` of what was kept takes
+the time that a minimal core needs."""
+CUT_SHORT = (
+    "(Time ran out before every part had been tried: fewer may do, and `boomslang check` of it looks longer.)"
+)
 
 
 @dataclass(frozen=True)
@@ -137,8 +144,10 @@ def hunt(
     enough: Callable[[Hunted], bool] | None = None,
     keep: float | None = None,
     learn: Learn | None = None,
+    explaining: float = EXPLAINING,
 ) -> Hunted:
     """Runs plan after plan for so many seconds, and checks each trace, within `timeout` seconds and `memory` megabytes.
+    A violation is explained for `explaining` seconds at most: if that was too little its core is not minimal.
 
     With `watch` each is checked while it runs, and a run ends when it is found out; a session that says nothing is
     waited for so many seconds. With `keep`, too, what is checked and older than so many seconds is deleted.
@@ -161,7 +170,7 @@ def hunt(
         if learn is not None:
             learn(tried)
 
-    checker = _Checker(note, find_level(level), modules, timeout, memory)
+    checker = _Checker(note, find_level(level), modules, timeout, memory, explaining)
     try:
         for plan in plans:
             trace = place / f"run-{hunted.runs + first:04d}"
@@ -357,7 +366,12 @@ def certificate_of(trace: Path) -> Path:
 
 
 def _answer(
-    wire: Any, level: str | Level, modules: tuple[str, ...], timeout: float | None, memory: float | None
+    wire: Any,
+    level: str | Level,
+    modules: tuple[str, ...],
+    timeout: float | None,
+    memory: float | None,
+    explaining: float,
 ) -> None:
     """The body of the checker's process. It ends when the other end of the wire is closed.
 
@@ -372,12 +386,16 @@ def _answer(
             os._exit(0)
         try:
             read = read_trace(trace)
-            verdict = check(read, level, modules=modules, timeout=timeout, memory=memory)
+            verdict = check(
+                read, level, modules=modules, timeout=timeout, memory=memory, explaining=explaining
+            )
             told = verdict.counterexample
             reason = told.anomaly.name if told is not None and told.anomaly is not None else verdict.reason
             if verdict.status == INVALID and (data := verdict.certificate()) is not None:
                 certificate_of(trace).write_text(json.dumps(data) + "\n")
             story = () if told is None else tuple(islice(told.lines(), STORY))
+            if told is not None and told.cut_short:
+                story = (*story, CUT_SHORT)
             answer = _Answer(verdict.status, reason, near_misses(read), story)
         except Exception as error:
             problem = (

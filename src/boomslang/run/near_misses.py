@@ -4,6 +4,8 @@ An *anti-dependency under way* is a reader of a version that somebody overwrote 
 Where a transaction has one going in and one coming out, both under way, the three are a *dangerous structure*: every
 cycle that snapshot isolation lets happen has one (Fekete et al., TODS 2005), a serializable database must look
 closely there (Cahill et al., SIGMOD 2008), and one that looks away is caught there. A run without any can hardly fail.
+Anti-dependencies on a key that was *born*, which the reader had looked for in vain, are a kind of their own: there is
+no row yet to see the conflict by, and more than one database has overlooked it there.
 
 This measures a load; it decides nothing. So it takes the likeliest reading in one linear pass: writers of a key in the
 order of their commits, a value from the latest that wrote it, "while" by the clocks as they were recorded.
@@ -18,7 +20,7 @@ from numpy.typing import NDArray
 
 from boomslang.asg import build_asg
 from boomslang.asg.graph import ASG, IN, INITIAL, SEVERAL
-from boomslang.trace.model import NO_TIME, Trace
+from boomslang.trace.model import ABSENT, NO_TIME, Trace
 
 Int64 = NDArray[np.int64]
 
@@ -30,6 +32,8 @@ class NearMisses(NamedTuple):
     """Anti-dependencies under way: pairs of transactions."""
     dangerous: int
     """Transactions with one going in and one coming out."""
+    births: int = 0
+    """Of the anti-dependencies under way, those on a key that was not there before."""
 
     def to_json(self) -> dict[str, Any]:
         return self._asdict()
@@ -49,6 +53,7 @@ def near_misses(trace: Trace) -> NearMisses:
     seen = _likely_writer(asg, reads, reader, end, there)
     known = (seen == INITIAL) | ((seen >= 0) & there[np.maximum(seen, 0)])
     reader, read_key, seen = reader[known], read_key[known], seen[known]
+    born = (seen == INITIAL) & (asg.initial[read_key] == ABSENT)
     # Of each read, the version after the one it saw: the key's first, or the one behind its writer.
     first = np.searchsorted(key, read_key)
     size = np.int64(max(1, asg.transactions))
@@ -60,11 +65,13 @@ def near_misses(trace: Trace) -> NearMisses:
     following = np.where(seen == INITIAL, first, at + 1)
     ok = following < len(key)
     ok[ok] = key[following[ok]] == read_key[ok]
-    reader, over = reader[ok], writer[following[ok]]
+    reader, over, born = reader[ok], writer[following[ok]], born[ok]
     under_way = (reader != over) & (begin[over] < end[reader]) & (begin[reader] < end[over])
     pairs = np.unique(reader[under_way] * size + over[under_way])
     coming_out, going_in = np.unique(pairs // size), np.unique(pairs % size)
-    return NearMisses(len(pairs), len(np.intersect1d(coming_out, going_in, assume_unique=True)))
+    dangerous = np.intersect1d(coming_out, going_in, assume_unique=True)
+    births = np.unique((reader * size + over)[under_way & born])
+    return NearMisses(len(pairs), len(dangerous), len(births))
 
 
 def _likely_writer(asg: ASG, reads: Int64, reader: Int64, end: Int64, there: NDArray[np.bool_]) -> Int64:

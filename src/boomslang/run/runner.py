@@ -23,6 +23,7 @@ from typing import Any, Protocol
 import boomslang
 from boomslang.databases.database import Database, DatabaseError, Lost, Offered
 from boomslang.errors import UsageError
+from boomslang.levels import find_level, implies
 from boomslang.record import Recorded, RecordingFailed, Tracer
 from boomslang.run.client import Client, Job, in_process
 from boomslang.run.client_board import CUT, DIE, DONE, KILLED, RUNNING, STARTING, Board
@@ -70,8 +71,15 @@ class Plan:
     faults: dict[str, int] = field(default_factory=dict)
     schedule: tuple[Scheduled, ...] = ()
     """Faults of a cluster's nodes."""
+    others_at: Offered | None = None
+    """What every other session is asked for; it promises no less than `level`, so the promise is that of `level`."""
 
     def __post_init__(self) -> None:
+        if self.others_at is not None and not promises_no_less(self.others_at, self.level):
+            raise UsageError(
+                f"found other sessions at {self.others_at.name!r}, which does not promise what {self.level.name!r} "
+                "does; expected a level that does"
+            )
         for name, least in (("txns", 1), ("retries", 0)):
             if getattr(self, name) < least:
                 raise UsageError(f"found {name} = {getattr(self, name)}; expected {least} or more")
@@ -95,6 +103,7 @@ class Plan:
             "workload": self.workload.name,
             "settings": dict(self.database.settings),
             "faults": "; ".join(faults),
+            "others_at": self.others_at and self.others_at.name,
         }
         return {name: said for name, said in told.items() if said}
 
@@ -102,6 +111,7 @@ class Plan:
         return {
             "database": self.database.name,
             "level": self.level.name,
+            "others_at": self.others_at and self.others_at.name,
             "promises": self.level.promises,
             "modules": list(self.level.modules),
             "workload": self.workload.name,
@@ -113,6 +123,12 @@ class Plan:
             "settings": dict(self.database.settings),
             **self.workload.settings.to_json(),
         }
+
+
+def promises_no_less(other: Offered, level: Offered) -> bool:
+    """Does a level promise all that another does? One whose promise has modules is not compared."""
+    alike = not other.modules and not level.modules
+    return alike and implies(find_level(other.promises), find_level(level.promises))
 
 
 @dataclass(frozen=True)
@@ -286,9 +302,11 @@ class _Run:
 
     def _start(self, name: str, session: int, first: int, end: int) -> None:
         plan = self.plan
+        other = plan.others_at if session % 2 else None
+        level = (other or plan.level).name
         job = Job(
-            plan.database, plan.workload, plan.level.name, self.tracer, len(self.jobs), name, session, first, end,
-            plan.retries, session % max(1, len(plan.database.nodes)), listens=bool(plan.faults),
+            plan.database, plan.workload, level, self.tracer, len(self.jobs), name, session, first, end,
+            plan.retries, session % max(1, len(plan.database.nodes)), bool(plan.faults), other is not None,
         )  # fmt: skip
         self.jobs.append(job)
         body = _Thread if plan.database.one_process else _Process

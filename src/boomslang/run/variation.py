@@ -3,13 +3,15 @@
 Which settings bring a bug to light is not known before: PostgreSQL 12.3 needed the birth of a list, 15.3 a bitmap
 scan of wide rows, MariaDB two values. So everything that was not said is drawn: how many keys, sessions and
 operations, which values, how much is read, how wide ranges are, how long lists get, and how the database stores and
-searches its rows.
+searches its rows; in one of four also what happens *around* the load (`around`): clients and servers that are killed,
+connections that are cut, and in one of four sessions that ask for different levels.
 
 Two rules share the runs. Every other one is drawn anew, so that nothing is ever given up. The others start from one of
 the best so far and change one thing. The best are those with the most *near misses* a second (see near_misses.py),
 and, for what a database refuses was near too, a tenth for each abort: what is broken once in ten thousand dangerous
-moments is found sooner where there are more of them. That is an evolution strategy of the simplest kind; its draws
-come from the seed, its choices also from what the database did.
+moments is found sooner where there are more of them. Near misses are of several kinds, and the commonest need not be
+the one that a database overlooks; so each kind that was met has its own best, and the same share of the runs. That is
+an evolution strategy of the simplest kind; its draws come from the seed, its choices also from what the database did.
 """
 
 from __future__ import annotations
@@ -29,8 +31,13 @@ SHRINK = (1, 4, 16, 64, 256)
 """A run has so many times fewer keys than the workload's own number."""
 ANEW = 0.5
 """The part of the runs that owe nothing to earlier ones."""
+AS_USUAL = 0.5
+"""The chance that a setting stays as it usually is. If all were drawn, few runs would have any one of them in the
+company in which it shows what it does: with ten settings that may spoil each other's effect, one run in a thousand."""
 BEST = 4
-"""So many runs are worth starting from."""
+"""So many runs are worth starting from, of each kind of near miss."""
+AROUND = 4
+"""Of so many runs that are drawn anew one has faults, and one sessions at different levels."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +47,8 @@ class Varied:
     workload: Workload
     options: Mapping[str, str]
     """Of the database: how it stores and searches."""
+    around: Mapping[str, str] = field(default_factory=dict)
+    """What else: the faults, the level of every other session; "" is none."""
     parent: int | None = None
     """The run it started from, counted from 0; none: drawn anew."""
 
@@ -47,6 +56,7 @@ class Varied:
         return {
             **self.workload.settings.to_json(),
             "options": dict(self.options),
+            **self.around,
             "started_from": self.parent,
         }
 
@@ -61,9 +71,11 @@ class Variations:
     seed: int
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Options of the database that may vary, and what each may be, its usual one first."""
+    around: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """What may happen around the load, by what it is; each may also be absent, and mostly is."""
     made: list[Varied] = field(default_factory=list)
-    worth: dict[int, float] = field(default_factory=dict)
-    """Of a run by its number: near misses a second, and a tenth of its other close moments."""
+    worth: dict[str, dict[int, float]] = field(default_factory=dict)
+    """By kind of near miss, then by the run's number: so many a second, and a tenth of its other close moments."""
 
     def __post_init__(self) -> None:
         self._random = random.Random(f"{self.seed}/hunt")
@@ -75,23 +87,37 @@ class Variations:
         while True:
             yield self._next()
 
-    def learn(self, run: int, near_misses: int, seconds: float, *, close: int = 0) -> None:
-        """What came of the run of that number: near misses, and moments that were close to one (aborts, readers of what
-        was being overwritten)."""
-        self.worth[run] = (near_misses + close / 10) / max(seconds, 0.1)
+    def learn(
+        self,
+        run: int,
+        near_misses: int,
+        seconds: float,
+        *,
+        close: int = 0,
+        kinds: Mapping[str, int] | None = None,
+    ) -> None:
+        """What came of the run of that number: near misses, moments that were close to one (aborts, readers of what
+        was being overwritten), and of the near misses those of special kinds."""
+        worth = {"all": near_misses + close / 10, **(kinds or {})}
+        for kind, many in worth.items():
+            self.worth.setdefault(kind, {})[run] = many / max(seconds, 0.1)
 
-    def best(self) -> list[int]:
-        """The runs worth starting from, best first."""
-        some = [run for run, worth in self.worth.items() if worth > 0]
-        return sorted(some, key=lambda run: (-self.worth[run], run))[:BEST]
+    def best(self, kind: str) -> list[int]:
+        """The runs worth starting from for the sake of one kind of near miss, best first."""
+        worth = self.worth[kind]
+        return sorted((run for run in worth if worth[run] > 0), key=lambda run: (-worth[run], run))[:BEST]
 
     def _next(self) -> Varied:
         number = len(self.made)
-        best = self.best()
+        best = list(filter(None, map(self.best, self.worth)))
         if not number:
-            made = Varied(self._usual, {name: values[0] for name, values in self.options.items()})
+            made = Varied(
+                self._usual,
+                {name: values[0] for name, values in self.options.items()},
+                dict.fromkeys(self.around, ""),
+            )
         elif best and self._random.random() >= ANEW:
-            made = self._changed(self._random.choice(best))
+            made = self._changed(self._random.choice(self._random.choice(best)))
         else:
             made = self._anew()
         settings = replace(made.workload.settings, seed=self.seed + number)
@@ -100,21 +126,34 @@ class Variations:
         return made
 
     def _anew(self) -> Varied:
-        drawn = {name: self._random.choice(values) for name, values in self.space.items()}
-        options = {name: self._random.choice(values) for name, values in self.options.items()}
-        return Varied(self.workload(replace(self._usual.settings, **drawn)), options)
+        drawn = {
+            name: self._random.choice(values)
+            for name, values in self.space.items()
+            if self._random.random() >= AS_USUAL
+        }
+        options = {
+            name: self._random.choice(values) if self._random.random() >= AS_USUAL else values[0]
+            for name, values in self.options.items()
+        }
+        around = {name: self._drawn_around(name) for name in self.around}
+        return Varied(self.workload(replace(self._usual.settings, **drawn)), options, around)
+
+    def _drawn_around(self, name: str) -> str:
+        return self._random.choice(self.around[name]) if self._random.random() * AROUND < 1 else ""
 
     def _changed(self, parent: int) -> Varied:
-        start = self.made[parent]
-        names = [*self.space, *(f"?{name}" for name in self.options)]
-        if not names:
-            return replace(start, parent=parent)
-        name = self._random.choice(names)
-        if name.startswith("?"):
-            chosen = self._random.choice(self.options[name[1:]])
-            return Varied(start.workload, {**start.options, name[1:]: chosen}, parent)
-        settings = replace(start.workload.settings, **{name: self._random.choice(self.space[name])})
-        return Varied(self.workload(settings), start.options, parent)
+        start = replace(self.made[parent], parent=parent)
+        kinds = [*self.space, *(f"?{name}" for name in self.options), *(f"!{name}" for name in self.around)]
+        if not kinds:
+            return start
+        kind = self._random.choice(kinds)
+        name = kind[1:]
+        if kind.startswith("?"):
+            return replace(start, options={**start.options, name: self._random.choice(self.options[name])})
+        if kind.startswith("!"):
+            return replace(start, around={**start.around, name: self._drawn_around(name)})
+        settings = replace(start.workload.settings, **{kind: self._random.choice(self.space[kind])})
+        return replace(start, workload=self.workload(settings))
 
 
 def space(workload: type[Workload], usual: Workload, given: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:

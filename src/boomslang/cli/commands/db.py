@@ -14,7 +14,7 @@ from boomslang.cli import exit_codes
 from boomslang.cli.screen import Screen
 from boomslang.databases import ADAPTERS, DriverMissing
 
-STARTED = ("etcd", "galera", "mariadb", "mysql", "postgres", "postgres-replica")
+STARTED = ("etcd", "galera", "h2", "mariadb", "mysql", "postgres", "postgres-replica")
 """Servers that can be started. What is needed to start them is imported when one is."""
 
 

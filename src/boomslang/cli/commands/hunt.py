@@ -20,12 +20,16 @@ from boomslang.cli.options.workers import add_on
 from boomslang.cli.output_files import write_whole
 from boomslang.cli.progress import Watch, watched
 from boomslang.cli.screen import Screen
-from boomslang.databases import Database, find_database
+from boomslang.databases import Database, Offered, find_database
 from boomslang.errors import UsageError
 from boomslang.levels import Level, bounded, find_level
 from boomslang.modules import find_modules
 from boomslang.run import Hunted, Plan, Quarry, Speed, Tried, Variations, variations
 from boomslang.run import hunt as hunt_plans
+from boomslang.run.fault_schedule import possible_schedules
+from boomslang.run.faults import possible_faults
+from boomslang.run.hunt import EXPLAINING
+from boomslang.run.runner import promises_no_less
 from boomslang.trace.files import DELETED
 from boomslang.verdict import INVALID, UNKNOWN
 from boomslang.workloads import Workload, find_workload
@@ -147,6 +151,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         certificate = None if first_broken.certificate is None else str(first_broken.certificate)
         load = f"{plan.workload.name}, {_how(first_broken, plan)}"
         told = load_plan.what(plan, about["version"], load)
+        arguments.explaining = EXPLAINING
         load_plan.check_command(arguments, first_broken.trace, level.name, modules, certificate, told)(screen)
     return code
 
@@ -183,7 +188,8 @@ def _hunted(
 ) -> Hunted:
     level_there = database.level(arguments.db_level)
     free = database.options_to_vary(level_there)
-    row = Variations(workload, load_plan.given(arguments), arguments.seed, free)
+    around = _around(arguments, database, level_there)
+    row = Variations(workload, load_plan.given(arguments), arguments.seed, free, around)
     return watched(
         lambda watch: hunt_plans(
             _plans(arguments, database, row),
@@ -203,10 +209,28 @@ def _hunted(
     )
 
 
+def _around(arguments: argparse.Namespace, database: Database, level: Offered) -> dict[str, tuple[str, ...]]:
+    """What may happen around the load, as options say it, as far as none of it was given."""
+    around = {}
+    others = tuple(
+        other.name
+        for name in database.levels
+        if (other := database.level(name)).name != level.name and promises_no_less(other, level)
+    )
+    if arguments.others_at is None and others:
+        around["others_at"] = others
+    if not arguments.fault and not arguments.faults:
+        around["fault"] = possible_faults(database)
+        if scheduled := possible_schedules(database):
+            around["faults"] = scheduled
+    return around
+
+
 def _learn(row: Variations, tried: Tried) -> None:
     if tried.near is not None:
         close = tried.near.overwritten + tried.about["aborted"]
-        row.learn(tried.number - 1, tried.near.dangerous, tried.about["seconds"], close=close)
+        kinds = {"births": tried.near.births}
+        row.learn(tried.number - 1, tried.near.dangerous, tried.about["seconds"], close=close, kinds=kinds)
 
 
 def _hunted_on_cluster(
@@ -248,6 +272,8 @@ def _how(quarry: Quarry, plan: Plan) -> str:
     for name in ("ops", "values", "distribution", "reads", "appends", "width"):
         if about[name] != usual[name]:
             said.append(f"{name} {about[name]}")
+    said += [f"{name.replace('_', ' ')} {about[name]}" for name in ("others_at", "schedule") if about[name]]
+    said += [f"{kind}={count}" for kind, count in about["faults"].items()]
     said += [
         f"{name}={value}"
         for name, value in about["options"].items()
@@ -270,7 +296,14 @@ def _status(watch: Watch, seconds: float) -> Callable[[Hunted, Speed | None], No
 
 def _plans(arguments: argparse.Namespace, database: Database, row: Variations) -> Iterator[Plan]:
     for made in row:
-        yield load_plan.planned(arguments, database.with_options(made.options), made.workload)
+        asked = argparse.Namespace(**vars(arguments))
+        if made.around.get("fault"):
+            asked.fault = [made.around["fault"]]
+        if made.around.get("faults"):
+            asked.faults = made.around["faults"]
+        if made.around.get("others_at"):
+            asked.others_at = made.around["others_at"]
+        yield load_plan.planned(asked, database.with_options(made.options), made.workload)
 
 
 def _exit_code(hunted: Hunted) -> int:

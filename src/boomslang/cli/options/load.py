@@ -27,6 +27,11 @@ def add(parser: argparse.ArgumentParser, *, txns: int, txns_are: str, sessions: 
     option(
         "db-level", "the level the database is asked for, by its own name; else its default", metavar="NAME"
     )
+    option(
+        "others-at",
+        "the level of every other session, by its own name: one that promises no less than --db-level",
+        metavar="NAME",
+    )
     option("workload", "the load (see `boomslang workloads`)", required=True, metavar="NAME")
     option("sessions", f"clients at a time{else_sessions}", default=sessions, **count)
     option("txns", f"transactions {txns_are}; else {txns:,}", default=txns, **count)
@@ -41,7 +46,7 @@ def add(parser: argparse.ArgumentParser, *, txns: int, txns_are: str, sessions: 
     option("retries", "try what the database aborted up to N times more", default=0, **number)
     option(
         "fault",
-        "kill-client=N, kill-server=N or cut=N: so often in a run; may be given several times",
+        "kill-client=N, kill-server=N or cut=N: so often in a run; may be given several times; none: none",
         metavar="FAULT",
         **several,
     )

@@ -13,6 +13,7 @@ from typing import Any
 from boomslang.databases.servers.cluster import Cluster
 from boomslang.databases.servers.etcd import EtcdCluster, find_etcd
 from boomslang.databases.servers.galera import GaleraCluster, find_galera
+from boomslang.databases.servers.h2 import H2Server, find_h2, h2_versions
 from boomslang.databases.servers.mysql import (
     MariaDBServer,
     MySQLServer,
@@ -33,6 +34,7 @@ SERVERS: Mapping[str, tuple[Find, type[Server] | type[Cluster]]] = {
     "postgres": (find_postgresql, PostgreSQLServer),
     "mariadb": (find_mariadb, MariaDBServer),
     "mysql": (find_mysql, MySQLServer),
+    "h2": (find_h2, H2Server),
     "etcd": (find_etcd, EtcdCluster),
     "galera": (find_galera, GaleraCluster),
     "postgres-replica": (find_postgresql, ReplicatedPostgreSQL),
@@ -41,6 +43,7 @@ SERVERS: Mapping[str, tuple[Find, type[Server] | type[Cluster]]] = {
 VERSIONS: Mapping[str, Callable[[], list[str]]] = {
     "postgres": postgresql_versions,
     "mariadb": mariadb_versions,
+    "h2": h2_versions,
 }
 """All versions of a server that can be had, from old to new; those of whom there are many."""
 

@@ -136,9 +136,9 @@ class Cluster(ABC):
                 if not left:
                     raise
 
-    def revive(self) -> list[int]:
-        """Bring back nodes that ended by themselves; which they were."""
-        dead = [number for number, node in enumerate(self.nodes) if not node.running]
+    def revive(self) -> dict[int, str]:
+        """Bring back nodes that ended by themselves; which they were, and what they said last."""
+        dead = {n: node.last_words() for n, node in enumerate(self.nodes) if not node.running}
         for number in dead:
             self.restart(number)
         return dead

@@ -41,6 +41,8 @@ START = 60.0
 STOP = 20.0
 """Seconds in which one that is asked to end must have ended, before it is made to."""
 HOST = "127.0.0.1"
+WORDS = 300
+"""Characters of a log's line that are quoted."""
 
 
 class ServerFailed(UsageError):
@@ -174,6 +176,7 @@ class Server(ABC):
         """Start it; returns when it takes connections."""
         if self.running:
             return
+        self._order(b"stop\n")  # what is left of one that has ended by itself
         self.log.touch()
         begin = self.log.stat().st_size
         task = {
@@ -237,6 +240,12 @@ class Server(ABC):
             ):
                 return line.strip()
         return ""
+
+    def last_words(self) -> str:
+        """What its log says of its end, if it ended by itself: the line of a panic, else the last one."""
+        said = self.log.read_text(errors="replace").splitlines() if self.log.exists() else []
+        loud = [line for line in said if re.search(r"\b(panic|fatal)\b", line, re.I)]
+        return ([""] + (loud or said))[-1].strip()[:WORDS]
 
     @property
     def running(self) -> bool:
