@@ -291,7 +291,8 @@ def _refuted(trace: Trace, core: Core, given: tuple[Module, ...], claims_minimal
 def _most_needed(core: Core, untried: int) -> str:
     """A refutation stands whether or not it could be smaller, so nobody has to wait for all of that."""
     parts = len(core.transactions) + len(core.reads)
-    return f"believed: that {untried} of its {parts} parts are needed; none of the other {parts - untried} can be left out"
+    tried = f"none of the other {parts - untried} can be left out"
+    return f"believed: that {untried} of its {parts} parts are needed; {tried}"
 
 
 def _proved(trace: Trace, core: Core) -> Finding:
