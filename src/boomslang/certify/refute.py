@@ -202,10 +202,16 @@ def _unsatisfiable(trace: Trace, level: str, kept: set[int], reads: set[tuple[in
         given = dict(zip(trace.initial_key.tolist(), trace.initial_value.tolist(), strict=True))
         solver.add(*(value == given.get(key, ABSENT) for key, value in first.items()))
 
-    for a in kept - aborted:
-        for b in kept - aborted - {a}:
-            if (session and _in_session_order(trace, a, b)) or in_time(a, b):
-                solver.add(z3.Implies(committed[b], commit[a] < begin[b]))
+    for b in kept - aborted:
+        others = kept - aborted - {b}
+        ahead = [a for a in others if session and _in_session_order(trace, a, b)]
+        returned = [a for a in others if in_time(a, b)]
+        if returned:
+            # Who had returned before the last of these was invoked is before that one, and so before b.
+            last = max(returned, key=lambda c: int(trace.txn_begin[c]))
+            ahead += [a for a in returned if not in_time(a, last)]
+        for a in ahead:
+            solver.add(z3.Implies(committed[b], commit[a] < begin[b]))
 
     # Writers of one key have an order. Where a transaction is one point, any placement can be made to have no
     # ties, as all constraints are strict; where it is two, one must commit before the other begins.
