@@ -125,6 +125,7 @@ private:
     };
     int32_t takes_var(int32_t r, int32_t txn) const;
     int32_t source(int32_t r);
+    int32_t suggested_source(int32_t r);
     bool unsure_source(int32_t r) const;
     bool find_path(int32_t r, int32_t writer, std::vector<PathStep>& path);
     bool path_read_holds(int32_t r);
@@ -135,6 +136,14 @@ private:
     std::vector<PathStep> path_;
     std::vector<PathNode> path_nodes_;
     std::vector<uint32_t> path_goal_;
+    std::deque<int32_t> path_queue_;
+    // Of each key: how often something changed that says whom its reads take. Of each read: how often it had, one more,
+    // when it was last asked for, and what that was.
+    std::vector<uint32_t> key_changes_, source_known_;
+    std::vector<int32_t> source_;
+    void key_changed(int32_t key) {
+        if (!key_changes_.empty()) ++key_changes_[size_t(key)];
+    }
     std::vector<int64_t> path_in_start_;
     std::vector<int32_t> path_in_;
     uint32_t path_stamp_ = 0;

@@ -29,10 +29,22 @@ int32_t Engine::takes_var(int32_t r, int32_t txn) const {
     return -1;
 }
 
-// Whom a read takes: who is known or decided, else what the order suggests. -1: the initial state, -2: nobody yet.
+// Whom a read takes: who is known or decided, else what the order suggests. -1: the initial state, -2: nobody yet. Each
+// search for a path asks this of all reads that it comes by, and between two searches hardly anything has changed: so an
+// answer stands until the reader or a writer of the key moves, comes in or goes, or something is decided of a read of it.
 int32_t Engine::source(int32_t r) {
+    if (!unsure_source(r)) return p_.read_writer[r];
+    if (source_known_.empty()) return suggested_source(r);
+    const uint32_t now = key_changes_[size_t(p_.read_key[r])] + 1;
+    if (source_known_[size_t(r)] != now) {
+        source_[size_t(r)] = suggested_source(r);
+        source_known_[size_t(r)] = now;
+    }
+    return source_[size_t(r)];
+}
+
+int32_t Engine::suggested_source(int32_t r) {
     int32_t t = read_txn_[size_t(r)];
-    if (p_.state[t] == MUST && p_.read_writer[r] >= -1) return p_.read_writer[r];
     int32_t first = read_from_first_.get(uint64_t(uint32_t(r)));
     bool undecided = true;
     if (first >= 0)
@@ -90,7 +102,8 @@ bool Engine::find_path(int32_t r, int32_t writer, std::vector<PathStep>& path) {
     }
     if (first == INT32_MAX) return false;
 
-    std::deque<int32_t> queue{t};
+    std::deque<int32_t>& queue = path_queue_;
+    queue.assign(1, t);
     auto visit = [&](int32_t from, int32_t to, PathKind kind, int32_t read, bool sure) {
         if (from == t || order_.pos[size_t(from)] < first) return;
         PathNode& node = path_nodes_[size_t(from)];
@@ -210,6 +223,11 @@ void Engine::sweep_paths() {
 }
 
 void Engine::prepare_paths() {
+    if (chosen_init_.empty()) {  // who asks may choose an initial value: that is to happen each time
+        key_changes_.assign(size_t(p_.keys), 0);
+        source_known_.assign(size_t(reads_), 0);
+        source_.assign(size_t(reads_), -2);
+    }
     path_goal_.assign(size_t(p_.txns), 0);
     path_nodes_.assign(size_t(order_.nodes()), {});
     path_in_start_.assign(size_t(order_.nodes()) + 1, 0);

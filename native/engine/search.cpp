@@ -187,6 +187,7 @@ void Engine::attach(int32_t id) {
 void Engine::enqueue(Lit l, int32_t reason) {
     Var& v = vars_[size_t(l >> 1)];
     v.value = (l & 1) ? -1 : 1;
+    if (v.kind == READ_FROM) key_changed(p_.read_key[v.a]);
     v.level = level();
     v.reason = reason;
     v.tainted = false;
@@ -452,6 +453,7 @@ void Engine::undo_to(size_t size) {
         Var& v = vars_[size_t(l >> 1)];
         // Only literals that propagate() has reached have put an edge into the graph.
         if (v.kind == ORDER && trail_.size() < head_) order_.pop();
+        if (v.kind == READ_FROM) key_changed(p_.read_key[v.a]);
         v.value = 0, v.reason = -1, v.root = -1, v.tainted = false;
     }
     head_ = std::min(head_, size);

@@ -160,6 +160,7 @@ void Engine::after_move() {
         if (t.stamp != key_stamp_) {
             t = {key_stamp_, -1, -1};
             touched_keys_.push_back(key);
+            key_changed(key);
         }
         return t;
     };
@@ -310,6 +311,9 @@ int32_t Engine::overlapping(int32_t w) const {
 void Engine::set_active(int32_t txn, bool on) {
     if (p_.state[txn] != MAY || bool(active_[size_t(txn)]) == on) return;
     active_[size_t(txn)] = on;
+    for (int64_t r = p_.read_start[txn]; r < p_.read_start[txn + 1]; ++r) key_changed(p_.read_key[r]);
+    for (int64_t j = txn_write_start_[size_t(txn)]; j < txn_write_start_[size_t(txn) + 1]; ++j)
+        key_changed(write_key_[size_t(txn_writes_[size_t(j)])]);
     if (on)
         for (int64_t r = p_.read_start[txn]; r < p_.read_start[txn + 1]; ++r) dirty_read(int32_t(r));
     for (int64_t j = txn_write_start_[size_t(txn)]; j < txn_write_start_[size_t(txn) + 1]; ++j) {

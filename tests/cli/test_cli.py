@@ -513,6 +513,18 @@ def test_a_core_that_never_claimed_to_be_minimal(cli: Any, tmp_path: Path) -> No
     assert tampered(cli, tmp_path, SKEW, "ser", grow).code == 0
 
 
+def test_a_core_whose_parts_are_too_many_to_be_tried(
+    cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from boomslang.cli.commands import verify
+
+    monkeypatch.setattr(verify, "MINIMAL_SECONDS", -1.0)
+    ran = tampered(cli, tmp_path, SKEW, "ser", lambda data: None)
+    assert ran.code == 0 and "believed: that 4 of its 4 parts are needed" in ran.out, ran
+    ran = tampered(cli, tmp_path, SKEW, "ser", lambda data: data["core"]["reads"].pop())
+    assert ran.code == 1 and "do not break the level" in ran.out
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

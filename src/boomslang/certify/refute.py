@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import combinations, pairwise, product
+from time import process_time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -95,10 +96,22 @@ def minimal(trace: Trace, core: Core) -> list[Part]:
 
     An empty list says that the core is minimal. Dropping a transaction drops its reads with it.
     """
+    return needless_parts(trace, core, None)[0]
+
+
+def needless_parts(trace: Trace, core: Core, seconds: float | None) -> tuple[list[Part], int]:
+    """The same as far as this process came in so many seconds of its own, and how many parts were not tried."""
     kept, reads = set(core.transactions), set(core.reads)
-    spare: list[Part] = [t for t in core.transactions if _unsatisfiable(trace, core.level, kept - {t}, reads)]
-    spare += [read for read in core.reads if _unsatisfiable(trace, core.level, kept, reads - {read})]
-    return spare
+    parts: list[Part] = [*core.transactions, *core.reads]
+    spare: list[Part] = []
+    began = process_time()
+    for n, part in enumerate(parts):
+        if seconds is not None and process_time() - began > seconds:
+            return spare, len(parts) - n
+        left = (kept - {part}, reads) if isinstance(part, int) else (kept, reads - {part})
+        if _unsatisfiable(trace, core.level, *left):
+            spare.append(part)
+    return spare, 0
 
 
 def _blocks(trace: Trace, reader: int, key: int, elements: tuple[int, ...]) -> list[int] | None:
@@ -189,10 +202,16 @@ def _unsatisfiable(trace: Trace, level: str, kept: set[int], reads: set[tuple[in
         given = dict(zip(trace.initial_key.tolist(), trace.initial_value.tolist(), strict=True))
         solver.add(*(value == given.get(key, ABSENT) for key, value in first.items()))
 
-    for a in kept - aborted:
-        for b in kept - aborted - {a}:
-            if (session and _in_session_order(trace, a, b)) or in_time(a, b):
-                solver.add(z3.Implies(committed[b], commit[a] < begin[b]))
+    for b in kept - aborted:
+        others = kept - aborted - {b}
+        ahead = [a for a in others if session and _in_session_order(trace, a, b)]
+        returned = [a for a in others if in_time(a, b)]
+        if returned:
+            # Who had returned before the last of these was invoked is before that one, and so before b.
+            last = max(returned, key=lambda c: int(trace.txn_begin[c]))
+            ahead += [a for a in returned if not in_time(a, last)]
+        for a in ahead:
+            solver.add(z3.Implies(committed[b], commit[a] < begin[b]))
 
     # Writers of one key have an order. Where a transaction is one point, any placement can be made to have no
     # ties, as all constraints are strict; where it is two, one must commit before the other begins.

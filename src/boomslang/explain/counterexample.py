@@ -46,6 +46,9 @@ MANY_LINES = 12
 """Of an argument where values repeat: the same."""
 BRIEFLY = 60
 """Patience (see prover.py) with which a short argument is found, if there is one."""
+TOLD_IN_STEPS = 100
+"""Transactions of a core that is told step by step, though what probably happened is told as well: hundreds of lines
+are read by nobody, and take longest to find."""
 MOMENT = 2.0
 """Seconds in which that is looked for."""
 SHRINKING, GUESSING = 0.5, 0.8
@@ -296,10 +299,12 @@ def explain(
         elif (said := what_modules_said(made.asg, level)) is not None:
             argument, anomaly = _with_cycle(made.asg, level, said)
         else:
-            rest = left(1.0)
-            patience = BRIEFLY if briefly or likely is not None else PATIENCE
-            argument = argue(made.asg, level, None if rest is None else max(0.1, rest), patience=patience)
-            anomaly = name_anomaly(level, argument)
+            argument = anomaly = None
+            if likely is None or len(made.core.transactions) <= TOLD_IN_STEPS:
+                rest = left(1.0)
+                patience = BRIEFLY if briefly or likely is not None else PATIENCE
+                argument = argue(made.asg, level, None if rest is None else max(0.1, rest), patience=patience)
+                anomaly = name_anomaly(level, argument)
     except LimitReached:  # a module that was asked again had no time to say it again
         argument, anomaly = None, None
     argument = argument and argument.hoisted()

@@ -288,8 +288,9 @@ class Graph:
         for chunk in chunks:
             edges = edges + chunk
         order = np.argsort(edges.source, kind="stable")
-        self.target, self.shown_by = edges.target[order], edges.shown_by[order]
-        self.anti = (np.arange(len(edges.source)) < len(anti.source))[order]
+        is_anti = np.arange(len(edges.source)) < len(anti.source)
+        # Where each leads, whether it is an anti-dependency, and who shows it: a row each, for they are taken in rows.
+        self.edges = np.stack([edges.target, is_anti, edges.shown_by], axis=1)[order]
         self.start = np.searchsorted(edges.source[order], np.arange(self.nodes + 1))
         self.visits, self.most_visits = 0, MOST_VISITS
 
@@ -304,19 +305,21 @@ class Graph:
         parent = {begin: (begin, -1)}
         cost = {begin: 1}
         queue = deque([begin])
+        points = self.points * self.transactions
         while queue:
             state = queue.popleft()
             self.visits += 1
             if self.visits > self.most_visits:
                 return None
             layer, node = divmod(state, self.nodes)
-            for target, anti, shown_by in self._out(node):
+            mine, so_far = self._txn(node), cost[state]
+            for target, anti, shown_by in self._out(node, mine):
                 crosses = anti and self.layers == 2
                 if crosses and layer == 1:
                     continue
-                after = target + self.nodes * (layer + crosses)
-                enters = self._txn(target) >= 0 and self._txn(target) != self._txn(node)
-                price = cost[state] + enters
+                after = target + self.nodes * (layer + 1 if crosses else layer)
+                enters = target < points and target // self.points != mine
+                price = so_far + enters
                 if target == begin and price > 2:
                     return self._way(parent, state, shown_by)
                 if price <= most and cost.get(after, price + 1) > price:
@@ -328,12 +331,11 @@ class Graph:
     def _txn(self, node: int) -> int:
         return node // self.points if node < self.points * self.transactions else -1
 
-    def _out(self, node: int) -> Iterator[tuple[int, bool, int]]:
-        if self.points == 2 and self._txn(node) >= 0 and node % 2 == 0:
-            yield node + 1, False, -1
-        here = slice(int(self.start[node]), int(self.start[node + 1]))
-        columns = (self.target[here], self.anti[here], self.shown_by[here])
-        yield from zip(*(column.tolist() for column in columns), strict=True)
+    def _out(self, node: int, txn: int) -> list[list[int]]:
+        edges: list[list[int]] = self.edges[self.start[node] : self.start[node + 1]].tolist()
+        if self.points == 2 and txn >= 0 and node % 2 == 0:
+            edges.insert(0, [node + 1, False, -1])
+        return edges
 
     def _way(self, parent: dict[int, tuple[int, int]], state: int, shown_by: int) -> tuple[int, ...]:
         found = {shown_by}

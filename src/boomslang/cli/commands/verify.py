@@ -18,7 +18,7 @@ from typing import BinaryIO, cast
 from boomslang.certify.certificate import Core, Witness, read_certificate
 from boomslang.certify.proof import StuckSessions, TooFewArrivals, TooFewVersions
 from boomslang.certify.proved import fault_of_proof
-from boomslang.certify.refute import CoreError, MissingSolver, Part, minimal, refute
+from boomslang.certify.refute import CoreError, MissingSolver, Part, needless_parts, refute
 from boomslang.certify.replay import ReplayError, replay
 from boomslang.certify.with_hints import refute_with_hints
 from boomslang.certify.with_modules import minimal_with_modules, refute_with_modules, replay_with_modules
@@ -36,6 +36,9 @@ from boomslang.storage import located
 from boomslang.trace import Trace
 from boomslang.trace.rows import what_was_read
 from boomslang.verdict import vacuous, vacuous_count
+
+MINIMAL_SECONDS = 20.0
+"""Of this process, in which the parts of a refuted core are left out one by one."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -252,6 +255,7 @@ def _refuted(trace: Trace, core: Core, given: tuple[Module, ...], claims_minimal
     if core.proof is not None:
         return _proved(trace, core)
     size = f"{len(core.transactions)} transactions and {len(core.reads)} reads"
+    untried = 0
     try:
         if core.encoding:
             title = find_encoding(core.encoding).title
@@ -267,7 +271,11 @@ def _refuted(trace: Trace, core: Core, given: tuple[Module, ...], claims_minimal
         if not stands:
             return Finding("its transactions and reads do not break the level")
         if claims_minimal:
-            spare = minimal_with_modules(trace, core, given) if as_data else minimal(trace, core)
+            spare, untried = (
+                (minimal_with_modules(trace, core, given), 0)
+                if as_data
+                else needless_parts(trace, core, MINIMAL_SECONDS)
+            )
             if spare:
                 what = _name(trace, spare[0], bool(core.modules))
                 return Finding(f"it is refuted, but not minimal: {what} can be left out")
@@ -277,7 +285,14 @@ def _refuted(trace: Trace, core: Core, given: tuple[Module, ...], claims_minimal
         return Finding(how=f"Z3 refutes its {size}, with what the modules say of them", believed=(_TRUST,))
     if not is_shipped(level):
         return Finding(how=f"Z3 refutes its {size}", believed=(_defined(level),))
-    return Finding(how=f"Z3 refutes its {size}")
+    return Finding(how=f"Z3 refutes its {size}", believed=(_most_needed(core, untried),) if untried else ())
+
+
+def _most_needed(core: Core, untried: int) -> str:
+    """A refutation stands whether or not it could be smaller, so nobody has to wait for all of that."""
+    parts = len(core.transactions) + len(core.reads)
+    tried = f"none of the other {parts - untried} can be left out"
+    return f"believed: that {untried} of its {parts} parts are needed; {tried}"
 
 
 def _proved(trace: Trace, core: Core) -> Finding:
