@@ -6,6 +6,7 @@ Several traces are several such jobs, for cli/many_traces.py to hand out.
 from __future__ import annotations
 
 import argparse
+import os
 import time
 from dataclasses import replace
 
@@ -105,12 +106,13 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         if spread is None:
             return _check_all(arguments, screen)
         report = spread
-    elif goes_by(arguments, asked):
-        from boomslang.cli.going_by import answers_as_it_goes_by
-
-        report = answers_as_it_goes_by(arguments, asked, certificates)
     else:
-        report = watched_answers(arguments, asked)
+        went_by = None
+        if goes_by(arguments, asked):
+            from boomslang.cli.going_by import answers_as_it_goes_by
+
+            went_by = answers_as_it_goes_by(arguments, asked, certificates)
+        report = went_by or watched_answers(arguments, asked)
     for warning in report.trace.warnings if report.trace is not None else ():
         screen.warning(warning)
     if report.went_by is None:  # else it grew as the trace went by
@@ -145,9 +147,24 @@ def _check_all(arguments: argparse.Namespace, screen: Screen) -> int:
     return check_all(arguments, screen)
 
 
+WORTH_A_LOOK = 256 << 20
+"""Bytes. What is shorter than this, packed or not, fits into memory in any case."""
+
+
+def _bytes_of(path: str) -> int:
+    """Of a file, or of the files of a folder; nothing of what is neither."""
+    try:
+        if not os.path.isdir(path):
+            return os.path.getsize(path) if os.path.isfile(path) else 0
+        with os.scandir(path) as files:
+            return sum(file.stat().st_size for file in files if file.is_file())
+    except OSError:
+        return 0
+
+
 def goes_by(arguments: argparse.Namespace, asked: list[Level] | None) -> bool:
     """Is the trace checked window by window, and never in memory as a whole?"""
-    if not arguments.stream and arguments.memory is None:
+    if not arguments.stream and arguments.memory is None and _bytes_of(arguments.trace) < WORTH_A_LOOK:
         return False
     from boomslang.cli.going_by import wants_to_go_by
 
