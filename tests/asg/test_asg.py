@@ -394,11 +394,18 @@ def test_what_is_known_of_writers_stays_when_candidates_are_found_anew() -> None
     """A window that goes forward says which writer comes first (stream/window.py). Supposing an outcome must not drop
     that; a part of the trace, in which a refutation must not rest on it, does."""
     asg = asg_of(
-        txn("A", put("x", 1)), txn("B", put("x", 2)), txn("C", put("x", 3), outcome="unknown"), txn("D", get("x", 3))
+        txn("A", put("x", 1)),
+        txn("B", put("x", 2)),
+        txn("C", put("x", 3), outcome="unknown"),
+        txn("D", get("x", 3)),
     )
     known = replace(
         asg, list_from=np.array([1], np.int32), list_to=np.array([0], np.int32), list_read=np.array([-1])
     )
     for found in (linked(known), suppose(known, [2], committed=True), suppose(known, [2], committed=False)):
-        assert (found.list_from.tolist(), found.list_to.tolist(), found.list_read.tolist()) == ([1], [0], [-1])
+        assert (found.list_from.tolist(), found.list_to.tolist(), found.list_read.tolist()) == (
+            [1],
+            [0],
+            [-1],
+        )
     assert not len(known.restrict(np.array([0, 1]), np.zeros(0, np.int64)).list_from)

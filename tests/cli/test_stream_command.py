@@ -77,7 +77,9 @@ def test_what_would_take_much_memory_goes_by_of_itself(long: Path, tmp_path: Pat
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join([json.dumps(json.loads(lines[0]) | {"initial": "unknown"}) + "\n", *lines[1:]]))
     assert "has scans" in command("check", str(path), "--level", "ser", "--stream").out
-    told = json.loads(command("check", str(path), "--level", "ser", "--json", "--certificate", str(proof)).out)
+    told = json.loads(
+        command("check", str(path), "--level", "ser", "--json", "--certificate", str(proof)).out
+    )
     assert "went_by" not in told and told["levels"][0]["status"] == "valid"
     assert command("verify", str(path), str(proof)).code == 0
 

@@ -45,7 +45,9 @@ def walked(
     )
     told: list[object] = [found[0], sorted(found[1].tolist())]
     told += [sorted(writes[row] for row in rows.tolist()) for rows in found[2:4]]
-    told.append(sorted((writes[a], writes[b]) for a, b in zip(found[4].tolist(), found[5].tolist(), strict=True)))
+    told.append(
+        sorted((writes[a], writes[b]) for a, b in zip(found[4].tolist(), found[5].tolist(), strict=True))
+    )
     return told
 
 
@@ -69,7 +71,9 @@ def slowly(
     """The same, as plainly as it can be written."""
     nothing: list[object] = [[], [], [], []]
     held = list(initial)
-    writers: list[list[tuple[int, int, int]]] = [[] for _ in initial]  # of each key: place, transaction, value
+    writers: list[list[tuple[int, int, int]]] = [
+        [] for _ in initial
+    ]  # of each key: place, transaction, value
     read_at = [-1] * len(initial)
     began: dict[int, int] = {}
     seen, first = set(), []

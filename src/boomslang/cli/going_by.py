@@ -23,7 +23,6 @@ from boomslang.trace.reader import resident_mb
 from boomslang.trace.size import CHECKING, estimated_megabytes
 from boomslang.verdict import UNKNOWN, VALID
 
-
 LARGE = 2_000
 """MB. A check that would take more than this in memory goes by, if nobody has said how much it may take."""
 

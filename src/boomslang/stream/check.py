@@ -27,8 +27,8 @@ from boomslang.windows.worth import fits_windows
 KEPT = 8
 """Windows behind that are kept, to be joined again."""
 TAIL_SHARE = 0.08
-"""Of a window's transactions, those that are asked again in the next one. The more they are, the fewer keys were written
-twice before them and not read since, of which a later read may say that the windows must be joined."""
+"""Of a window's transactions, those that are asked again in the next one. The more they are, the fewer keys were
+written twice before them and not read since, of which a later read may say that the windows must be joined."""
 BASE = 90
 """MB that the process takes in any case."""
 IN_WORK, AT_REST = 24, 1.6

@@ -207,9 +207,9 @@ class Forward:
         longest_search: float | None = None,
     ) -> None:
         """`tail`, `tail_share`: transactions at the end of a window's order that are asked again, at least so many, and
-        at least this part of them. `certified`: what is taken becomes a certificate. `standing`: where it goes on from, if that is not the
-        beginning. `stays_open`: places of transactions that begin before the end of the files and commit behind it.
-        `lenient`: where the windows start is arbitrary, so reads that nothing explains do not count, nor any of these
+        at least this part of them. `certified`: what is taken becomes a certificate. `standing`: where it goes on
+        from, if that is not the beginning. `stays_open`: places of transactions that begin before the end of the
+        files and commit behind it. `lenient`: where the windows start is arbitrary, so reads that nothing explains do not count, nor any of these
         transactions. `first_search`, `longest_search`: seconds for a window, before it is asked otherwise, and before
         it is given up."""
         if not fits_windows(level):
@@ -402,7 +402,9 @@ class Forward:
         must be joined to have those writers here."""
         asg, trace = asked.asg, asked.asg.trace
         rows = asg.orphans[(asg.read_value[asg.orphans] >= 0) & ~asked.undecided[asg.read_txn[asg.orphans]]]
-        found = list(zip(trace.keys.codes(asg.read_key[rows]), trace.values.codes(asg.read_value[rows]), strict=True))
+        found = list(
+            zip(trace.keys.codes(asg.read_key[rows]), trace.values.codes(asg.read_value[rows]), strict=True)
+        )
         for many, behind in enumerate(reversed(self._behind), 1):
             if any(key in behind.others and behind.others[key][0] == value for key, value in found):
                 return many
@@ -641,7 +643,9 @@ class Forward:
         others = {key for behind in self._behind for key in behind.others}
         return frozenset(others.intersection(trace.keys.codes(seen))) if others else frozenset()
 
-    def _overlapping(self, asked: Question, walked: Replayed) -> dict[Code, tuple[Code | None, int, int, int]]:
+    def _overlapping(
+        self, asked: Question, walked: Replayed
+    ) -> dict[Code, tuple[Code | None, int, int, int]]:
         """Keys whose last two writers overlapped, as far as one can tell, and that nobody has read since."""
         asg, trace = asked.asg, asked.asg.trace
         early, late = asg.write_txn[walked.early], asg.write_txn[walked.late]

@@ -12,7 +12,7 @@ Files may still be written to: a `Source` that has nothing more to give now may 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -315,9 +315,7 @@ class Blocks:
         """The next lines of each file, about `size` bytes in all, those that are `held` included."""
         self.full.clear()
         share = max(self.smallest, size // max(1, sum(not source.done for source in self.sources)))
-        missing = [
-            share - (held[f].size if held and f < len(held) else 0) for f in range(len(self.sources))
-        ]
+        missing = [share - (held[f].size if held and f < len(held) else 0) for f in range(len(self.sources))]
         if not any(size > 0 and not source.done for size, source in zip(missing, self.sources, strict=True)):
             missing = [share] * len(missing)  # all are held up: by what is to come, perhaps
         return [self._more(f, size) for f, size in enumerate(missing)]

@@ -134,7 +134,7 @@ class Scalars:
         types, starts, ends = self.type, self.offset[:-1], self.offset[1:]
         if chosen is not None:
             types, starts, ends = types[chosen], starts[chosen], ends[chosen]
-        blob = memoryview(self.data)
+        blob = self.data.data  # a memoryview
         return [
             _TYPE_BYTE[kind] + blob[a:b]
             for kind, a, b in zip(types.tolist(), starts.tolist(), ends.tolist(), strict=True)

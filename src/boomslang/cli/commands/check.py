@@ -6,9 +6,9 @@ Several traces are several such jobs, for cli/many_traces.py to hand out.
 from __future__ import annotations
 
 import argparse
-import os
 import time
 from dataclasses import replace
+from pathlib import Path
 
 from boomslang.cli.answer import Answer, Report, explanations, show, to_json
 from boomslang.cli.certificate_files import Certificates
@@ -151,13 +151,12 @@ WORTH_A_LOOK = 256 << 20
 """Bytes. What is shorter than this, packed or not, fits into memory in any case."""
 
 
-def _bytes_of(path: str) -> int:
+def _bytes_of(trace: str) -> int:
     """Of a file, or of the files of a folder; nothing of what is neither."""
+    path = Path(trace)
     try:
-        if not os.path.isdir(path):
-            return os.path.getsize(path) if os.path.isfile(path) else 0
-        with os.scandir(path) as files:
-            return sum(file.stat().st_size for file in files if file.is_file())
+        files = path.iterdir() if path.is_dir() else [path]
+        return sum(file.stat().st_size for file in files if file.is_file())
     except OSError:
         return 0
 
