@@ -70,7 +70,7 @@ def why_not(path: Path, level: Level) -> str:
 def window_bytes(megabytes: float | None) -> int:
     """How many bytes of lines a window has, so that no more than so much memory is taken."""
     if megabytes is None:
-        return SMALLEST * 16
+        return LARGEST
     return int(min(LARGEST, max(SMALLEST, (megabytes - BASE) / (IN_WORK + KEPT * AT_REST) * 2**20)))
 
 
