@@ -600,7 +600,8 @@ class Forward:
             if held is not None and held.at > self._pins[int(asked.place[asg.write_txn[row]])]:
                 raise AssertionError("writers of a key overlap across windows")
         last = walked.last
-        txn, key = asg.write_txn[last], (np.searchsorted(asg.key_start, last, side="right") - 1)
+        txn = asg.write_txn[last]
+        key = (np.searchsorted(asg.key_start, last, side="right") - 1).astype(np.int32)
         at = self._points + commit[txn]
         return [self.live.update(trace, key, asg.write_value[last], asked.place[txn], at)]
 
