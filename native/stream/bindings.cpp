@@ -5,6 +5,7 @@
 
 #include "common/binding.hpp"
 #include "live.hpp"
+#include "replay.hpp"
 #include "written.hpp"
 
 using namespace boomslang;
@@ -31,7 +32,10 @@ NB_MODULE(_live, m) {
         .def("__len__", &Live::known)
         .def("given", [](const Live& live, Bytes kt, In<int64_t> ko, Bytes kd, Bytes vt, In<int64_t> vo, Bytes vd) {
             std::vector<int32_t> ids, held;
-            live.given(table(kt, ko, kd), table(vt, vo, vd), ids, held);
+            {
+                nb::gil_scoped_release release;
+                live.given(table(kt, ko, kd), table(vt, vo, vd), ids, held);
+            }
             return nb::make_tuple(out(std::move(ids)), out(std::move(held)));
         })
         .def("update", [](Live& live, Bytes kt, In<int64_t> ko, Bytes kd, Bytes vt, In<int64_t> vo, Bytes vd,
@@ -64,6 +68,23 @@ NB_MODULE(_live, m) {
             });
             return found;
         });
+    m.def("replay", [](int points, bool apart, In<int64_t> read_start, In<int32_t> read_key, In<int32_t> read_value,
+                       In<int64_t> key_start, In<int32_t> write_txn, In<int32_t> write_value, In<int32_t> initial,
+                       Bytes pinned, In<int64_t> order) {
+        Window window;
+        window.points = points, window.apart = apart;
+        window.keys = int32_t(key_start.shape(0)) - 1, window.txns = int32_t(read_start.shape(0)) - 1;
+        window.read_start = view(read_start), window.read_key = view(read_key), window.read_value = view(read_value);
+        window.key_start = view(key_start), window.write_txn = view(write_txn), window.write_value = view(write_value);
+        window.initial = view(initial), window.pinned = view(pinned);
+        Replayed found;
+        {
+            nb::gil_scoped_release release;
+            found = replay(window, view(order));
+        }
+        return nb::make_tuple(int(found.problem), out(std::move(found.seen)), out(std::move(found.last)),
+                              out(std::move(found.first)), out(std::move(found.early)), out(std::move(found.late)));
+    });
     nb::class_<Written>(m, "Written")
         .def(nb::init<int>())
         .def("add", [](Written& written, Bytes kt, In<int64_t> ko, Bytes kd, Bytes vt, In<int64_t> vo, Bytes vd,

@@ -1,5 +1,7 @@
 #include "live.hpp"
 
+#include <utility>
+
 namespace boomslang {
 
 uint32_t Live::slot(std::string_view key) {
@@ -11,10 +13,52 @@ uint32_t Live::slot(std::string_view key) {
     return fresh;
 }
 
+namespace {
+
+// Of a few contents, where each is found: every value of a window is looked up here, and nearly none is there.
+class Wanted {
+public:
+    explicit Wanted(size_t most) {
+        size_t room = 16;
+        while (room < 4 * most) room *= 2;
+        slots_.assign(room, -1);
+    }
+
+    void add(std::string_view code, size_t number) {
+        entries_.push_back({code, number, -1});
+        int32_t& first = slots_[place(uint8_t(code[0]), code.substr(1))];
+        entries_.back().next = std::exchange(first, int32_t(entries_.size()) - 1);
+    }
+
+    template <class F>
+    void each(uint8_t type, std::string_view content, F&& told) const {
+        for (int32_t e = slots_[place(type, content)]; e >= 0; e = entries_[size_t(e)].next) {
+            const Entry& entry = entries_[size_t(e)];
+            if (uint8_t(entry.code[0]) == type && entry.code.substr(1) == content) told(entry.number);
+        }
+    }
+
+    bool empty() const { return entries_.empty(); }
+
+private:
+    struct Entry {
+        std::string_view code;
+        size_t number;
+        int32_t next;
+    };
+    size_t place(uint8_t type, std::string_view content) const {
+        return (std::hash<std::string_view>{}(content) ^ type * size_t(0x9E3779B97F4A7C15)) & (slots_.size() - 1);
+    }
+    std::vector<int32_t> slots_;
+    std::vector<Entry> entries_;
+};
+
+}  // namespace
+
 void Live::given(const Table& keys, const Table& values, std::vector<int32_t>& ids, std::vector<int32_t>& held) const {
     // Only values that stand in one of these keys are of interest, and most are not: so those are looked for among the
     // trace's, and not the other way round.
-    std::unordered_map<std::string_view, std::vector<size_t>> wanted;
+    Wanted wanted(keys.size());
     std::string text;
     for (size_t k = 0; k < keys.size(); ++k) {
         keys.copy(k, text);
@@ -22,15 +66,11 @@ void Live::given(const Table& keys, const Table& values, std::vector<int32_t>& i
         if (cell == nullptr) continue;
         ids.push_back(int32_t(k));
         held.push_back(cell->absent ? -1 : int32_t(values.size()));
-        if (!cell->absent) wanted[cell->value].push_back(held.size() - 1);
+        if (!cell->absent) wanted.add(cell->value, held.size() - 1);
     }
     if (wanted.empty()) return;
-    for (size_t v = 0; v < values.size(); ++v) {
-        values.copy(v, text);
-        auto found = wanted.find(text);
-        if (found != wanted.end())
-            for (size_t i : found->second) held[i] = int32_t(v);
-    }
+    for (size_t v = 0; v < values.size(); ++v)
+        wanted.each(values.type[v], values.content(v), [&](size_t i) { held[i] = int32_t(v); });
 }
 
 Undo Live::update(const Table& keys, const Table& values, std::span<const int32_t> ids, std::span<const int32_t> held,

@@ -19,9 +19,12 @@ struct Table {
     std::span<const uint8_t> data;
 
     size_t size() const { return type.size(); }
+    std::string_view content(size_t i) const {
+        return {reinterpret_cast<const char*>(data.data()) + offset[i], size_t(offset[i + 1] - offset[i])};
+    }
     void copy(size_t i, std::string& into) const {
         into.assign(1, char(type[i]));
-        into.append(reinterpret_cast<const char*>(data.data()) + offset[i], size_t(offset[i + 1] - offset[i]));
+        into.append(content(i));
     }
 };
 

@@ -16,6 +16,7 @@
 
 #include "trace/formats/format.hpp"
 #include "trace/objects.hpp"
+#include "trace/lines.hpp"
 #include "trace/reader.hpp"
 
 namespace nb = nanobind;
@@ -246,6 +247,13 @@ NB_MODULE(_reader, m) {
             r.feed(static_cast<const char*>(data.data()), data.size());
           },
           "data"_a)
+      .def(
+          "borrow",
+          [](Reader& r, nb::bytes data) {
+            nb::gil_scoped_release release;
+            r.borrow(static_cast<const char*>(data.data()), data.size());
+          },
+          "data"_a)
       .def("end_file", &Reader::end_file, nb::call_guard<nb::gil_scoped_release>())
       .def("settle", &Reader::settle, nb::call_guard<nb::gil_scoped_release>())
       .def("files", &Reader::files)
@@ -274,6 +282,44 @@ NB_MODULE(_reader, m) {
       .def("columns", [](FormatReader& r) { return columns(r.history); });
   using Numbers = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
   using Bytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+  m.def(
+      "count_lines",
+      [](nb::bytes text) {
+        nb::gil_scoped_release release;
+        return count_lines({static_cast<const char*>(text.data()), text.size()});
+      },
+      "text"_a);
+  m.def(
+      "picked_lines",
+      [](const std::vector<nb::bytes>& parts, Numbers chosen) {
+        std::vector<std::string_view> texts;
+        for (const nb::bytes& part : parts) texts.emplace_back(static_cast<const char*>(part.data()), part.size());
+        std::string found;
+        {
+          nb::gil_scoped_release release;
+          found = picked_lines(texts, {chosen.data(), chosen.size()});
+        }
+        return nb::bytes(found.data(), found.size());
+      },
+      "parts"_a, "chosen"_a);
+  m.def(
+      "whole_lines",
+      [](nb::bytes rest, nb::bytes more) {
+        const auto* const text = static_cast<const char*>(more.data());
+        std::size_t end = more.size();
+        while (end && text[end - 1] != '\n') --end;
+        if (!end) return nb::make_tuple(nb::bytes("", 0), nb::bytes(rest + more));
+        PyObject* lines = PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(rest.size() + end));
+        if (!lines) throw nb::python_error();
+        char* const into = PyBytes_AsString(lines);
+        {
+          nb::gil_scoped_release release;
+          std::memcpy(into, rest.data(), rest.size());
+          std::memcpy(into + rest.size(), text, end);
+        }
+        return nb::make_tuple(nb::steal<nb::bytes>(lines), nb::bytes(text + end, more.size() - end));
+      },
+      "rest"_a, "more"_a);
   m.def(
       "not_surely_objects",
       [](Numbers offset, Bytes data, Numbers ids) {

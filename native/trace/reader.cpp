@@ -4,6 +4,7 @@
 #include <cstring>
 #include <system_error>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace boomslang {
@@ -14,9 +15,11 @@ void Reader::begin_file(const std::string& name, const std::string* session, std
   open_ = true;
   buffer_.clear();
   scanned_ = 0;
+  apart_ = Apart::unknown;
 }
 
 bool Reader::read(int descriptor) {
+  if (jobs_ > 1 && read_apart(descriptor)) return true;
   const std::size_t before = buffer_.size();
   buffer_.resize(before + block_ + Json::slack);
   const ssize_t got = ::read(descriptor, buffer_.data() + before, block_);
@@ -29,6 +32,74 @@ bool Reader::read(int descriptor) {
   }
   cut();
   return got > 0;
+}
+
+// A stretch of a long file, which whoever parses it reads. False: there is none left, or it is no such file; what is not
+// read then begins with a line.
+bool Reader::read_apart(int descriptor) {
+  if (apart_ == Apart::no) return false;
+  const auto stretch = static_cast<std::int64_t>(block_);
+  if (apart_ == Apart::unknown) {
+    apart_ = Apart::no;
+    struct stat about;
+    const off_t at = ::lseek(descriptor, 0, SEEK_CUR);
+    if (at < 0 || ::fstat(descriptor, &about) != 0 || !S_ISREG(about.st_mode)) return false;
+    apart_at_ = at - static_cast<std::int64_t>(buffer_.size());
+    const std::int64_t tail = about.st_size - 4 * stretch;
+    if (apart_at_ >= tail) return false;
+    // The last line may have no end. What is read apart lies before a line's end, so that each line in it has one.
+    std::string end(static_cast<std::size_t>(4 * stretch), '\0');
+    const ssize_t got = ::pread(descriptor, end.data(), end.size(), static_cast<off_t>(tail));
+    const std::size_t newline = end.rfind('\n');
+    if (got != static_cast<ssize_t>(end.size()) || newline == std::string::npos) return false;
+    apart_end_ = tail + static_cast<std::int64_t>(newline) + 1 - stretch;
+    if (apart_at_ >= apart_end_) return false;
+    buffer_.clear();
+    scanned_ = 0;
+    apart_ = Apart::first;
+  }
+  if (apart_at_ < apart_end_) {
+    std::unique_ptr<Slice> slice = crew_.fresh();
+    slice->stretch = {descriptor, apart_at_, apart_at_ + stretch, apart_ == Apart::first};
+    apart_ = Apart::yes;
+    apart_at_ += stretch;
+    ::lseek(descriptor, static_cast<off_t>(apart_at_), SEEK_SET);  // for whoever shows how far it has come
+    crew_.give(std::move(slice));
+    ++given_;
+    apply(false);
+    return true;
+  }
+  apart_ = Apart::no;
+  settle();  // the file may be closed from now on, and a line that is too long is found
+  std::int64_t at = apart_at_ - 1;
+  for (char text[512];;) {  // to the end of the last line of the stretches
+    const ssize_t got = ::pread(descriptor, text, sizeof text, static_cast<off_t>(at));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    const void* newline = std::memchr(text, '\n', static_cast<std::size_t>(got));
+    at += newline ? static_cast<const char*>(newline) + 1 - text : got;
+    if (newline) break;
+  }
+  ::lseek(descriptor, static_cast<off_t>(at), SEEK_SET);
+  return false;
+}
+
+// What the caller keeps until it is applied, so that none of it is copied but its end.
+void Reader::borrow(const char* data, std::size_t size) {
+  while (buffer_.empty() && size > block_ + Json::slack) {
+    std::size_t end = block_;
+    while (end && data[end - 1] != '\n') --end;
+    if (!end) break;
+    std::unique_ptr<Slice> slice = crew_.fresh();
+    slice->data = data;
+    slice->size = end;
+    crew_.give(std::move(slice));
+    ++given_;
+    apply(false);
+    data += end;
+    size -= end;
+  }
+  feed(data, size);
 }
 
 void Reader::feed(const char* data, std::size_t size) {
@@ -61,6 +132,7 @@ void Reader::give(std::size_t size, bool last) {
   slice->text.swap(buffer_);
   slice->text.resize(size);
   slice->text.pad(size + Json::slack, '\n');
+  slice->data = slice->text.data();
   slice->size = size;
   slice->last = last;
   crew_.give(std::move(slice));
@@ -70,6 +142,7 @@ void Reader::give(std::size_t size, bool last) {
 void Reader::refuse_long_line() {
   std::unique_ptr<Slice> slice = crew_.fresh();
   slice->count = 1;
+  slice->data = "";
   slice->fault = Fault{"a line longer than 64 MB", "one operation a line", "end each line with a newline"};
   crew_.give(std::move(slice));
   ++given_;
@@ -163,7 +236,7 @@ inline void Reader::fetch_ahead(const Slice& slice, std::size_t line) const {
 }
 
 void Reader::apply_lines(const Slice& slice) {
-  const char* const text = slice.text.data();
+  const char* const text = slice.data;
   sessions_.assign(slice.sessions.size(), none);
   for (std::size_t i = 0; i < slice.lines.size(); ++i) {
     const Brief& line = slice.lines[i];

@@ -1,8 +1,8 @@
 // Bytes in, columns out: the streaming front of the trace reader.
 //
 // Input arrives in blocks, from a file descriptor or as bytes (what a decompressor made), and is cut at line ends into
-// slices. A crew parses them (crew.hpp); here they are applied to the history, in their order. Plain read() rather
-// than a mapped file, so that the memory a trace takes is the memory of its columns. The caller owns the loop: after
+// slices. A crew parses them (crew.hpp); here they are applied to the history, in their order. Of a long file that several
+// threads read, each reads the slices that it parses, and finds the line ends itself. Plain read() rather than a mapped file, so that the memory a trace takes is the memory of its columns. The caller owns the loop: after
 // each block it may look at the clock, the memory and the keyboard.
 #pragma once
 
@@ -31,6 +31,8 @@ class Reader {
   // Reads one block. False at the end of the file.
   bool read(int descriptor);
   void feed(const char* data, std::size_t size);
+  // The same of bytes that stay where they are until settle().
+  void borrow(const char* data, std::size_t size);
   void end_file();
   // Applies all that was read. A mistake in the input is told here, or by any call that came before.
   void settle() { apply(true); }
@@ -52,6 +54,7 @@ class Reader {
     std::size_t slices;  // slices that were given before it began
   };
 
+  bool read_apart(int descriptor);
   void cut();
   void give(std::size_t size, bool last);
   void refuse_long_line();
@@ -67,6 +70,10 @@ class Reader {
   const std::size_t block_;
   Column<char> buffer_;      // carried-over rest, then the new block
   std::size_t scanned_ = 0;  // no newline before this
+  // A long file is read in stretches by whoever parses them.
+  enum class Apart { unknown, no, first, yes };
+  Apart apart_ = Apart::unknown;
+  std::int64_t apart_at_ = 0, apart_end_ = 0;
   std::size_t given_ = 0, applied_ = 0;  // slices
   std::deque<File> files_;               // that began and of which nothing was applied yet
   std::string reading_;                  // the last one,

@@ -1,6 +1,11 @@
 #include "trace/slice.hpp"
 
+#include <algorithm>
+#include <cerrno>
 #include <cstring>
+#include <system_error>
+
+#include <unistd.h>
 
 namespace boomslang {
 namespace {
@@ -11,10 +16,55 @@ bool lies_in(const Scalar& scalar, const char* line, std::size_t size) {
   return at >= from && at <= from + size;
 }
 
+// Reads until there are `size` bytes, or the file ends.
+void read_up_to(std::size_t size, const Stretch& stretch, std::int64_t start, Column<char>& text) {
+  std::size_t have = text.size();
+  text.resize(size);
+  while (have < size) {
+    const ssize_t got = ::pread(stretch.descriptor, text.data() + have, size - have,
+                                static_cast<off_t>(start + static_cast<std::int64_t>(have)));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw std::system_error(errno, std::generic_category(), "reading the file");
+    if (got == 0) break;
+    have += static_cast<std::size_t>(got);
+  }
+  text.resize(have);
+}
+
 }  // namespace
+
+void Slice::load() {
+  // The byte before it says whether a line starts at its beginning; the one before its end, whether one starts there.
+  const std::int64_t start = stretch.whole ? stretch.from : stretch.from - 1;
+  const auto last = static_cast<std::size_t>(stretch.to - 1 - start);
+  text.clear();
+  read_up_to(last + 512, stretch, start, text);
+  const auto newline = [&](std::size_t at) -> std::size_t {
+    for (;;) {
+      if (at < text.size())
+        if (const void* found = std::memchr(text.data() + at, '\n', text.size() - at))
+          return static_cast<std::size_t>(static_cast<const char*>(found) - text.data());
+      const std::size_t before = text.size();
+      if (before > last + longest_line + 1) {  // longer than a line may be: whoever parses it says so
+        text.push('\n');
+        return before;
+      }
+      read_up_to(2 * before, stretch, start, text);
+      if (text.size() == before) throw std::system_error(EIO, std::generic_category(), "the file became shorter");
+      at = std::max(at, before);
+    }
+  };
+  const std::size_t first = stretch.whole ? 0 : newline(0) + 1;
+  size = first > last ? 0 : newline(last) + 1 - first;
+  text.resize(std::max(text.size(), first + size));
+  text.pad(first + size + Json::slack, '\n');
+  data = text.data() + first;
+}
 
 void Slice::clear() {
   lines.clear();
+  stretch = {};
+  data = nullptr;
   for (auto& one : full) spare_.push_back(std::move(one));
   full.clear();
   sessions.clear();
@@ -48,7 +98,8 @@ void Parser::parse(Slice& slice) noexcept {
 void Parser::lines(Slice& slice) {
   ++slice_;
   last_session_ = -1;
-  const char* const text = slice.text.data();
+  if (slice.stretch.descriptor >= 0) slice.load();
+  const char* const text = slice.data;
   const char* const end = text + slice.size;
   if (slice.last) {
     // The last line has no newline of its own. Whole, it counts; torn, it is the mark of a crash and goes with a
@@ -114,7 +165,7 @@ void Parser::line(Slice& slice, const char* at, std::size_t size) {
 }
 
 void Parser::shorten(const Record& r, Slice& slice, Brief& line) {
-  const char* const text = slice.text.data();
+  const char* const text = slice.data;
   line.found = r.found;
   line.invoke = r.invoke;
   line.ret = r.ret;

@@ -19,6 +19,13 @@
 
 namespace boomslang {
 
+// The lines of a file that start in a stretch of it. Where these are, only whoever reads it sees.
+struct Stretch {
+  int descriptor = -1;
+  std::int64_t from = 0, to = 0;
+  bool whole = false;  // a line starts right at its beginning
+};
+
 struct Slice {
   static constexpr std::size_t longest_line = 64u << 20;
 
@@ -28,8 +35,12 @@ struct Slice {
     Record record{};
   };
 
-  Column<char> text;  // lines that each end with '\n', and Json::slack bytes more
+  // Lines that each end with '\n', and Json::slack bytes more that may be read: in `text`, or where somebody else keeps
+  // them until they are applied.
+  const char* data = nullptr;
+  Column<char> text;
   std::size_t size = 0;
+  Stretch stretch;  // of a file, from which whoever parses the slice reads them first
   bool last = false;  // the one line in it has no end: it is whole, or torn
 
   Column<Brief> lines;  // blank ones are left out
@@ -43,6 +54,8 @@ struct Slice {
 
   // Forgets the lines, and keeps the room they took.
   void clear();
+  // Reads the lines of the stretch into `text`.
+  void load();
   Full& add_full();
 
  private:

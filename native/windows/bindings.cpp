@@ -36,7 +36,7 @@ struct Held {
          In<int32_t> read_key, In<int32_t> read_value, In<int32_t> read_writer, In<int64_t> key_start, In<int32_t> write_txn,
          In<int32_t> write_value, In<int32_t> init, In<int32_t> edge_from, In<int32_t> edge_to,
          In<int32_t> hint_next, In<int64_t> begin, In<int64_t> end, In<int32_t> clock, In<uint8_t> returned, bool real_time,
-         bool in_time, In<int32_t> sequence, In<uint8_t> uncertain) {
+         bool in_time, In<int32_t> sequence, In<uint8_t> uncertain, int jobs) {
         Whole w;
         w.txns = txns, w.points = points, w.keys = keys, w.unnamed = values, w.overlap = overlap;
         w.state = keep(state), w.read_start = keep(read_start), w.read_key = keep(read_key);
@@ -47,7 +47,7 @@ struct Held {
         w.real_time = real_time, w.in_time = in_time;
         std::span<const int32_t> points_by_rank = view(sequence);
         windows = std::make_unique<Windows>(std::move(w), std::vector<int32_t>(points_by_rank.begin(), points_by_rank.end()),
-                                            view(uncertain));
+                                            view(uncertain), jobs);
     }
 
     static Options options(int64_t conflicts) {
@@ -110,12 +110,12 @@ NB_MODULE(_windows, m) {
     nb::class_<Held>(m, "Windows")
         .def(nb::init<int32_t, int32_t, int32_t, int32_t, bool, In<uint8_t>, In<int64_t>, In<int32_t>, In<int32_t>, In<int32_t>,
                       In<int64_t>, In<int32_t>, In<int32_t>, In<int32_t>, In<int32_t>, In<int32_t>, In<int32_t>,
-                      In<int64_t>, In<int64_t>, In<int32_t>, In<uint8_t>, bool, bool, In<int32_t>, In<uint8_t>>(),
+                      In<int64_t>, In<int64_t>, In<int32_t>, In<uint8_t>, bool, bool, In<int32_t>, In<uint8_t>, int>(),
              nb::arg("txns"), nb::arg("points"), nb::arg("keys"), nb::arg("values"), nb::arg("overlap"), nb::arg("state"),
              nb::arg("read_start"), nb::arg("read_key"), nb::arg("read_value"), nb::arg("read_writer"), nb::arg("key_start"),
              nb::arg("write_txn"), nb::arg("write_value"), nb::arg("init"), nb::arg("edge_from"),
              nb::arg("edge_to"), nb::arg("hint_next"), nb::arg("begin"), nb::arg("end"), nb::arg("clock"), nb::arg("returned"),
-             nb::arg("real_time"), nb::arg("in_time"), nb::arg("sequence"), nb::arg("uncertain"))
+             nb::arg("real_time"), nb::arg("in_time"), nb::arg("sequence"), nb::arg("uncertain"), nb::arg("jobs"))
         .def("cut", &Held::cut, nb::arg("size"), nb::arg("margin"), nb::arg("stop"), nb::arg("jobs"), nb::arg("conflicts"), nb::arg("seconds"),
              nb::arg("megabytes"))
         .def("solve", &Held::solve, nb::arg("stop"), nb::arg("jobs"), nb::arg("conflicts"), nb::arg("seconds"),

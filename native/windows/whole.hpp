@@ -49,7 +49,7 @@ struct Whole {
     bool is_begin(int32_t point) const { return points == 1 || point % 2 == 0; }
     bool is_commit(int32_t point) const { return points == 1 || point % 2 == 1; }
 
-    void index();
+    void index(int jobs);
     // The writes of a key that match a pattern: first up to last.
     std::pair<int64_t, int64_t> candidates(int32_t key, int32_t pattern) const;
 };

@@ -77,6 +77,7 @@ Windows::Step Windows::solve(int stop, int jobs, Options options, Limits& limits
     for (Window& window : windows_) {
         step.order.insert(step.order.end(), window.order.begin(), window.order.end());
         step.initial.insert(step.initial.end(), window.initial.begin(), window.initial.end());
+        window.order = {}, window.start = {};  // nobody asks this window again
     }
     step.misfit = !explains(step.order, step.initial);
     step.status = step.misfit ? Answer::UNKNOWN : Answer::VALID;

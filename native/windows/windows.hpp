@@ -39,7 +39,7 @@ struct WindowStats {
 class Windows {
 public:
     // `sequence`: all points of transactions that are not out, by rank. `uncertain`: whose outcome is unknown.
-    Windows(Whole whole, std::vector<int32_t> sequence, std::span<const uint8_t> uncertain);
+    Windows(Whole whole, std::vector<int32_t> sequence, std::span<const uint8_t> uncertain, int jobs);
 
     // Cuts the sequence after every `size` transactions, each cut moved to where an order of its neighbourhood (`margin`
     // transactions either side) has its middle. `stop`: once so many neighbourhoods are refuted (0: never),

@@ -6,6 +6,7 @@ with the reference's reading of them, which was written apart, on random traces.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,19 @@ from support.histories import (
 from support.strategies import traces
 
 from boomslang.asg import ASG, build_asg
-from boomslang.asg.graph import IN, INITIAL, ITEM, MAYBE, NONE, OUT, PREDICATE, PRESENT, SEVERAL
+from boomslang.asg.graph import (
+    IN,
+    INITIAL,
+    ITEM,
+    MAYBE,
+    NONE,
+    OUT,
+    PREDICATE,
+    PRESENT,
+    SEVERAL,
+    linked,
+    suppose,
+)
 from boomslang.solve.brute import finals_of, reads_of
 from boomslang.trace import ABSENT, Outcome, Trace
 
@@ -375,3 +388,24 @@ def test_the_whole_is_a_part(trace: Trace, rng: Any) -> None:
     assert everything.state.tolist() == asg.state.tolist()
     assert everything.orphans.tolist() == asg.orphans.tolist()
     assert everything.read_writer.tolist() == asg.read_writer.tolist()
+
+
+def test_what_is_known_of_writers_stays_when_candidates_are_found_anew() -> None:
+    """A window that goes forward says which writer comes first (stream/window.py). Supposing an outcome must not drop
+    that; a part of the trace, in which a refutation must not rest on it, does."""
+    asg = asg_of(
+        txn("A", put("x", 1)),
+        txn("B", put("x", 2)),
+        txn("C", put("x", 3), outcome="unknown"),
+        txn("D", get("x", 3)),
+    )
+    known = replace(
+        asg, list_from=np.array([1], np.int32), list_to=np.array([0], np.int32), list_read=np.array([-1])
+    )
+    for found in (linked(known), suppose(known, [2], committed=True), suppose(known, [2], committed=False)):
+        assert (found.list_from.tolist(), found.list_to.tolist(), found.list_read.tolist()) == (
+            [1],
+            [0],
+            [-1],
+        )
+    assert not len(known.restrict(np.array([0, 1]), np.zeros(0, np.int64)).list_from)

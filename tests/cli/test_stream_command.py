@@ -58,6 +58,32 @@ def test_larger_than_memory_goes_by(long: Path) -> None:
     assert "went_by" not in json.loads(done.out) and done.code == 0
 
 
+@pytest.fixture
+def small_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("boomslang.cli.commands.check.WORTH_A_LOOK", 1 << 10)
+    monkeypatch.setattr("boomslang.cli.going_by.LARGE", 1)
+
+
+@pytest.mark.usefixtures("small_is_large")
+def test_what_would_take_much_memory_goes_by_of_itself(long: Path, tmp_path: Path) -> None:
+    told = json.loads(command("check", str(long), "--level", "ser", "--json").out)
+    assert "went_by" in told and told["levels"][0]["status"] == "valid"
+    # For two levels it would go by twice, and so much is allowed.
+    for more in (["--level", "ser,si"], ["--level", "ser", "--memory", "1000"]):
+        assert "went_by" not in json.loads(command("check", str(long), *more, "--json").out)
+    # What cannot be decided so is decided in memory, with the usual answer and certificate.
+    path, proof = tmp_path / "scans.jsonl", tmp_path / "proof.json"
+    generate(replace(RECORDED, transactions=300, scans=0.2), path)
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([json.dumps(json.loads(lines[0]) | {"initial": "unknown"}) + "\n", *lines[1:]]))
+    assert "has scans" in command("check", str(path), "--level", "ser", "--stream").out
+    told = json.loads(
+        command("check", str(path), "--level", "ser", "--json", "--certificate", str(proof)).out
+    )
+    assert "went_by" not in told and told["levels"][0]["status"] == "valid"
+    assert command("verify", str(path), str(proof)).code == 0
+
+
 @pytest.mark.parametrize(
     ("more", "why"),
     [

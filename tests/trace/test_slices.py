@@ -32,6 +32,8 @@ WAYS = (
     {"jobs": 3, "block": 1, "shapes": True},
     {"jobs": 3, "block": 90, "shapes": True},
     {"jobs": 4, "block": 300, "shapes": False},
+    {"jobs": 1, "block": 40, "shapes": True, "borrowed": True},
+    {"jobs": 3, "block": 100, "shapes": True, "borrowed": True},
 )
 
 
@@ -46,12 +48,21 @@ def told(trace: Trace) -> dict[str, Any]:
     return found
 
 
-def outcome(files: Input, jobs: int, block: int, shapes: bool) -> object:
-    """What reading these files gives: a trace, or an error."""
+def outcome(files: Input, jobs: int, block: int, shapes: bool, *, borrowed: bool = False) -> object:
+    """What reading these files gives: a trace, or an error. `borrowed`: not from files, but in two parts that are in
+    memory."""
     reader = Reader(jobs, block, shapes)
+    kept = []
     try:
         for name, data in files.items():
             reader.begin_file(name, name.removesuffix(".jsonl") if len(files) > 1 else None)
+            if borrowed:
+                middle = data.rfind(b"\n", 0, len(data) // 2) + 1
+                kept += [data[:middle], data[middle:]]
+                reader.borrow(kept[-2])
+                reader.borrow(kept[-1])
+                reader.end_file()
+                continue
             with tempfile.TemporaryFile(buffering=0) as file:
                 file.write(data)
                 file.seek(0)

@@ -317,6 +317,9 @@ class ASG:
             lists=self.lists.restrict(reads, new, key_new),
             internal=self._internal_part(internal, keep, new, key_new),
             intermediate=_EMPTY4,
+            list_from=_EMPTY,
+            list_to=_EMPTY,
+            list_read=_EMPTY64,
             ordered=(self.ordered & keep)[old],
             key_of=used if self.key_of is None else self.key_of[used],
         )
@@ -439,7 +442,8 @@ def unsettled(asg: ASG) -> Int32:
 
 
 def linked(part: ASG, seconds: float = 0.0, megabytes: float = 0.0, jobs: int = 1) -> ASG:
-    """The ASG with candidates, states and the order of appends found anew."""
+    """The ASG with candidates, states and the order of appends found anew. What else is known of the order of writers
+    (see `list_read`) stays."""
     # A transaction that contradicts itself cannot have committed, if we do not know that it did.
     outcome = part.outcome
     impossible = part.internal[0][outcome[part.internal[0]] == Outcome.UNKNOWN]
@@ -469,6 +473,9 @@ def linked(part: ASG, seconds: float = 0.0, megabytes: float = 0.0, jobs: int = 
     )
     if links["stopped"]:
         raise LimitReached(links["stopped"])
+    given = np.flatnonzero(part.list_read < 0)
+    for name in ("list_from", "list_to", "list_read") if len(given) else ():
+        links[name] = np.concatenate([links[name], getattr(part, name)[given]])
     return replace(
         part,
         state=links["state"],

@@ -23,6 +23,9 @@ from boomslang.trace.reader import resident_mb
 from boomslang.trace.size import CHECKING, estimated_megabytes
 from boomslang.verdict import UNKNOWN, VALID
 
+LARGE = 2_000
+"""MB. A check that would take more than this in memory goes by, if nobody has said how much it may take."""
+
 
 def wants_to_go_by(arguments: argparse.Namespace, asked: list[Level] | None) -> bool:
     """Is it larger than `--memory`, or does the user want it so? Raises if that is asked for and cannot be."""
@@ -31,13 +34,14 @@ def wants_to_go_by(arguments: argparse.Namespace, asked: list[Level] | None) -> 
         if reason:
             raise UsageError(f"found --stream; {reason}; fix: leave it out")
         return True
-    if reason:
+    if reason or (arguments.memory is None and len(asked or []) > 1):  # it would go by once for each level
         return False
     try:
         needed = estimated_megabytes(located(arguments.trace), format=arguments.format)
     except (TraceError, OSError):
         return False  # whoever reads it says what is wrong
-    return resident_mb() + CHECKING * needed > float(arguments.memory)
+    limit = LARGE if arguments.memory is None else float(arguments.memory)
+    return resident_mb() + CHECKING * needed > limit
 
 
 def needs_memory(arguments: argparse.Namespace, asked: list[Level] | None) -> str:
@@ -64,8 +68,9 @@ def _why_not(arguments: argparse.Namespace, asked: list[Level] | None) -> str:
 
 def answers_as_it_goes_by(
     arguments: argparse.Namespace, asked: list[Level] | None, certificates: Certificates
-) -> Report:
-    """An answer for each level: the trace goes by once for each."""
+) -> Report | None:
+    """An answer for each level: the trace goes by once for each. None: nobody has asked for that, and it must be in
+    memory to be decided."""
     report = Report(arguments.trace)
     start = time.monotonic()
     for level in asked or []:
@@ -75,6 +80,10 @@ def answers_as_it_goes_by(
         except LimitReached as limit:
             report.answers.append(Answer(level, UNKNOWN, limit.reason))
             continue
+        if found.forgetting and arguments.memory is None and not arguments.stream:
+            if arguments.timeout is not None:
+                arguments.timeout = max(0.001, arguments.timeout - (time.monotonic() - start))
+            return None
         report.went_by = found.counted
         if found.verdict is not None:
             report.trace = found.verdict.trace

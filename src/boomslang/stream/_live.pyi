@@ -42,6 +42,24 @@ class Live:
     def everything(self) -> list[tuple[bytes, bytes | None, int, int]]:
         """All keys that are known: value (None: absent), writer, place."""
 
+def replay(
+    points: int,
+    apart: bool,
+    read_start: Longs,
+    read_key: Ints,
+    read_value: Ints,
+    key_start: Longs,
+    write_txn: Ints,
+    write_value: Ints,
+    initial: Ints,
+    pinned: Bytes,
+    order: Longs,
+    /,
+) -> tuple[int, Longs, Longs, Longs, Longs, Longs]:
+    """What is wrong with the order (0: nothing, 1: a point comes twice, 2: a read is not explained, 3: writers of a key
+    overlap); and see native/stream/replay.hpp: the keys whose start was seen, rows of the last write of each key, of
+    pinned writers that are the first, and of the last two that nobody has read."""
+
 class Written:
     """Pairs of a key and a value that were written, perhaps; see native/stream/written.hpp."""
     def __init__(self, log_bits: int, /) -> None: ...

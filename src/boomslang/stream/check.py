@@ -16,21 +16,28 @@ from boomslang.levels.level import Level
 from boomslang.solve.solution import Limits
 from boomslang.stream.forward import Counted, Forward, NotForward, Stuck, Taken
 from boomslang.stream.past import Past
+from boomslang.stream.read_ahead import read_ahead
 from boomslang.trace.blocks import Blocks, sources_of
 from boomslang.trace.errors import LimitReached
 from boomslang.trace.reader import Limits as ReadingLimits
-from boomslang.trace.reader import resident_mb
+from boomslang.trace.reader import all_cores, resident_mb
 from boomslang.verdict import INVALID, UNKNOWN, VALID, Verdict
 from boomslang.windows.worth import fits_windows
 
 KEPT = 8
 """Windows behind that are kept, to be joined again."""
+TAIL_SHARE = 0.08
+"""Of a window's transactions, those that are asked again in the next one. The more they are, the fewer keys were
+written twice before them and not read since, of which a later read may say that the windows must be joined."""
 BASE = 90
 """MB that the process takes in any case."""
 IN_WORK, AT_REST = 24, 1.6
 """MB for each MB of lines: in the window that is being decided, and in one that is kept."""
 SMALLEST, LARGEST = 1 << 20, 32 << 20
 """Bytes of a window's lines."""
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
+"""Of the C library's `mallopt`: what is free at the end of the heap before it is given back, and what is so large that
+it is given back at once."""
 PRESSED = 0.6
 """Of the memory: once so much of it is taken, older windows are given up."""
 
@@ -45,6 +52,8 @@ class WentBy:
     verdict: Verdict | None
     """If it is invalid: of the part of the trace that shows it."""
     counted: Counted
+    forgetting: bool = False
+    """It is unknown because the trace was not kept: in memory it may be decided."""
 
 
 def why_not(path: Path, level: Level) -> str:
@@ -61,7 +70,7 @@ def why_not(path: Path, level: Level) -> str:
 def window_bytes(megabytes: float | None) -> int:
     """How many bytes of lines a window has, so that no more than so much memory is taken."""
     if megabytes is None:
-        return SMALLEST * 16
+        return LARGEST
     return int(min(LARGEST, max(SMALLEST, (megabytes - BASE) / (IN_WORK + KEPT * AT_REST) * 2**20)))
 
 
@@ -79,10 +88,12 @@ def check_as_it_goes_by(
 
     Raises `TraceError` if it is no trace.
     """
+    jobs = jobs or all_cores()
     limits = Limits(seconds, megabytes, jobs=jobs)
+    keep_what_is_freed()
     reading = ReadingLimits(memory=None if megabytes is None else int(megabytes))
     with ExitStack() as stack:
-        blocks = Blocks(sources_of(path, stack), jobs=jobs or 1, check=reading.check)
+        blocks = Blocks(read_ahead(sources_of(path, stack), stack), jobs=jobs, check=reading.check)
         past = Past(lambda again: sources_of(path, again), Limits(seconds, megabytes))
         forward = Forward(
             blocks,
@@ -92,12 +103,15 @@ def check_as_it_goes_by(
             certified=take is not None,
             refuted=past,
             size=window_bytes(megabytes),
+            tail_share=TAIL_SHARE,
             kept=KEPT,
             pressed=pressed_by(megabytes),
         )
 
-        def answer(status: str, reason: str = "", verdict: Verdict | None = None) -> WentBy:
-            return WentBy(level, status, reason, verdict, forward.counted)
+        def answer(
+            status: str, reason: str = "", verdict: Verdict | None = None, *, forgetting: bool = False
+        ) -> WentBy:
+            return WentBy(level, status, reason, verdict, forward.counted, forgetting)
 
         try:
             while True:
@@ -107,9 +121,10 @@ def check_as_it_goes_by(
                 if forward.done:
                     break
         except NotForward as why:
-            return answer(UNKNOWN, f"it cannot be checked as it goes by: {why}; give it more --memory")
+            reason = f"it cannot be checked as it goes by: {why}; give it more --memory"
+            return answer(UNKNOWN, reason, forgetting=True)
         except Stuck as stuck:
-            return answer(UNKNOWN, str(stuck))
+            return answer(UNKNOWN, str(stuck), forgetting=True)
         except LimitReached as limit:
             return answer(UNKNOWN, REASONS.get(limit.reason, limit.reason))
         forward.finish()
@@ -136,6 +151,15 @@ def answered(level: Level, counted: Counted) -> tuple[str, str]:
 def pressed_by(megabytes: float | None) -> Callable[[], bool]:
     """Is so much of the limit taken that older windows must be given up?"""
     return lambda: megabytes is not None and _pressed(PRESSED * megabytes)
+
+
+def keep_what_is_freed() -> None:
+    """Windows take and free the same memory again and again. Given back to the system, it would be taken page by page
+    each time, which was a third of the work; `pressed_by` gives it back when it is needed."""
+    with suppress(OSError, AttributeError):  # where the C library has no such function
+        mallopt = ctypes.CDLL(None).mallopt
+        mallopt(_TRIM_THRESHOLD, 1 << 30)
+        mallopt(_MMAP_THRESHOLD, 1 << 28)
 
 
 def _pressed(megabytes: float) -> bool:

@@ -25,7 +25,7 @@ from collections import deque
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,7 @@ from boomslang.explain.parts import first_broken
 from boomslang.levels.level import Dependency, Level
 from boomslang.solve.solution import Limits, Solution
 from boomslang.solve.strategy import solve
+from boomslang.stream import _live
 from boomslang.stream.last_writers import swapped
 from boomslang.stream.live import Held, LiveKeys, Undo
 from boomslang.stream.live_lists import Change, LiveLists, appended, replayed
@@ -87,6 +88,28 @@ class Taken:
         """Into a certificate."""
         file, line = place_of(self.place)
         writer.take(file, line, self.commit, self.initial)
+
+
+class Replayed(NamedTuple):
+    """What a walk through the order of a window has seen (native/stream/replay.hpp). Rows are of writes."""
+
+    seen: Int64
+    """Keys of which it read what the windows before left."""
+    last: Int64
+    """The last write of each key."""
+    first: Int64
+    """Writes of those who began in a window before, where they are the first of their key."""
+    early: Int64
+    late: Int64
+    """The last two writes of a key, if nobody has read it since."""
+
+
+_PROBLEMS = (
+    "",
+    "a point comes twice in the order",
+    "reads are not explained by the order",
+    "writers of a key overlap in the order",
+)
 
 
 @dataclass(eq=False)
@@ -173,6 +196,7 @@ class Forward:
         refuted: Refuted = lambda forward, asked, found: None,
         size: int = BYTES,
         tail: int = TAIL,
+        tail_share: float = 0.0,
         kept: int = KEPT,
         pressed: Callable[[], bool] = lambda: False,
         certified: bool = False,
@@ -182,16 +206,18 @@ class Forward:
         first_search: float = SECONDS,
         longest_search: float | None = None,
     ) -> None:
-        """`certified`: what is taken becomes a certificate. `standing`: where it goes on from, if that is not the
-        beginning. `stays_open`: places of transactions that begin before the end of the files and commit behind it.
-        `lenient`: where the windows start is arbitrary, so reads that nothing explains do not count, nor any of these
-        transactions. `first_search`, `longest_search`: seconds for a window, before it is asked otherwise, and before
-        it is given up."""
+        """`tail`, `tail_share`: transactions at the end of a window's order that are asked again, at least so many, and
+        at least this part of them. `certified`: what is taken becomes a certificate. `standing`: where it goes on
+        from, if that is not the beginning. `stays_open`: places of transactions that begin before the end of the
+        files and commit behind it. `lenient`: where the windows start is arbitrary, so reads that nothing explains do
+        not count, nor any of these transactions. `first_search`, `longest_search`: seconds for a window, before it is
+        asked otherwise, and before it is given up."""
         if not fits_windows(level):
             raise NotForward(f"{level.title} is not decided by an order of begins and commits alone")
         self.blocks, self.level, self.limits = blocks, level, limits or Limits()
         self.take, self.refuted, self.certified = take, refuted, certified
-        self.size, self.tail, self.kept, self.pressed = size, tail, kept, pressed
+        self.size, self.kept, self.pressed = size, kept, pressed
+        self.tail, self.tail_share = tail, tail_share
         self.first_search, self.longest_search = first_search, longest_search
         self.patience: Patience | None = None
         """With the window that is being decided."""
@@ -275,7 +301,7 @@ class Forward:
     @property
     def done(self) -> bool:
         """All that will ever be recorded is decided."""
-        return self.blocks.done and not any(lines.text for lines in self._held)
+        return self.blocks.done and not any(self._held)
 
     @property
     def at_once(self) -> bool:
@@ -291,7 +317,7 @@ class Forward:
         """Those of which some lines are not decided for good, or are in a window that may be asked again."""
         asked = [self._held, *(files for behind in self._behind for files in (behind.held, behind.new))]
         pinned = {place_of(place)[0] for place in self._pins}
-        return pinned | {f for files in asked for f, lines in enumerate(files) if lines.text}
+        return pinned | {f for files in asked for f, lines in enumerate(files) if lines}
 
     def finish(self) -> None:
         """Nothing will be joined any more: gives out what was taken."""
@@ -328,6 +354,9 @@ class Forward:
             if found.status == "valid":
                 self._taken(asked, found, held, new)
                 return None
+            if back := self._written_behind(asked):
+                held, new = self._joined(joined, held, new, back)
+                continue
             if asked.undecided.any():
                 asked = self._asked(asked.block.files, hopeful=False)
                 found = self._solved(asked, patience)
@@ -346,7 +375,7 @@ class Forward:
                 extended = True
                 self._lost = dict(self._lost_before)
                 more = self._more(self.size // 4 if self._points else 2 * self.size)
-                if any(lines.text for lines in more):
+                if any(more):
                     new = [a + b for a, b in zip(_padded(new, len(more)), more, strict=True)]
                     held = _padded(held, len(new))
                     continue
@@ -354,14 +383,32 @@ class Forward:
                 continue  # for longer
             if not self._behind:
                 raise Stuck(_demand(asked, found))
-            self.counted.joins += 1
-            for _ in range(max(1, len(joined))):
-                if self._behind:
-                    last = self._behind.pop()
-                    joined.append(last)
-                    self._go_back(last)
-                    held = _padded(last.held, len(new))
-                    new = [a + b for a, b in zip(_padded(last.new, len(new)), new, strict=True)]
+            held, new = self._joined(joined, held, new, 1)
+
+    def _joined(self, joined: list[_Behind], held: Files, new: Files, least: int) -> tuple[Files, Files]:
+        """The window with those behind it: at least so many, and as many again as were `joined` before."""
+        self.counted.joins += 1
+        for _ in range(max(least, len(joined))):
+            if self._behind:
+                last = self._behind.pop()
+                joined.append(last)
+                self._go_back(last)
+                held = _padded(last.held, len(new))
+                new = [a + b for a, b in zip(_padded(last.new, len(new)), new, strict=True)]
+        return held, new
+
+    def _written_behind(self, asked: Question) -> int:
+        """Reads that found what the earlier of two last writers wrote, who could not change places: how many windows
+        must be joined to have those writers here."""
+        asg, trace = asked.asg, asked.asg.trace
+        rows = asg.orphans[(asg.read_value[asg.orphans] >= 0) & ~asked.undecided[asg.read_txn[asg.orphans]]]
+        found = list(
+            zip(trace.keys.codes(asg.read_key[rows]), trace.values.codes(asg.read_value[rows]), strict=True)
+        )
+        for many, behind in enumerate(reversed(self._behind), 1):
+            if any(key in behind.others and behind.others[key][0] == value for key, value in found):
+                return many
+        return 0
 
     def _go_back(self, to: _Behind) -> None:
         assert self.live is not None
@@ -396,6 +443,7 @@ class Forward:
                 hopeful=hopeful,
                 stays_open=self._stays_open,
                 lenient=self._lenient,
+                jobs=self.limits.jobs or 1,
             )
             if len(asked.asg.orphans) and self._last_writers_swapped(asked):
                 if self._scans:
@@ -480,7 +528,12 @@ class Forward:
         begin, commit = place[::points], place[points - 1 :: points]
         end = min(self._how_far(asked, order, begin, commit), len(order) - int(behind.sum()))
         began, over = (begin >= 0) & (begin < end), (commit >= 0) & (commit < end)
-        undo, seen = self._changed(asked, found, begin, commit, over, end)
+        walked = self._replay(asked, found, order[:end])
+        undo = self._changed(asked, walked, commit)
+        fixed, fixed_values = self._fixed(asked, found, over, began)
+        if self.live.mode == Initial.UNKNOWN:
+            nobody = np.full(len(fixed), -1, np.int64)
+            undo.append(self.live.update(trace, fixed, fixed_values, nobody, nobody, fresh=True))
         lists = self._appended(asked, begin, commit, over, end)
         self._behind.append(
             _Behind(
@@ -496,12 +549,10 @@ class Forward:
                 order[:end],
                 [
                     (trace.keys.code(k), None if v == ABSENT else trace.values.code(v))
-                    for k, v in zip(
-                        *map(np.ndarray.tolist, self._fixed(asked, found, over, began)), strict=True
-                    )
+                    for k, v in zip(fixed.tolist(), fixed_values.tolist(), strict=True)
                 ],
-                self._overlapping(asked, begin, commit, over, end),
-                self._settled(trace, seen),
+                self._overlapping(asked, walked),
+                self._settled(trace, walked.seen),
                 self._began,
                 self._points,
                 self._lost_before,
@@ -532,43 +583,27 @@ class Forward:
         if self.blocks.done:
             return len(order)
         waits = begin[undecided & (begin >= 0) & ~asked.pinned]
-        far = min(len(order) - self.tail * points, int(waits.min()) if len(waits) else len(order))
+        tail = max(self.tail, int(self.tail_share * asked.asg.transactions))
+        far = min(len(order) - tail * points, int(waits.min()) if len(waits) else len(order))
         # Of unknown outcome, and in the order since somebody read from it: all of it is taken, or nothing.
         doubtful = (asked.asg.outcome == Outcome.UNKNOWN) & (begin >= 0)
         while far > 0 and len(crossing := begin[doubtful & (begin < far) & (commit >= far)]):
             far = int(crossing.min())
         return max(0, far)
 
-    def _changed(
-        self, asked: Question, found: Solution, begin: Int64, commit: Int64, over: Mask, end: int
-    ) -> tuple[list[Undo], Int64]:
-        """Takes over what the taken part of the order wrote; replays it on the way. Also the keys of which it read what
-        the windows before left."""
+    def _changed(self, asked: Question, walked: Replayed, commit: Int64) -> list[Undo]:
+        """Takes over what the taken part of the order wrote."""
         assert self.live is not None
         asg, trace = asked.asg, asked.asg.trace
-        key, txn, value = asg.write_key, asg.write_txn, asg.write_value
-        rows = np.flatnonzero(over[txn])
-        rows = rows[np.lexsort((commit[txn[rows]], key[rows]))]
-        key, txn, value = key[rows], txn[rows], value[rows]
-        seen = self._replay(asked, found, key, commit[txn], value, begin, end)
-        again = key[1:] == key[:-1]
-        last = np.flatnonzero(np.append(~again, True)[: len(key)])
-        first = np.flatnonzero(np.append(True, ~again)[: len(key)])
-        if writers_must_not_overlap(self.level):
-            later = asked.pinned[txn[1:]]
-            if bool((again & (later | (commit[txn[:-1]] > begin[txn[1:]]))).any()):
-                raise AssertionError("writers of a key overlap in the order of a window")
-            for i in first[asked.pinned[txn[first]]].tolist():
-                held = self.live.get(trace.keys.code(int(key[i])))
-                if held is not None and held.at > self._pins[int(asked.place[txn[i]])]:
-                    raise AssertionError("writers of a key overlap across windows")
-        at = self._points + commit[txn[last]]
-        undo = [self.live.update(trace, key[last], value[last], asked.place[txn[last]], at)]
-        if self.live.mode == Initial.UNKNOWN:
-            k, v = self._fixed(asked, found, over, (begin >= 0) & (begin < end))
-            nobody = np.full(len(k), -1, np.int64)
-            undo.append(self.live.update(trace, k, v, nobody, nobody, fresh=True))
-        return undo, seen
+        for row in walked.first.tolist():
+            held = self.live.get(trace.keys.code(_key_of(asg, row)))
+            if held is not None and held.at > self._pins[int(asked.place[asg.write_txn[row]])]:
+                raise AssertionError("writers of a key overlap across windows")
+        last = walked.last
+        txn = asg.write_txn[last]
+        key = (np.searchsorted(asg.key_start, last, side="right") - 1).astype(np.int32)
+        at = self._points + commit[txn]
+        return [self.live.update(trace, key, asg.write_value[last], asked.place[txn], at)]
 
     def _appended(self, asked: Question, begin: Int64, commit: Int64, over: Mask, end: int) -> Change:
         """Takes over what the taken part of the order appended to lists; replays what was read of them on the way."""
@@ -582,64 +617,52 @@ class Forward:
             raise NotForward(f"{element!r} is appended to {key!r} a second time, which no trace may do")
         return change
 
-    def _replay(
-        self, asked: Question, found: Solution, key: Ints, at: Int64, value: Ints, begin: Int64, end: int
-    ) -> Int64:
+    def _replay(self, asked: Question, found: Solution, order: Int64) -> Replayed:
         """Does each read that is taken see what the order says? The engine has looked; nothing is built on that
-        alone. Returns the keys of which it saw what the windows before left."""
+        alone."""
         asg = asked.asg
-        reader = asg.read_txn
-        rows = np.flatnonzero((begin[reader] >= 0) & (begin[reader] < end))
-        size = np.int64(len(found.order if found.order is not None else ()) + 1)
-        written = key * size + at
-        seen = asg.read_key[rows] * size + begin[reader[rows]]
-        before = np.searchsorted(written, seen, side="left") - 1
-        inside = (
-            (before >= 0) & (key[before] == asg.read_key[rows]) if len(key) else np.zeros(len(rows), bool)
-        )
         initial = found.initial if found.initial is not None else asg.initial
-        stands = np.where(inside, value[before] if len(key) else 0, initial[asg.read_key[rows]])
-        wanted = asg.read_value[rows]
-        right = np.where(wanted == PRESENT, stands != ABSENT, stands == wanted)
-        if not bool(right.all()):
-            raise AssertionError("the order of a window does not explain its reads")
-        return np.unique(asg.read_key[rows[~inside]]).astype(np.int64)
+        problem, *walked = _live.replay(
+            self.level.points,
+            writers_must_not_overlap(self.level),
+            asg.read_start,
+            asg.read_key,
+            asg.read_value,
+            asg.key_start,
+            asg.write_txn,
+            asg.write_value,
+            initial.astype(np.int32, copy=False),
+            asked.pinned.view(np.uint8),
+            order,
+        )
+        if problem:
+            raise AssertionError(f"{_PROBLEMS[problem]} of a window")
+        return Replayed(*walked)
 
     def _settled(self, trace: Trace, seen: Int64) -> frozenset[Code]:
         """Of these keys, those whose last two writers might have changed places."""
         others = {key for behind in self._behind for key in behind.others}
-        if not others:
-            return frozenset()
-        return frozenset(code for k in seen.tolist() if (code := trace.keys.code(k)) in others)
+        return frozenset(others.intersection(trace.keys.codes(seen))) if others else frozenset()
 
     def _overlapping(
-        self, asked: Question, begin: Int64, commit: Int64, over: Mask, end: int
+        self, asked: Question, walked: Replayed
     ) -> dict[Code, tuple[Code | None, int, int, int]]:
         """Keys whose last two writers overlapped, as far as one can tell, and that nobody has read since."""
         asg, trace = asked.asg, asked.asg.trace
-        rows = np.flatnonzero(over[asg.write_txn] & ~asked.pinned[asg.write_txn])
-        rows = rows[np.lexsort((commit[asg.write_txn[rows]], asg.write_key[rows]))]
-        key, txn, value = asg.write_key[rows], asg.write_txn[rows], asg.write_value[rows]
-        same = np.append(key[1:] == key[:-1], False)[: len(key)]
-        pair = np.flatnonzero(same & ~np.append(same[1:], False)[: len(key)])
-        early, late = txn[pair], txn[pair + 1]
+        early, late = asg.write_txn[walked.early], asg.write_txn[walked.late]
         if trace.has_times:
             starts, ends = trace.txn_begin[late], trace.txn_end[early]
             together = (starts == NO_TIME) | (ends == NO_TIME) | (starts <= ends)
         else:
             together = trace.txn_begin_line[late] <= trace.txn_end_line[early]
-        read = np.full(asg.keys, -1, np.int64)  # when it was read for the last time
-        taken = np.flatnonzero((begin[asg.read_txn] >= 0) & (begin[asg.read_txn] < end))
-        np.maximum.at(read, asg.read_key[taken], begin[asg.read_txn[taken]])
-        together &= read[key[pair]] <= commit[late]
+        rows, early, late = walked.early[together], early[together], late[together]
+        key, value = np.searchsorted(asg.key_start, rows, side="right") - 1, asg.write_value[rows]
+        codes = trace.values.codes(np.maximum(value, 0)) if len(trace.values) else [b""] * len(value)
         return {
-            trace.keys.code(int(key[i])): (
-                None if value[i] == ABSENT else trace.values.code(int(value[i])),
-                int(key[i]),
-                int(txn[i]),
-                int(txn[i + 1]),
+            code: (None if v == ABSENT else wrote, k, a, b)
+            for code, wrote, v, k, a, b in zip(
+                trace.keys.codes(key), codes, *(x.tolist() for x in (value, key, early, late)), strict=True
             )
-            for i in pair[together].tolist()
         }
 
     def _last_writers_swapped(self, asked: Question) -> bool:
@@ -777,6 +800,11 @@ class Forward:
                 found = _padded(found, len(lost.lines))
                 found = [a + b for a, b in zip(found, _padded(lost.lines, len(found)), strict=True)]
         return found
+
+
+def _key_of(asg: ASG, row: int) -> int:
+    """The key of a write."""
+    return int(np.searchsorted(asg.key_start, row, side="right")) - 1
 
 
 def _looks_through_ranges(trace: Trace) -> bool:

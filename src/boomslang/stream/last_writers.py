@@ -68,9 +68,10 @@ def _walk(asg: ASG, level: Level, points: Int64) -> tuple[dict[int, int | None] 
     at: dict[int, int] = {}
     begun: dict[int, int] = {}
     seen: dict[int, int | None] = {}
-    two, apart = level.points == 2, writers_must_not_overlap(level)
+    many, apart = level.points, writers_must_not_overlap(level)
+    two = many == 2
     for i, point in enumerate(points.tolist()):
-        txn = point // level.points
+        txn = point // many
         if not two or point % 2 == 0:
             begun[txn] = i
             for r in range(int(asg.read_start[txn]), int(asg.read_start[txn + 1])):

@@ -79,16 +79,17 @@ def question(
     hopeful: bool,
     stays_open: Int64 = _NOBODY,
     lenient: Int64 | None = None,
+    jobs: int = 1,
 ) -> Question:
     """`trace`: the block's, with its initial state. `pins`: places of those that began before. `hopeful`: those
     that are not over are taken to have committed. `stays_open`: places of those that commit behind all others.
-    `lenient`: reads that nothing explains do not count, nor those of these places."""
+    `lenient`: reads that nothing explains do not count, nor those of these places. `jobs`: threads."""
     place = places(block)
     pinned = np.isin(place, pins)
     late = np.isin(place, stays_open)
     if undecided.any():
         trace = replace(trace, txn_outcome=_supposed(trace, block.open, undecided, hopeful=hopeful))
-    asg = build_asg(trace)
+    asg = build_asg(trace, jobs=jobs)
     dropped = pinned if hopeful else pinned | undecided
     if lenient is not None:
         dropped = dropped | np.isin(place, lenient)
@@ -96,7 +97,7 @@ def question(
     reads[asg.orphans[undecided[asg.read_txn[asg.orphans]]]] = True  # its writer may come yet
     if lenient is not None:
         reads[asg.orphans] = True
-    asked = linked(asg.only_reads(~reads)) if reads.any() else asg
+    asked = linked(asg.only_reads(~reads), jobs=jobs) if reads.any() else asg
     if (pinned.any() or late.any()) and writers_must_not_overlap(level):
         # As what is known of the order of writers, so that it holds whatever the strategy asks for.
         first, others = _first_writers(asked, pinned)

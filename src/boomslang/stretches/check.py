@@ -252,7 +252,7 @@ class _Spread:
         one = self.surveys[n]
         before = [a + b for a, b in zip(opened, one.strays, strict=True)]
         still: Files = [Lines()] * len(before)
-        if any(lines.text for lines in before):
+        if any(before):
             blocks = self._blocks()
             block = blocks.parsed(before)
             ended = LiveKeys(Initial.UNKNOWN)

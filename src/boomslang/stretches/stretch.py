@@ -18,7 +18,7 @@ from boomslang.levels import find_level
 from boomslang.levels.level import Dependency
 from boomslang.solve.solution import Limits, Solution
 from boomslang.stream.check import KEPT, pressed_by
-from boomslang.stream.forward import TAIL, Counted, Forward, NotForward, Stuck, Taken
+from boomslang.stream.forward import TAIL, Counted, Forward, NotForward, Replayed, Stuck, Taken
 from boomslang.stream.past import Core, Past
 from boomslang.stream.standing import Standing
 from boomslang.stream.window import MANY_FILES, Question, places, writers_must_not_overlap
@@ -111,15 +111,12 @@ class Stretch(Forward):
     def at_once(self) -> bool:
         return self.all_of_it and super().at_once
 
-    def _replay(
-        self, asked: Question, found: Solution, key: Any, at: Int64, value: Any, begin: Int64, end: int
-    ) -> Int64:
-        seen = super()._replay(asked, found, key, at, value, begin, end)
+    def _replay(self, asked: Question, found: Solution, order: Int64) -> Replayed:
+        walked = super()._replay(asked, found, order)
         assert self.live is not None
         asg, trace = asked.asg, asked.asg.trace
         initial = found.initial if found.initial is not None else asg.initial
-        for k in seen.tolist():
-            code = trace.keys.code(k)
+        for k, code in zip(walked.seen.tolist(), trace.keys.codes(walked.seen), strict=True):
             held = self.live.get(code)
             if held is None or held.at < self.first_point:
                 stands = int(initial[k])
@@ -127,7 +124,7 @@ class Stretch(Forward):
                 self.told.demands[code] = (
                     trace.values.code(stands) if named else None if held is None else held.value
                 )
-        return seen
+        return walked
 
     def _in_time(self, asked: Question, began: Mask) -> None:
         super()._in_time(asked, began)

@@ -95,7 +95,7 @@ class Survey:
 
         def moved(files: Files) -> Files:
             return [
-                Lines(lines.text, lines.number + n) if lines.text else lines
+                Lines(lines.parts, lines.number + n) if lines else lines
                 for lines, n in zip(files, before, strict=True)
             ]
 

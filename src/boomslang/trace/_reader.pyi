@@ -17,6 +17,8 @@ class Reader:
         """Read one block. False at the end of the file."""
     def feed(self, data: bytes) -> None:
         """Take these bytes."""
+    def borrow(self, data: bytes) -> None:
+        """The same, without a copy: the caller keeps them until `settle`."""
     def end_file(self) -> None:
         """There is no more in this file."""
     def settle(self) -> None:
@@ -48,6 +50,15 @@ class FormatReader:
         """After the last file: call until it says False."""
     def columns(self) -> dict[str, Any]:
         """As `Reader.columns`."""
+
+def count_lines(text: bytes) -> int:
+    """How many lines; the last one may lack its newline."""
+
+def picked_lines(parts: list[bytes], chosen: NDArray[np.int64]) -> bytes:
+    """The lines with these numbers, which grow and count from 0; a line is in one part."""
+
+def whole_lines(rest: bytes, more: bytes) -> tuple[bytes, bytes]:
+    """`rest + more` up to its last newline, and what follows it."""
 
 def not_surely_objects(
     offset: NDArray[np.int64], data: NDArray[np.uint8], ids: NDArray[np.int64]

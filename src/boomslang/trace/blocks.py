@@ -12,7 +12,7 @@ Files may still be written to: a `Source` that has nothing more to give now may 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,7 +21,7 @@ from typing import BinaryIO, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from boomslang.trace._reader import Reader
+from boomslang.trace._reader import Reader, count_lines, picked_lines, whole_lines
 from boomslang.trace.errors import TraceError
 from boomslang.trace.files import (
     natural_order,
@@ -44,7 +44,6 @@ Mask = NDArray[np.bool_]
 SMALLEST_READ = 1 << 16
 """Bytes of one of many files that are read at a time, at least."""
 _NO_LINES = np.zeros(0, np.int64)
-_NEWLINE = 10
 
 
 class Source(Protocol):
@@ -74,30 +73,34 @@ class FileSource:
 
     def __init__(self, path: Path, file: BinaryIO, session: str | None) -> None:
         self.name, self.session = shown(path), session
-        start = read_start(file, START)
-        refuse_strange(start, self.name)
-        unpacking = pieces(file, start, self.name)
-        self._pieces = _plain(file, start) if unpacking is None else unpacking
-        self._first, self.done = True, False
+        self._file, self._start = file, read_start(file, START)
+        refuse_strange(self._start, self.name)
+        self._pieces = pieces(file, self._start, self.name)
+        self.done = False
 
     def read(self, size: int) -> bytes:
+        start, self._start = self._start, b""
+        got = self._unpacked(size) if self._pieces is not None else self._plain(start, size)
+        return without_mark(got) if start else got
+
+    def _plain(self, start: bytes, size: int) -> bytes:
+        parts, have = [start], len(start)
+        while have < size and not self.done:
+            parts.append(part := self._file.read(size - have))
+            have += len(part)
+            self.done = not part
+        return b"".join(parts) if start or len(parts) > 2 else parts[-1]
+
+    def _unpacked(self, size: int) -> bytes:
         got = bytearray()
+        assert self._pieces is not None
         while len(got) < size and not self.done:
             piece = next(self._pieces, None)
             if piece is None:
                 self.done = True
             else:
                 got += piece
-        if self._first and got:
-            self._first = False
-            return without_mark(bytes(got))
         return bytes(got)
-
-
-def _plain(file: BinaryIO, start: bytes) -> Iterator[bytes]:
-    yield start
-    while piece := file.read(1 << 20):
-        yield piece
 
 
 def sources_of(path: Path, stack: ExitStack) -> list[Source]:
@@ -118,21 +121,34 @@ def files_of(path: Path) -> list[Path]:
 
 @dataclass(frozen=True, eq=False)
 class Lines:
-    """Whole lines of one file, and where each of them stood in it."""
+    """Whole lines of one file, and where each of them stood in it. They may be in several parts, so that a few lines
+    that are carried on and many that were just read need not be copied to be together."""
 
-    text: bytes = b""
+    parts: tuple[bytes, ...] = ()
     number: Int64 = field(default_factory=lambda: _NO_LINES)
 
+    def __bool__(self) -> bool:
+        return bool(self.parts)
+
+    @property
+    def text(self) -> bytes:
+        return b"".join(self.parts)
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        return sum(map(len, self.parts))
+
     def __add__(self, more: Lines) -> Lines:
-        if not self.text or not more.text:
-            return self if self.text else more
+        if not self or not more:
+            return self or more
         number = np.concatenate([self.number, more.number])
         if self.number[-1] < more.number[0]:
-            return Lines(self.text + more.text, number)
+            return Lines(self.parts + more.parts, number)
         # Some were kept aside and come again: each line once, in the order of the file.
         lines = _apart(self.text) + _apart(more.text)
         number, at = np.unique(number, return_index=True)
-        return Lines(b"".join(lines[i] for i in at.tolist()), number)
+        return Lines((b"".join(lines[i] for i in at.tolist()),), number)
 
     def without(self, numbers: Int64) -> Lines:
         """All but the lines of these numbers."""
@@ -191,7 +207,7 @@ class Block:
         )
         found: Files = []
         for f, lines in enumerate(self.files):
-            if not lines.text:
+            if not lines:
                 found.append(NOTHING)
                 continue
             at = np.unique(line[file == f]) - (1 + bool(self.headers[f]))
@@ -237,21 +253,12 @@ def is_header(line: bytes) -> bool:
 
 
 def _picked(lines: Lines, at: Int64) -> Lines:
-    """The lines at these places."""
+    """The lines at these places, which grow."""
     if not len(at):
         return NOTHING
-    ends = np.flatnonzero(np.frombuffer(lines.text, np.uint8) == _NEWLINE) + 1
-    if not lines.text.endswith(b"\n"):  # the last line of a file
-        ends = np.append(ends, len(lines.text))
-    starts = np.concatenate([np.zeros(1, np.int64), ends[:-1]])
-    if len(at) == len(ends):
+    if len(at) == len(lines.number):
         return lines
-    # Neighbours are copied together.
-    apart = np.flatnonzero(np.diff(at) > 1) + 1
-    first, last = np.concatenate([at[:1], at[apart]]), np.concatenate([at[apart - 1], at[-1:]])
-    text = lines.text
-    parts = [text[a:b] for a, b in zip(starts[first].tolist(), ends[last].tolist(), strict=True)]
-    return Lines(b"".join(parts), lines.number[at])
+    return Lines((picked_lines(list(lines.parts), at),), lines.number[at])
 
 
 def _strays(found: list[tuple[int, int]], files: Files, headers: list[bytes]) -> Files:
@@ -308,9 +315,7 @@ class Blocks:
         """The next lines of each file, about `size` bytes in all, those that are `held` included."""
         self.full.clear()
         share = max(self.smallest, size // max(1, sum(not source.done for source in self.sources)))
-        missing = [
-            share - (len(held[f].text) if held and f < len(held) else 0) for f in range(len(self.sources))
-        ]
+        missing = [share - (held[f].size if held and f < len(held) else 0) for f in range(len(self.sources))]
         if not any(size > 0 and not source.done for size, source in zip(missing, self.sources, strict=True)):
             missing = [share] * len(missing)  # all are held up: by what is to come, perhaps
         return [self._more(f, size) for f, size in enumerate(missing)]
@@ -336,17 +341,20 @@ class Blocks:
         if got and f in self._asleep:
             self._asleep.discard(f)
             self.woken.add(f)
-        text = self._rest[f] + got
-        end = len(text) if source.done else text.rfind(b"\n") + 1
-        text, self._rest[f] = text[:end], text[end:]
+        if source.done:
+            text, self._rest[f] = (self._rest[f] + got if self._rest[f] else got), b""
+        elif not self._rest[f] and got.endswith(b"\n"):
+            text = got
+        else:
+            text, self._rest[f] = whole_lines(self._rest[f], got)
         if not text:
             return NOTHING
         if not self._begun[f]:
             text = self._without_header(f, text)
-        count = text.count(b"\n") + (not text.endswith(b"\n") if text else 0)
+        count = count_lines(text)
         first = self._next[f]
         self._next[f] += count
-        return Lines(text, np.arange(first, first + count))
+        return Lines((text,) if text else (), np.arange(first, first + count))
 
     def _without_header(self, f: int, text: bytes) -> bytes:
         self._begun[f] = True
@@ -399,7 +407,8 @@ class Blocks:
                 lines, source = files[f], self.sources[f]
                 reader.begin_file(source.name, source.session)
                 reader.feed(headers[f])
-                reader.feed(lines.text)
+                for part in lines.parts:
+                    reader.borrow(part)
                 self.check()
                 reader.end_file()
             reader.settle()

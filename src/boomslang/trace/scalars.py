@@ -129,12 +129,15 @@ class Scalars:
         """`table[i]` by content."""
         return _TYPE_BYTE[int(self.type[i])] + self.content(i)
 
-    def codes(self) -> list[Code]:
-        """All of them by content, which is the same in every table."""
-        blob, offset = self.data.tobytes(), self.offset.tolist()
+    def codes(self, chosen: NDArray[np.signedinteger[Any]] | None = None) -> list[Code]:
+        """All of them, or those of these numbers, by content, which is the same in every table."""
+        types, starts, ends = self.type, self.offset[:-1], self.offset[1:]
+        if chosen is not None:
+            types, starts, ends = types[chosen], starts[chosen], ends[chosen]
+        blob = self.data.data  # a memoryview
         return [
             _TYPE_BYTE[kind] + blob[a:b]
-            for kind, a, b in zip(self.type.tolist(), offset, offset[1:], strict=False)
+            for kind, a, b in zip(types.tolist(), starts.tolist(), ends.tolist(), strict=True)
         ]
 
     @staticmethod

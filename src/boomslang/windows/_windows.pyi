@@ -31,6 +31,7 @@ class Windows:
         in_time: bool,
         sequence: NDArray[np.int32],
         uncertain: NDArray[np.uint8],
+        jobs: int,
     ) -> None: ...
     def cut(
         self, size: int, margin: int, stop: int, jobs: int, conflicts: int, seconds: float, megabytes: float

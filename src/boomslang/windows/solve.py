@@ -61,23 +61,29 @@ def solve_in_windows(
         sequence = ranked_points(settled, limits)
         if sequence is None:
             return None, {}
-        windows = _made(settled, sequence, in_time)
+        windows = _made(settled, sequence, in_time, _jobs(limits))
+        beginning = sequence[: BEGINNINGS[-1] * ir.graph.points].copy()
+        del sequence  # which is as long as the trace
         size = limits.window or SIZE
-        asked = _Asked(ir, limits, start, windows, sequence)
+        asked = _Asked(ir, limits, start, windows, beginning)
         found = asked.answer(size, max(1, min(MARGIN, size // 2)))
     except LimitReached as limit:
         return Solution("unknown", reason=limit.reason), {}
     return found, {f"windows: {name}": n for name, n in windows.stats().items()} | asked.counted
 
 
+def _jobs(limits: Limits) -> int:
+    return limits.jobs or os.cpu_count() or 1
+
+
 class _Asked:
     """One trace that is being decided in windows."""
 
     def __init__(
-        self, ir: IR, limits: Limits, start: float, windows: _windows.Windows, sequence: NDArray[np.int32]
+        self, ir: IR, limits: Limits, start: float, windows: _windows.Windows, beginning: NDArray[np.int32]
     ) -> None:
-        self.ir, self.limits, self.start, self.windows, self.sequence = ir, limits, start, windows, sequence
-        self.jobs = limits.jobs or os.cpu_count() or 1
+        self.ir, self.limits, self.start, self.windows, self.beginning = ir, limits, start, windows, beginning
+        self.jobs = _jobs(limits)
         self.began = False
         self.cores = 0
         self.counted: dict[str, int] = {}
@@ -145,7 +151,7 @@ class _Asked:
         self.began = True
         for size in BEGINNINGS:
             transactions = np.unique(
-                self.sequence[: size * self.ir.graph.points].astype(np.int64) // self.ir.graph.points
+                self.beginning[: size * self.ir.graph.points].astype(np.int64) // self.ir.graph.points
             )
             seconds = self.left()[0]
             limits = Limits(seconds or None, self.limits.megabytes, conflicts=PART_CONFLICTS)
@@ -162,7 +168,7 @@ class _Asked:
             raise LimitReached(found["stopped"])
 
 
-def _made(ir: IR, sequence: NDArray[np.int32], in_time: bool) -> _windows.Windows:
+def _made(ir: IR, sequence: NDArray[np.int32], in_time: bool, jobs: int) -> _windows.Windows:
     asg, level, trace = ir.asg, ir.level, ir.asg.trace
     sources, targets = ir.list_order()
     # Real time is not among them: each window has a time line of its own.
@@ -195,4 +201,5 @@ def _made(ir: IR, sequence: NDArray[np.int32], in_time: bool) -> _windows.Window
         in_time,
         sequence,
         (asg.outcome == Outcome.UNKNOWN).astype(np.uint8),
+        jobs,
     )

@@ -68,7 +68,7 @@ class FilesRead:
 
     def done(self, f: int) -> bool:
         """Is there nothing more of this file?"""
-        return self.blocks.sources[f].done and not self._held[f].text
+        return self.blocks.sources[f].done and not self._held[f]
 
     def may_come(self, f: int, line: int) -> bool:
         """May a transaction that begins there, and was not read yet, still come?"""

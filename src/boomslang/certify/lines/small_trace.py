@@ -273,4 +273,4 @@ def _in_order(lines: Lines) -> Lines:
         return lines
     text = lines.text.removesuffix(b"\n").split(b"\n")
     by = np.argsort(lines.number, kind="stable")
-    return Lines(b"\n".join(text[i] for i in by.tolist()) + b"\n", lines.number[by])
+    return Lines((b"\n".join(text[i] for i in by.tolist()) + b"\n",), lines.number[by])

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import time
 from dataclasses import replace
+from pathlib import Path
 
 from boomslang.cli.answer import Answer, Report, explanations, show, to_json
 from boomslang.cli.certificate_files import Certificates
@@ -105,12 +106,13 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         if spread is None:
             return _check_all(arguments, screen)
         report = spread
-    elif goes_by(arguments, asked):
-        from boomslang.cli.going_by import answers_as_it_goes_by
-
-        report = answers_as_it_goes_by(arguments, asked, certificates)
     else:
-        report = watched_answers(arguments, asked)
+        went_by = None
+        if goes_by(arguments, asked):
+            from boomslang.cli.going_by import answers_as_it_goes_by
+
+            went_by = answers_as_it_goes_by(arguments, asked, certificates)
+        report = went_by or watched_answers(arguments, asked)
     for warning in report.trace.warnings if report.trace is not None else ():
         screen.warning(warning)
     if report.went_by is None:  # else it grew as the trace went by
@@ -145,9 +147,23 @@ def _check_all(arguments: argparse.Namespace, screen: Screen) -> int:
     return check_all(arguments, screen)
 
 
+WORTH_A_LOOK = 256 << 20
+"""Bytes. What is shorter than this, packed or not, fits into memory in any case."""
+
+
+def _bytes_of(trace: str) -> int:
+    """Of a file, or of the files of a folder; nothing of what is neither."""
+    path = Path(trace)
+    try:
+        files = path.iterdir() if path.is_dir() else [path]
+        return sum(file.stat().st_size for file in files if file.is_file())
+    except OSError:
+        return 0
+
+
 def goes_by(arguments: argparse.Namespace, asked: list[Level] | None) -> bool:
     """Is the trace checked window by window, and never in memory as a whole?"""
-    if not arguments.stream and arguments.memory is None:
+    if not arguments.stream and arguments.memory is None and _bytes_of(arguments.trace) < WORTH_A_LOOK:
         return False
     from boomslang.cli.going_by import wants_to_go_by
 
