@@ -59,7 +59,7 @@ def test_every_figure_of_the_paper_is_on_the_page(folder: Path) -> None:
         in page
     )
     assert (
-        "| SER | Lost updates | YugaByteDB 1.1.10.0 | 2.8K | 25.55 | not here: needs a trace of CobraLogs"
+        "| SER | Lost updates | YugaByteDB 1.1.10.0 | 2.8K | 25.55 | not here: needs CobraLogs' trace "
         in page
     )
     assert "| CS | 51 | 36 | 277 | 364 |" in page and "| Cobra | 16,600 | 271 |" in page
