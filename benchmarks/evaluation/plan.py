@@ -28,6 +28,8 @@ from evaluation.checkers import Checkers
 
 MEMORY = 8_000
 """Megabytes that a cell may take."""
+LONGEST = 300.0
+"""Seconds by the clock that a recording may take: what was done by then is checked, and its size is told."""
 PAPERS_LIMIT = 600.0
 """Seconds that the paper gives a cell."""
 OVER = ("unknown", "did not end")
@@ -239,7 +241,7 @@ class Plan:
                 workload = find_workload(recording.workload).with_settings(**settings)
                 level = opened.level(recording.level)
                 plan = RunPlan(opened, workload, level, recording.transactions, recording.retries)
-                ran = run(plan, folder, seconds=recording.seconds)
+                ran = run(plan, folder, seconds=recording.seconds or LONGEST)
             except (UsageError, DatabaseError, OSError) as problem:
                 shutil.rmtree(folder, ignore_errors=True)
                 self._databases.pop(recording.database, None)
