@@ -380,6 +380,10 @@ def test_monosat_answers_from_its_process(tmp_path: Path, monkeypatch: pytest.Mo
     monosat_that("raise RuntimeError('out of luck')", tmp_path)
     with pytest.raises(UsageError, match="MonoSAT failed: RuntimeError: out of luck"):
         solve_monosat(open_order())
+    # Whoever limits this process's CPU time limits that of its children too.
+    monosat_that("import os, signal; os.kill(os.getpid(), signal.SIGXCPU)", tmp_path)
+    found = solve_monosat(open_order(), Limits(seconds=60))
+    assert found.status == "unknown" and found.reason == "time"
 
 
 # --- the smallest problems
