@@ -423,10 +423,10 @@ def test_times_become_an_order_and_are_kept(tmp_path: Path) -> None:
     second.abort(return_=350)
     EDN.write(trace := b.build(), path := tmp_path / "history")  # type: ignore[misc]
     assert path.read_text().splitlines() == [
-        '{:index 0, :type :invoke, :process 0, :time 100, :f :txn, :value [[:w 1 1]]}',
-        '{:index 1, :type :invoke, :process 1, :time 200, :f :txn, :value [[:r 1 nil]]}',
-        '{:index 2, :type :ok, :process 0, :time 200, :f :txn, :value [[:w 1 1]]}',
-        '{:index 3, :type :fail, :process 1, :time 350, :f :txn, :value [[:r 1 1]]}',
+        "{:index 0, :type :invoke, :process 0, :time 100, :f :txn, :value [[:w 1 1]]}",
+        "{:index 1, :type :invoke, :process 1, :time 200, :f :txn, :value [[:r 1 nil]]}",
+        "{:index 2, :type :ok, :process 0, :time 200, :f :txn, :value [[:w 1 1]]}",
+        "{:index 3, :type :fail, :process 1, :time 350, :f :txn, :value [[:r 1 1]]}",
     ]
     assert [loss.what for loss in EDN.losses(trace)] == [
         "2 transactions' names",
