@@ -48,7 +48,7 @@ def _of_size(plan: Plan, size: int, papers: bool) -> tuple[list[str], Plot]:
         status = f"over {limit:g} s" if told["status"] in OVER else str(told["status"])
         times = [f"{x:.2f}" for x in each] if any(each) else [""] * len(PHASES)
         counts = [f"{told.get('superpositions', 0):,}", f"{told.get('left', 0):,}"]
-        total = f"{told['seconds']:.2f}" if told["seconds"] else ""
+        total = f"{told['seconds']:.2f}" if told["seconds"] and told["status"] not in OVER else ""
         paper = PAPER.get(label, paper)
         rows.append([label, paper, status, *times, total, f"{told.get('megabytes', 0):.0f}", *counts])
         labels.append(label)
