@@ -86,7 +86,7 @@ def main(arguments: list[str]) -> int:
     rows, wrong = [], 0
     for label, size, path, level, encodings in cases([int(word) for word in given.sizes.split(",")]):
         for encoding in encodings:
-            found = run(path, Way(level, given.solver, None, encoding, given.timeout))
+            found = run(path, Way(level, given.solver, None, encoding, given.timeout, "cpu"))
             wrong += found.status not in ("valid", "unknown")
             counts = [str(found.superpositions), str(found.left)]
             rows.append([label, str(size), level, encoding or "Boomslang", *found.cells(), *counts])

@@ -32,7 +32,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 
-from phases import page, parser, shown, table
+from phases import PATIENCE, page, parser, shown, table
 from simulate import BLINDW, DATA, History, generate
 
 VALID, INVALID = "valid", "invalid"
@@ -253,11 +253,11 @@ class Cost:
 
 LAUNCH = """
 import json, os, resource, signal, sys
-limit, report, words = int(sys.argv[1]), sys.argv[2], sys.argv[3:]
+limit, longest, report, words = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4:]
 child = os.fork()
 if not child:
     resource.setrlimit(resource.RLIMIT_CPU, (limit + 1, limit + 2))
-    signal.alarm(4 * limit + 10)
+    signal.alarm(longest)
     try:
         os.execvp(words[0], words)
     except OSError:
@@ -270,12 +270,13 @@ open(report, "w").write(json.dumps(told))
 
 
 def once(words: list[str], limit: float) -> Cost:
-    """Run it, with a limit of CPU seconds (and of four times as many by the clock)."""
+    """Run it, with a limit of CPU seconds (and of PATIENCE times as many by the clock)."""
     if shutil.which(words[0]) is None:
         raise SystemExit(f"found no executable {words[0]}; give the path of one")
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report"
-        launch = [sys.executable, "-I", "-S", "-c", LAUNCH, str(math.ceil(limit)), str(report), *words]
+        limits = [str(math.ceil(limit)), str(math.ceil(PATIENCE * limit) + 10)]
+        launch = [sys.executable, "-I", "-S", "-c", LAUNCH, *limits, str(report), *words]
         done = subprocess.run(
             launch,
             stdin=subprocess.DEVNULL,

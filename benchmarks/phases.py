@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import resource
+import signal
 import subprocess
 import sys
 import time
@@ -20,6 +22,9 @@ from typing import Any
 
 from run import machine
 from simulate import HERE
+
+from boomslang.solve.solution import Limits
+from boomslang.trace import LimitReached
 
 PHASES = ("parse", "construct", "optimise", "encode", "solve")
 MARK = "measured: "
@@ -36,7 +41,8 @@ class Way:
     encoding: str | None = None
     timeout: float = 60.0
     clock: str = "wall"
-    """Or "cpu": user and system time of the process and its children, which a busy machine tells best."""
+    """Or "cpu": user and system time of the process and its children, which a busy machine tells best. Then the limit
+    is one of CPU seconds too, and the clock on the wall may show PATIENCE times as many."""
     memory: int = 0
     """Megabytes of address space that the process may have; 0: as many as there are."""
 
@@ -64,25 +70,32 @@ class Run:
 
 
 COLUMNS = ("verdict", *PHASES, "total s", "MB")
+PATIENCE = 10
+"""So many times the limit by the clock, where it is one of CPU seconds: for machines that others use, too."""
+GRACE = 15
+"""CPU seconds after its limit in which a check may still say how far it came; then it is killed."""
+DID_NOT_END = "did not end"
 
 
-def run(path: Path, way: Way, most: float | None = None) -> Run:
-    """One check in a process of its own, which is ended after so long (twice its limit and a minute)."""
+def run(path: Path, way: Way) -> Run:
+    """One check in a process of its own. One that does not heed its limit is killed, and so is one that takes far
+    longer by the clock; what is known of it then is the phases that it came to the end of."""
     words = [str(path), json.dumps(way.__dict__)]
     command = [sys.executable, str(Path(__file__).resolve()), *words]
+    most = (PATIENCE if way.clock == "cpu" else 2) * way.timeout + 60
     try:
-        child = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=most or 2 * way.timeout + 60
-        )
-    except subprocess.TimeoutExpired:
-        return Run(way, "did not end")
-    for line in child.stdout.splitlines():
-        if line.startswith(MARK):
-            return Run(way, **json.loads(line.removeprefix(MARK)))
-    last = (child.stderr.strip().splitlines() or [f"exit code {child.returncode}"])[-1]
-    if way.memory and ("MemoryError" in child.stderr or "bad_alloc" in child.stderr):
+        child = subprocess.run(command, capture_output=True, text=True, check=False, timeout=most)
+        code, said, complained = child.returncode, child.stdout, child.stderr
+    except subprocess.TimeoutExpired as late:
+        code, said, complained = -signal.SIGKILL, (late.stdout or b"").decode(), ""
+    told = [json.loads(line.removeprefix(MARK)) for line in said.splitlines() if line.startswith(MARK)]
+    if told and (told[-1]["status"] != DID_NOT_END or code in (-signal.SIGKILL, -signal.SIGXCPU)):
+        return Run(way, **told[-1])
+    if code in (-signal.SIGKILL, -signal.SIGXCPU):
+        return Run(way, DID_NOT_END)
+    if way.memory and ("MemoryError" in complained or "bad_alloc" in complained):
         return Run(way, "out of memory")
-    return Run(way, f"failed: {last}")
+    return Run(way, f"failed: {(complained.strip().splitlines() or [f'exit code {code}'])[-1]}")
 
 
 def measure(path: Path, way: Way) -> dict[str, Any]:
@@ -97,73 +110,87 @@ def measure(path: Path, way: Way) -> dict[str, Any]:
     from boomslang.passes import chosen, expand, optimise
     from boomslang.solve.backends import EAGER
     from boomslang.solve.clock import Clock
-    from boomslang.solve.solution import Limits
     from boomslang.solve.strategy import solve
-    from boomslang.trace import LimitReached
 
     if way.memory:
         resource.setrlimit(resource.RLIMIT_AS, (way.memory << 20, way.memory << 20))
+    limits = Limits(way.timeout)
+    if way.clock == "cpu":
+        limits = Limits(PATIENCE * way.timeout)
+        _end_by_cpu(limits, way.timeout)
     now_by = cpu_seconds if way.clock == "cpu" else time.perf_counter
-    level, seconds, told = find_level(way.level), {}, {}
-    superpositions = left = 0
+    clock = Clock(limits)
+    level = find_level(way.level)
+    found: dict[str, Any] = {"status": DID_NOT_END, "seconds": {}, "megabytes": 0.0}
+    seconds = found["seconds"]
     start = now_by()
 
     def lap(phase: str) -> None:
+        """The phase is over; said at once, as the next may not come to its end."""
         nonlocal start
         now = now_by()
         seconds[phase] = now - start
         start = now
+        found["megabytes"] = _memory()
+        print(MARK + json.dumps(found), flush=True)
+
+    def over(status: str) -> dict[str, Any]:
+        return {**found, "status": status, "megabytes": _memory()}
 
     trace = read_trace(path)
     lap("parse")
     asg = build_asg(trace)
     if first_broken(asg) is not None:
         lap("construct")
-        return {"status": "invalid", "seconds": seconds, "megabytes": _memory()}
+        return over("invalid")
     ir = lower(asg, level)
     if way.solver == "native":
         lap("construct")
-        status = solve(ir, Limits(way.timeout)).status
+        status = solve(ir, clock.left()).status
         lap("solve")
-        return {"status": status, "seconds": seconds, "megabytes": _memory()}
-    clock = Clock(Limits(way.timeout))
+        return over(status)
     back = EAGER[way.solver]
-    stop = time.monotonic() + way.timeout
+    phase = "construct"
     try:
         encode = None if way.encoding is None else find_encoding(way.encoding).encode
         problem = expand(ir, clock) if encode is None else encode(asg, level, clock)
-        lap("construct")
-        superpositions = left = len(problem.superpositions)
-        limits = Limits(max(0.01, stop - time.monotonic()))
+        found["superpositions"] = found["left"] = len(problem.superpositions)
+        lap(phase)
+        phase = "optimise"
         smaller, effects = optimise(problem, chosen(way.passes), back.solve, limits)
+        found["left"] = len(smaller.superpositions)
+        found["told"] = {effect.name: str(effect) for effect in effects}
+        lap(phase)
+        if smaller.refuted:
+            return over("invalid")
+        phase = "solve"
+        solution = back.solve(smaller, limits)
+        lap(phase)
     except LimitReached:
-        lap("optimise" if "construct" in seconds else "construct")
-        return {
-            "status": "unknown",
-            "seconds": seconds,
-            "megabytes": _memory(),
-            "superpositions": superpositions,
-            "left": left,
-        }
-    lap("optimise")
-    left, told = len(smaller.superpositions), {effect.name: str(effect) for effect in effects}
-    status = "invalid"
-    if not smaller.refuted:
-        found = back.solve(smaller, Limits(max(0.01, stop - time.monotonic())))
-        status = found.status
-        lap("solve")
-        encode, search = (found.stats.get(name, 0.0) for name in ("encode", "solve"))
-        # A solver tells both by the clock on the wall: so are they shares of what it took.
-        seconds["encode"] = seconds["solve"] * encode / max(encode + search, 1e-9)
-        seconds["solve"] -= seconds["encode"]
-    return {
-        "status": status,
-        "seconds": seconds,
-        "megabytes": _memory(),
-        "superpositions": superpositions,
-        "left": left,
-        "told": told,
-    }
+        lap(phase)
+        return over("unknown")
+    encoded, searched = (solution.stats.get(name, 0.0) for name in ("encode", "solve"))
+    # A solver tells both by the clock on the wall: so are they shares of what it took.
+    seconds["encode"] = seconds["solve"] * encoded / max(encoded + searched, 1e-9)
+    seconds["solve"] -= seconds["encode"]
+    return over(solution.status)
+
+
+def _end_by_cpu(limits: Limits, most: float) -> None:
+    """After so many CPU seconds the limits are over, which whoever looks at them sees; whoever does not is interrupted
+    some seconds later; and what hears no Python at all is killed."""
+    heard = 0
+
+    def expired(*_: object) -> None:
+        nonlocal heard
+        heard += 1  # the system says it again every second
+        object.__setattr__(limits, "seconds", 0.0)
+        if heard > 3:
+            raise LimitReached("time")
+
+    signal.signal(signal.SIGXCPU, expired)
+    soft = math.ceil(most)
+    resource.setrlimit(resource.RLIMIT_CPU, (soft, soft + GRACE))
 
 
 def cpu_seconds() -> float:

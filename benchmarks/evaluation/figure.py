@@ -50,7 +50,8 @@ def seconds(answer: dict[str, Any] | None, limit: float) -> str:
     if answer["status"] in ("valid", "invalid"):
         return f"{answer['seconds']:.2f}"
     if answer["status"] in ("unknown", "did not end"):
-        return f"over {limit:g}"
+        skipped = "" if answer.get("asked", True) else " (skipped)"
+        return f"over {answer.get('limit', limit):g}{skipped}"
     return str(answer["status"])
 
 

@@ -3,8 +3,9 @@
 Kinds of cells: a trace through the phases of the pipeline (`phases`), a whole `boomslang check` of a trace that is a
 file (`check`), the same of a trace that is recorded first, from a database that is started for it (`recorded`), and
 another checker's answer (`checked_by`). Seconds are CPU seconds, user and system, as a busy machine tells nothing by
-the clock; the limit is by the clock, as the paper's is. Servers are started when they are needed first and ended with
-the figure.
+the clock, and the limit is one of CPU seconds too; by the clock a cell may take ten times as long. Where a smaller
+size was over the limit, a larger one is not asked. Servers are started when they are needed first and ended with the
+figure.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import subprocess
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -26,6 +28,12 @@ from evaluation.checkers import Checkers
 
 MEMORY = 8_000
 """Megabytes that a cell may take."""
+LONGEST = 300.0
+"""Seconds by the clock that a recording may take: what was done by then is checked, and its size is told."""
+PAPERS_LIMIT = 600.0
+"""Seconds that the paper gives a cell."""
+OVER = ("unknown", "did not end")
+"""What a cell says that came to its limit."""
 RECORDINGS = DATA / "evaluation"
 
 
@@ -96,9 +104,18 @@ class Plan:
         self.used.append(kept)
         return dict(kept["answer"])
 
-    def phases(self, history: History | Path, way: phases.Way) -> dict[str, Any] | None:
-        """A trace through the phases of the pipeline."""
-        way = replace(way, timeout=self.limit, clock="cpu", memory=MEMORY)
+    def phases(
+        self,
+        history: History | Path,
+        way: phases.Way,
+        limit: float | None = None,
+        smaller: dict[str, Any] | None = None,
+    ) -> dict[str, Any] | None:
+        """A trace through the phases of the pipeline. `smaller` is what came of a smaller trace."""
+        limit = self.limit if limit is None else limit
+        if smaller is not None and (smaller["status"] in OVER or smaller["seconds"] > limit):
+            return {"status": "unknown", "seconds": 0.0, "limit": limit, "asked": False}
+        way = replace(way, timeout=limit, clock="cpu", memory=MEMORY)
         trace = history.name if isinstance(history, Path) else asdict(history)
         question = {
             "kind": "phases",
@@ -110,7 +127,7 @@ class Plan:
 
         def make() -> dict[str, Any]:
             path = history if isinstance(history, Path) else stored(history)
-            found = phases.run(path, way, most=1.5 * self.limit + 20)
+            found = phases.run(path, way)
             rounded = {name: round(value, 4) for name, value in found.seconds.items()}
             return {
                 "status": found.status,
@@ -119,6 +136,7 @@ class Plan:
                 "megabytes": round(found.megabytes),
                 "superpositions": found.superpositions,
                 "left": found.left,
+                "limit": limit,
             }
 
         return self.cell(question, make)
@@ -184,14 +202,15 @@ class Plan:
 
     def _checked(self, path: Path, level: str, extra: tuple[str, ...]) -> dict[str, Any]:
         words = [*peers.OURS, "check", str(path), "--level", level, "--json"]
-        words += ["--timeout", f"{self.limit:g}", "--memory", str(MEMORY), *extra]
-        cost = peers.once(words, 2 * self.limit + 30)
-        status = peers.verdict_of(None, cost, self.limit)
-        answer: dict[str, Any] = {"status": status, "seconds": round(cost.seconds, 3)}
-        answer["megabytes"] = round(cost.megabytes)
+        words += ["--timeout", f"{phases.PATIENCE * self.limit:g}", "--memory", str(MEMORY), *extra]
+        cost = peers.once(words, self.limit)
+        answer: dict[str, Any] = {"seconds": round(cost.seconds, 3), "megabytes": round(cost.megabytes)}
+        answer["status"] = "unknown" if cost.over else peers.by_exit_code(cost.code, "")
+        if cost.over:
+            return {**answer, **_counted(path)}
         begin = cost.output.find("{\n")
         if begin < 0:
-            last = (cost.output.strip().splitlines() or [status])[-1]
+            last = (cost.output.strip().splitlines() or [answer["status"]])[-1]
             return {**answer, "status": "failed", "problem": last}
         told, _ = json.JSONDecoder().raw_decode(cost.output[begin:])
         answer["transactions"] = told["trace"]["committed"]
@@ -222,7 +241,7 @@ class Plan:
                 workload = find_workload(recording.workload).with_settings(**settings)
                 level = opened.level(recording.level)
                 plan = RunPlan(opened, workload, level, recording.transactions, recording.retries)
-                ran = run(plan, folder, seconds=recording.seconds)
+                ran = run(plan, folder, seconds=recording.seconds or LONGEST)
             except (UsageError, DatabaseError, OSError) as problem:
                 shutil.rmtree(folder, ignore_errors=True)
                 self._databases.pop(recording.database, None)
@@ -243,3 +262,13 @@ class Plan:
         if spec not in self._databases:
             self._databases[spec] = self._stack.enter_context(find_database(spec))
         return self._databases[spec]
+
+
+def _counted(path: Path) -> dict[str, int]:
+    """How large a trace is that nobody came to the end of."""
+    words = [*peers.OURS, "stats", str(path), "--json"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, env=peers.environment())
+    if done.returncode != 0:
+        return {"transactions": 0, "operations": 0}
+    told = json.loads(done.stdout)
+    return {"transactions": told["transactions"]["committed"], "operations": told["operations"]["total"]}

@@ -32,21 +32,21 @@ class Violation:
     note: str = ""
 
 
-COBRA = "a trace of CobraLogs that the corpus has not"
-JEPSEN = "the history of Jepsen's report"
+COBRA = "CobraLogs' trace `ser-violation/{}`, which the corpus has not"
 MONGO = "the history of Jepsen's report on MongoDB 4.2.6"
 VERISO = "VerIso's traces of Tapir"
 OWN = "the authors' own trace of Tapir, which is not public"
 
 PAPERS = (
-    Violation("SER", "G2-anomaly", "YugaByteDB 1.3.1.0", "37.2K", 1.6, "yugabyte-g2", COBRA,
+    Violation("SER", "G2-anomaly", "YugaByteDB 1.3.1.0", "37.2K", 1.6, "yugabyte-g2", COBRA.format("yuga-G2-a"),
               "cobra/ser-violation/yuga-G2-b", "a smaller one of the same report"),
-    Violation("SER", "Lost updates", "YugaByteDB 1.1.10.0", "2.8K", 25.55, "yugabyte-lost-updates", COBRA),
-    Violation("SER", "G2-anomaly", "CockroachDB beta", "446", 0.08, "cockroach-g2", COBRA,
+    Violation("SER", "Lost updates", "YugaByteDB 1.1.10.0", "2.8K", 25.55, "yugabyte-lost-updates",
+              COBRA.format("yuga-disW-a")),
+    Violation("SER", "G2-anomaly", "CockroachDB beta", "446", 0.08, "cockroach-g2", COBRA.format("cock-G2"),
               "cobra/ser-violation/cock-G2"),
-    Violation("SER", "Read uncommitted", "CockroachDB 2.1", "20", 0.05, "cockroach-blog", COBRA,
+    Violation("SER", "Read uncommitted", "CockroachDB 2.1", "20", 0.05, "cockroach-blog", COBRA.format("cock-blog"),
               "cobra/ser-violation/cock-blog"),
-    Violation("SER", "Read skew", "FaunaDB 2.5.4", "8.2K", 14.05, "fauna-read-skew", JEPSEN),
+    Violation("SER", "Read skew", "FaunaDB 2.5.4", "8.2K", 14.05, "fauna-read-skew", COBRA.format("fauna-page")),
     Violation("SER", "Fractured reads", "Tapir", "547", 0.07, "tapir-fractured-1", VERISO),
     Violation("SER", "Fractured reads", "Tapir", "480", 0.06, "tapir-fractured-2", VERISO),
     Violation("SER", "G1-anomaly", "Tapir", "13156", 0.68, "tapir-g1", OWN),
@@ -59,7 +59,8 @@ PAPERS = (
               "the history of Jepsen's report on TiDB 2.1.7"),
     Violation("SI", "Non-repeatable read", "MariaDB Galera 10.4.22", "1K", 0.16, "galera", "Plume's traces",
               "polysi/violations/galera/galera.txt", "PolySI's of Galera 10.7, a lost update"),
-    Violation("SI", "G-SI-anomaly", "YugaByteDB 2.11.1", "20", 0.05, "yugabyte-gsi", "Plume's or VeriStrong's traces"),
+    Violation("SI", "G-SI-anomaly", "YugaByteDB 2.11.1", "20", 0.05, "yugabyte-gsi",
+              "PolySIHistories' trace `violations/yugabyte/yugabyte.txt`, which the corpus has not"),
     Violation("SSER", "Time inversion", "Tapir", "68", 0.05, "tapir-inversion", OWN),
     Violation("PL-2+", "Thin-air read", "AntidoteDB 0.2.2", "120", 0.03, "antidote", "Plume's traces"),
 )  # fmt: skip

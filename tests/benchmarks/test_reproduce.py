@@ -10,15 +10,16 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import phases
 import pytest
 import reproduce
 from evaluation import plan as plan_module
 from evaluation.answers import Answers
 from evaluation.checkers import NAMES, Checkers
 from evaluation.combinations import MORE, ROWS
-from evaluation.figure import table
+from evaluation.figure import seconds, table
 from evaluation.lines_of_code import per_encoding, per_level
-from evaluation.plan import Plan, Recording
+from evaluation.plan import OVER, Plan, Recording
 from evaluation.violations import PAPERS, violations
 from simulate import BLINDW, History
 from support.paths import ROOT
@@ -58,7 +59,7 @@ def test_every_figure_of_the_paper_is_on_the_page(folder: Path) -> None:
         in page
     )
     assert (
-        "| SER | Lost updates | YugaByteDB 1.1.10.0 | 2.8K | 25.55 | not here: needs a trace of CobraLogs"
+        "| SER | Lost updates | YugaByteDB 1.1.10.0 | 2.8K | 25.55 | not here: needs CobraLogs' trace "
         in page
     )
     assert "| CS | 51 | 36 | 277 | 364 |" in page and "| Cobra | 16,600 | 271 |" in page
@@ -332,8 +333,6 @@ def test_plots_are_on_the_page(folder: Path) -> None:
 
 
 def test_phases_by_cpu(folder: Path) -> None:
-    import phases
-
     plan = small_plan(folder)
     found: dict[str, Any] | None = plan.phases(
         History(transactions=40, keys=8, sessions=4), phases.Way("ser", "clingo", ("prune",))
@@ -341,3 +340,37 @@ def test_phases_by_cpu(folder: Path) -> None:
     assert found is not None and found["status"] == "valid" and set(found["phases"]) <= set(phases.PHASES)
     assert found["superpositions"] > found["left"] >= 0
     assert BLINDW.transactions == 10_000
+
+
+# --- limits
+
+
+def test_a_cell_is_limited_by_cpu_time(folder: Path) -> None:
+    """Far more work than a second allows: it ends there, and tells the phases that it came to the end of."""
+    plan = small_plan(folder)
+    history = History(transactions=3_000, keys=300, sessions=32)
+    found = plan.phases(history, phases.Way("ser", "clingo", ()), 1.0)
+    assert found is not None and found["status"] in OVER, found
+    assert {"parse", "construct"} <= set(found["phases"]) and found["superpositions"] > 100_000
+    assert found["seconds"] < 1 + phases.GRACE + 2
+    assert seconds(found, plan.limit) == "over 1"
+
+
+def test_a_larger_size_is_not_asked_after_one_that_was_over_the_limit(folder: Path) -> None:
+    plan = small_plan(folder)
+    history = History(transactions=40, keys=8, sessions=4)
+    over: dict[str, Any] = {"status": "unknown", "seconds": 20.0}
+    found = plan.phases(history, phases.Way("ser"), smaller=over)
+    assert seconds(found, plan.limit) == "over 20 (skipped)" and not plan.used
+    # One that was given more time than is left for this one says the same.
+    found = plan.phases(history, phases.Way("ser"), smaller={"status": "valid", "seconds": 20.5})
+    assert seconds(found, plan.limit) == "over 20 (skipped)"
+    found = plan.phases(history, phases.Way("ser"), smaller={"status": "valid", "seconds": 1.0})
+    assert found is not None and found["status"] == "valid" and len(plan.used) == 1
+
+
+def test_a_command_over_its_limit_is_told_with_the_size_of_its_trace(folder: Path, trace: Path) -> None:
+    plan = small_plan(folder)
+    plan.limit = 0.01
+    found = plan.check(trace, "small", "ser")
+    assert found is not None and found["status"] == "unknown" and found["transactions"] >= 20, found

@@ -367,6 +367,7 @@ def test_monosat_is_killed_when_its_time_is_over(tmp_path: Path, monkeypatch: py
     monosat_that("time.sleep(60)", tmp_path)
     monkeypatch.setitem(sys.modules, "monosat", StandIn())  # it is "installed"
     monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))  # before one that is really installed
     start = time.monotonic()
     found = solve_monosat(open_order(), Limits(seconds=1))
     assert found.status == "unknown" and found.reason == "time" and time.monotonic() - start < 10
@@ -375,11 +376,16 @@ def test_monosat_is_killed_when_its_time_is_over(tmp_path: Path, monkeypatch: py
 def test_monosat_answers_from_its_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "monosat", StandIn())  # it is "installed"
     monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))  # before one that is really installed
     monosat_that("return False", tmp_path)
     assert solve_monosat(open_order(), Limits(seconds=60)).status == "invalid"
     monosat_that("raise RuntimeError('out of luck')", tmp_path)
     with pytest.raises(UsageError, match="MonoSAT failed: RuntimeError: out of luck"):
         solve_monosat(open_order())
+    # Whoever limits this process's CPU time limits that of its children too.
+    monosat_that("import os, signal; os.kill(os.getpid(), signal.SIGXCPU)", tmp_path)
+    found = solve_monosat(open_order(), Limits(seconds=60))
+    assert found.status == "unknown" and found.reason == "time"
 
 
 # --- the smallest problems

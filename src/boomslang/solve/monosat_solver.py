@@ -105,6 +105,8 @@ def in_a_process(question: Question, limits: Limits) -> set[int] | None:
     finally:
         child.kill()
         child.communicate()
+    if child.returncode == -signal.SIGXCPU:
+        raise LimitReached("time")  # of whoever limits this process's CPU time, and so its children's
     if not told:
         raise UsageError(f"MonoSAT ended without an answer (exit code {child.returncode})")
     status, what = json.loads(told)

@@ -91,8 +91,8 @@ def plan(trace: Trace, where: str) -> Plan:
         read_as.setdefault(event.txn, event.number)
     lose_names(s, read_as)
     times = _times(s, timed and not exact, invoked)
-    if "nemesis" in trace.sessions:
-        s.losses.append(Loss('the session "nemesis": no transaction of that process is read', fatal=True))
+    if None in map(number_of, trace.sessions):
+        s.losses.append(Loss("the names of sessions: they are numbered", minor=True))
     return Plan(s, events, _processes(trace, events), times)
 
 
@@ -299,13 +299,14 @@ def _time_hint(hints: dict[str, Any], invoked: bool) -> tuple[int | None, int | 
 
 
 def _processes(trace: Trace, events: list[_Event]) -> list[str | None]:
-    """Sessions, as numbers where they are. Transactions without one need processes of their own if they overlap."""
-    numbers = [number_of(name) for name in trace.sessions]
-    spelt = [
-        json.dumps(name, ensure_ascii=False) if number is None else name
-        for name, number in zip(trace.sessions, numbers, strict=True)
-    ]
-    fresh = max((number for number in numbers if number is not None), default=-1)
+    """Sessions as numbers, which they are or are given: to Jepsen and Elle a process that is no number is no client,
+    and its transactions are none. Transactions without a session need processes of their own if they overlap."""
+    found = [number_of(name) for name in trace.sessions]
+    numbers = [n for n in found if n is not None]
+    if len(numbers) < len(found):
+        numbers = list(range(len(found)))
+    spelt = [str(number) for number in numbers]
+    fresh = max(numbers, default=-1)
     overlap, running, sessions = False, -1, trace.txn_session.tolist()
     for event in events:
         if sessions[event.txn] < 0:
