@@ -121,12 +121,23 @@ def lines(
     x_name: str,
     y_name: str,
 ) -> Data:
-    """A line for each series; of several values at one place the largest."""
+    """A line for each series that `series` tells."""
+    return _lines(((series(row), x(row), number(row[column])) for row in rows), x_name, y_name)
+
+
+def columns(rows: Iterable[Row], series: dict[str, str], x: str, x_name: str, y_name: str) -> Data:
+    """A line for each column; `series`: its name and the column."""
+    points = ((name, number(row[x]), number(row[column])) for row in rows for name, column in series.items())
+    return _lines(points, x_name, y_name)
+
+
+def _lines(points: Iterable[tuple[str, float, float]], x_name: str, y_name: str) -> Data:
+    """Of several points of a series at one place the highest."""
     found: dict[str, dict[float, float]] = {}
-    for row in rows:
-        points = found.setdefault(series(row), {})
-        points[x(row)] = max(points.get(x(row), 0.0), number(row[column]))
-    told = {name: sorted(points.items()) for name, points in found.items()}
+    for name, x, y in points:
+        of = found.setdefault(name, {})
+        of[x] = max(of.get(x, y), y)
+    told = {name: sorted(of.items()) for name, of in found.items()}
     return {"kind": "lines", "series": told, "x": x_name, "y": y_name}
 
 
@@ -167,59 +178,215 @@ def _hunts(rows: list[Row]) -> list[Row]:
 
 
 PLOTS = [
-    Plot("benchmarks", "standard", "phases", "seconds of each phase, for histories of a million transactions",
-         lambda rows: stacked((r for r in rows if "1M" in r["case"]), lambda r: f"{r['case']}, {r['level']}",
-                              {"load": "load s", "analyse": "analyse", "solve": "solve", "explain": "explain"}, "total")),
-    Plot("benchmarks-applications", "What an answer takes", "median", "median CPU seconds of an answer by level and size",
-         lambda rows: by_series((r for r in rows if "within" not in r["level"] and r["size"] != "100"), lambda r: r["level"],
-                                "size", "median CPU s", "CPU seconds, median")),
-    Plot("benchmarks-explain", 0, "longest", "the longest answer and the longest explanation over transactions",
-         lambda rows: {"kind": "lines", "x": "transactions", "y": "seconds, longest", "series": {
-             name: lines(rows, lambda r: name, lambda r: number(r["transactions"]), column, "", "")["series"][name]
-             for name, column in (("to answer", "answer s"), ("to explain", "explain s"))}}),
-    Plot("benchmarks-formats", 0, "formats", "operations loaded in a second of CPU, by format, of registers and of lists",
-         lambda rows: by_series(rows, lambda r: r["format"], "history", "operations/CPU s", "operations in a second of CPU")),
-    Plot("benchmarks-hunts", 0, "until-found", "seconds until each known violation was found",
-         lambda rows: bars(_hunts(rows), lambda r: _plain(r["what"]), {"seconds": "seconds until found"},
-                           "seconds until found, median")),
-    Plot("benchmarks-lists", 0, "length", "CPU seconds over transactions, for four levels",
-         lambda rows: lines((r for r in rows if "SER" in r["case"]), lambda r: r["level"], lambda r: _thousands(r["case"]),
-                            "CPU", "transactions, from a serializable database", "CPU seconds")),
-    Plot("benchmarks-machines", 0, "long", "CPU milliseconds a trace, by how the traces were checked",
-         lambda rows: bars(rows, lambda r: _plain(r["how"]), {"CPU": "CPU ms a trace"}, "CPU milliseconds a trace")),
-    Plot("benchmarks-machines", 1, "short", "CPU milliseconds a short trace, by how the traces were checked",
-         lambda rows: bars(rows, lambda r: _plain(r["how"]), {"CPU": "CPU ms a trace"}, "CPU milliseconds a trace")),
-    Plot("benchmarks-peers", "Checking", "work", "seconds of work of other checkers and of Boomslang",
-         lambda rows: bars(rows, lambda r: f"{r['tool']}, {r['level']}, {r['transactions, sessions'].split(', ')[1]} sessions",
-                           {"the other": "work s", "Boomslang": "work s 2"}, "seconds of work, 100,000 transactions")),
-    Plot("benchmarks-proxy", 0, "transfers", "transfers a second, direct and through the proxy",
-         lambda rows: bars(rows, lambda r: f"{r['database']}, {r['clients']} clients, {r['a commit']}".replace("1 clients", "1 client"),
-                           {"direct": "direct, transfers/s", "proxied": "proxied"}, "transfers a second", log=False)),
-    Plot("benchmarks-recorded", 1, "published", "seconds of the published checker and of Boomslang",
-         lambda rows: bars(rows, lambda r: r["trace"], {"published": "published, seconds", "here": "here, seconds"}, "seconds")),
-    Plot("benchmarks-tracing", 0, "operation", "microseconds of an operation, bare and recorded",
-         lambda rows: bars(rows, lambda r: r["store"], {"bare": "bare µs", "recorded": "recorded µs"},
-                           "microseconds an operation")),
-    Plot("benchmarks-windows", 0, "million", "CPU seconds for a million transactions, as a whole and in windows",
-         lambda rows: bars((r for r in rows if number(r["transactions"]) >= 1e6), lambda r: f"{r['trace']}, {r['level']}",
-                           {"as a whole": "whole CPU s", "in windows": "CPU s"}, "CPU seconds, 1,000,000 transactions",
-                           log=False)),
-    Plot("scaling", 0, "time", "seconds over transactions, of the native engine and of clingo",
-         lambda rows: lines((r for r in rows if r["back end"] == "native" or r["level"] in ("ser", "si")),
-                            lambda r: f"{r['level']}, {r['back end']}", lambda r: number(r["transactions"]), "total s",
-                            "transactions", "seconds")),
-    Plot("superpositions", 0, "solvers", "seconds over superpositions, of three solvers",
-         lambda rows: {"kind": "lines", "x": "superpositions, values unique", "y": "seconds", "series": {
-             name: [(number(r["superpositions"]), number(r[f"{name} s"])) for r in rows if r["values"] == "unique"]
-             for name in ("native", "clingo", "z3")}}),
-    Plot("ablation", "Valid", "valid", "seconds of each phase by the passes that are used",
-         lambda rows: stacked(rows, _phases, {phase: phase for phase in PHASES}, "total s")),
-    Plot("ablation", "With a lost update", "lost-update", "seconds of each phase by the passes that are used, of a violation",
-         lambda rows: stacked(rows, _phases, {phase: phase for phase in PHASES}, "total s")),
-    Plot("encodings", 0, "encodings", "seconds of each encoding, for the largest size",
-         lambda rows: bars((r for r in rows if r["size"] == rows[-1]["size"]), lambda r: f"{r['history']}, {r['level']}: {r['encoding']}",
-                           {"seconds": "total s"}, f"seconds, {rows[-1]['size']} transactions")),
-]  # fmt: skip
+    Plot(
+        "benchmarks",
+        "standard",
+        "phases",
+        "seconds of each phase, for histories of a million transactions",
+        lambda rows: stacked(
+            (r for r in rows if "1M" in r["case"]),
+            lambda r: f"{r['case']}, {r['level']}",
+            {"load": "load s", "analyse": "analyse", "solve": "solve", "explain": "explain"},
+            "total",
+        ),
+    ),
+    Plot(
+        "benchmarks-applications",
+        "What an answer takes",
+        "median",
+        "median CPU seconds of an answer by level and size",
+        lambda rows: by_series(
+            (r for r in rows if "within" not in r["level"] and r["size"] != "100"),
+            lambda r: r["level"],
+            "size",
+            "median CPU s",
+            "CPU seconds, median",
+        ),
+    ),
+    Plot(
+        "benchmarks-explain",
+        0,
+        "longest",
+        "the longest answer and the longest explanation over transactions",
+        lambda rows: columns(
+            rows,
+            {"to answer": "answer s", "to explain": "explain s"},
+            "transactions",
+            "transactions",
+            "seconds, longest",
+        ),
+    ),
+    Plot(
+        "benchmarks-formats",
+        0,
+        "formats",
+        "operations loaded in a second of CPU, by format, of registers and of lists",
+        lambda rows: by_series(
+            rows, lambda r: r["format"], "history", "operations/CPU s", "operations in a second of CPU"
+        ),
+    ),
+    Plot(
+        "benchmarks-hunts",
+        0,
+        "until-found",
+        "seconds until each known violation was found",
+        lambda rows: bars(
+            _hunts(rows),
+            lambda r: _plain(r["what"]),
+            {"seconds": "seconds until found"},
+            "seconds until found, median",
+        ),
+    ),
+    Plot(
+        "benchmarks-lists",
+        0,
+        "length",
+        "CPU seconds over transactions, for four levels",
+        lambda rows: lines(
+            (r for r in rows if "SER" in r["case"]),
+            lambda r: r["level"],
+            lambda r: _thousands(r["case"]),
+            "CPU",
+            "transactions, from a serializable database",
+            "CPU seconds",
+        ),
+    ),
+    Plot(
+        "benchmarks-machines",
+        0,
+        "long",
+        "CPU milliseconds a trace, by how the traces were checked",
+        lambda rows: bars(
+            rows, lambda r: _plain(r["how"]), {"CPU": "CPU ms a trace"}, "CPU milliseconds a trace"
+        ),
+    ),
+    Plot(
+        "benchmarks-machines",
+        1,
+        "short",
+        "CPU milliseconds a short trace, by how the traces were checked",
+        lambda rows: bars(
+            rows, lambda r: _plain(r["how"]), {"CPU": "CPU ms a trace"}, "CPU milliseconds a trace"
+        ),
+    ),
+    Plot(
+        "benchmarks-peers",
+        "Checking",
+        "work",
+        "seconds of work of other checkers and of Boomslang",
+        lambda rows: bars(
+            rows,
+            lambda r: f"{r['tool']}, {r['level']}, {r['transactions, sessions'].split(', ')[1]} sessions",
+            {"the other": "work s", "Boomslang": "work s 2"},
+            "seconds of work, 100,000 transactions",
+        ),
+    ),
+    Plot(
+        "benchmarks-proxy",
+        0,
+        "transfers",
+        "transfers a second, direct and through the proxy",
+        lambda rows: bars(
+            rows,
+            lambda r: f"{r['database']}, {r['clients']} clients, {r['a commit']}".replace(
+                "1 clients", "1 client"
+            ),
+            {"direct": "direct, transfers/s", "proxied": "proxied"},
+            "transfers a second",
+            log=False,
+        ),
+    ),
+    Plot(
+        "benchmarks-recorded",
+        1,
+        "published",
+        "seconds of the published checker and of Boomslang",
+        lambda rows: bars(
+            rows,
+            lambda r: r["trace"],
+            {"published": "published, seconds", "here": "here, seconds"},
+            "seconds",
+        ),
+    ),
+    Plot(
+        "benchmarks-tracing",
+        0,
+        "operation",
+        "microseconds of an operation, bare and recorded",
+        lambda rows: bars(
+            rows,
+            lambda r: r["store"],
+            {"bare": "bare µs", "recorded": "recorded µs"},
+            "microseconds an operation",
+        ),
+    ),
+    Plot(
+        "benchmarks-windows",
+        0,
+        "million",
+        "CPU seconds for a million transactions, as a whole and in windows",
+        lambda rows: bars(
+            (r for r in rows if number(r["transactions"]) >= 1e6),
+            lambda r: f"{r['trace']}, {r['level']}",
+            {"as a whole": "whole CPU s", "in windows": "CPU s"},
+            "CPU seconds, 1,000,000 transactions",
+            log=False,
+        ),
+    ),
+    Plot(
+        "scaling",
+        0,
+        "time",
+        "seconds over transactions, of the native engine and of clingo",
+        lambda rows: lines(
+            (r for r in rows if r["back end"] == "native" or r["level"] in ("ser", "si")),
+            lambda r: f"{r['level']}, {r['back end']}",
+            lambda r: number(r["transactions"]),
+            "total s",
+            "transactions",
+            "seconds",
+        ),
+    ),
+    Plot(
+        "superpositions",
+        0,
+        "solvers",
+        "seconds over superpositions, of three solvers",
+        lambda rows: columns(
+            (row for row in rows if row["values"] == "unique"),
+            {name: f"{name} s" for name in ("native", "clingo", "z3")},
+            "superpositions",
+            "superpositions, values unique",
+            "seconds",
+        ),
+    ),
+    Plot(
+        "ablation",
+        "Valid",
+        "valid",
+        "seconds of each phase by the passes that are used",
+        lambda rows: stacked(rows, _phases, {phase: phase for phase in PHASES}, "total s"),
+    ),
+    Plot(
+        "ablation",
+        "With a lost update",
+        "lost-update",
+        "seconds of each phase by the passes that are used, of a violation",
+        lambda rows: stacked(rows, _phases, {phase: phase for phase in PHASES}, "total s"),
+    ),
+    Plot(
+        "encodings",
+        0,
+        "encodings",
+        "seconds of each encoding, for the largest size",
+        lambda rows: bars(
+            (r for r in rows if r["size"] == rows[-1]["size"]),
+            lambda r: f"{r['history']}, {r['level']}: {r['encoding']}",
+            {"seconds": "total s"},
+            f"seconds, {rows[-1]['size']} transactions",
+        ),
+    ),
+]
 
 
 def path_of(plot: Plot) -> Path:

@@ -4,8 +4,8 @@ The number is in pyproject.toml, in the package, in CITATION.cff and on top of t
 a later tag has passed is not released again.
 
 More is asked of a commit that is to be a release: one that has the tag `v<number>`, or any with `--release`
-(`make release-check RELEASE=1`). Its changes stand under its number, none under "Unreleased", and the tag, if there is one, is
-on it. Between releases both are as they should be, and are only told.
+(`make release-check RELEASE=1`). Its changes stand under its number, none under "Unreleased", and the tag, if there is
+one, is on it. Between releases both are as they should be, and are only told.
 """
 
 from __future__ import annotations
