@@ -59,6 +59,7 @@ def test_between_releases_changes_wait(tmp_path: Path) -> None:
     assert "later tag" in problem
 
 
+@pytest.mark.full  # it looks at every file of the checkout, the environment's too
 def test_a_source_distribution_has_what_builds_and_nothing_else(tmp_path: Path) -> None:
     backend = pytest.importorskip("scikit_build_core.build")
     with contextlib.chdir(ROOT) if sys.version_info >= (3, 11) else contextlib.nullcontext():
