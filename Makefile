@@ -35,12 +35,13 @@ help:
 	@echo '                 ONLY=ablation, LIMIT=600, CHECKERS=FILE)'
 	@echo 'make site        the documentation as a site that opens from disk (build/site/index.html)'
 	@echo 'make wheels      build the source distribution and the wheels, audit, install and try them (into dist)'
-	@echo 'make release-check  lint, compare versions, changelog and tags, then wheels'
+	@echo 'make release-check  lint, compare versions, changelog and tags, then wheels (RELEASE=1: this commit is one)'
 	@echo 'make clean       remove all that the targets above have made'
 
 # On a real database, if its wheel can be had here; else on the example files.
+demo: export PYTHONDONTWRITEBYTECODE :=
 demo: $(VENV)/.built
-	@$(BIN)/python -c 'import slatedb' 2>/dev/null || $(BIN)/python -m pip install --quiet --only-binary :all: 'slatedb>=0.17' || true
+	@$(BIN)/python -c 'import slatedb' 2>/dev/null || $(BIN)/python -m pip install --quiet --no-compile --only-binary :all: 'slatedb>=0.17' || true
 	@if $(BIN)/python -c 'import boomslang.databases.slatedb' 2>/dev/null; then $(MAKE) --no-print-directory .demo-database; \
 	else printf '\n(SlateDB cannot be installed here: recorded examples instead.)\n'; \
 	    $(MAKE) --no-print-directory .demo-examples; fi
@@ -115,7 +116,7 @@ wheels: $(VENV)/.release
 	@$(BIN)/python release/wheels.py $(WHEELS)
 
 release-check: $(VENV)/.release lint
-	@$(BIN)/python release/consistent.py
+	@$(BIN)/python release/consistent.py $(if $(RELEASE),--release)
 	@$(BIN)/python release/wheels.py $(WHEELS)
 
 clean:
@@ -145,16 +146,22 @@ $(VENV)/.made:
 	        'or say which: make CXX=/path/to/g++-12 ...'; \
 	exit $$missing
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet 'pip>=23'
+	@$(BIN)/python -c 'import pip, sys; sys.exit(int(pip.__version__.split(".")[0]) < 23)' || \
+	    $(BIN)/python -m pip install --quiet 'pip>=23'
 	@touch $@
 
+# What builds stays in the environment: pip would fetch it anew for each build, and CMake compile all of it again. And no
+# bytecode of what is never imported: Python writes it down at the first use.
 $(VENV)/.built: $(VENV)/.made $(SOURCES)
 	@# Until it was renamed the distribution was called boomslang: both would register the plugin of pytest.
 	@if ls -d $(VENV)/lib/python*/site-packages/boomslang-*.dist-info >/dev/null 2>&1; then \
 	    $(BIN)/python -m pip uninstall --quiet --yes boomslang; fi
 	@echo 'Building Boomslang (a minute or two, the first time) ...'
-	@$(BIN)/python release/progress.py $(BIN)/python -m pip install --verbose --editable .
-	@$(BIN)/python -m compileall -q src/boomslang
+	@echo '  fetching what the build needs'
+	@$(BIN)/python -m pip install --quiet --no-compile $$(sed -n 's/^requires = \[\(.*\)\]$$/\1/p' pyproject.toml | tr -d '",')
+	@set -- $$($(BIN)/python -c 'from scikit_build_core.build import get_requires_for_build_editable as wanted; print(*wanted())'); \
+	    if [ $$# -gt 0 ]; then $(BIN)/python -m pip install --quiet --no-compile "$$@"; fi
+	@$(BIN)/python release/progress.py $(BIN)/python -m pip install --verbose --no-build-isolation --no-compile --editable .
 	@touch $@
 
 # Boomslang is there by now, at this very version: these add what the extra asks for.

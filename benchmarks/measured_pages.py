@@ -1,7 +1,8 @@
 """Which command wrote which page, and all of them again.
 
 A page with measured figures says in its third line what measured it. This reads those lines: it lists them, or runs
-the commands, one after the other, so that no figure grows older than the others. What compares with other
+the commands, one after the other, so that no figure grows older than the others, and draws their plots again
+(`page_plots.py`). What compares with other
 checkers (`peers.py`) needs their executables, and is run by hand.
 
     python benchmarks/measured_pages.py                what there is
@@ -16,6 +17,8 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+
+import page_plots
 
 HERE = Path(__file__).resolve().parent
 DOCS = HERE.parent / "docs"
@@ -48,6 +51,9 @@ def main(names: list[str]) -> int:
         failed += (
             subprocess.run([sys.executable, script, *words], cwd=HERE.parent, check=False).returncode != 0
         )
+    drawn = {plot.page for plot in page_plots.PLOTS}
+    if again := [name for name in (there if "all" in names else names) if name in drawn]:
+        failed += page_plots.main(again) != 0
     return 1 if failed else 0
 
 

@@ -1,12 +1,16 @@
 """Do all places that tell a release's number tell the same? The first step of `make release-check`.
 
-The number is in pyproject.toml, in the package, in CITATION.cff and on top of the changelog, with a date. A tag
-`v<number>`, if there is one already, must stand on this commit; a number that a later tag has passed is not released
-again.
+The number is in pyproject.toml, in the package, in CITATION.cff and on top of the changelog, with a date. A number that
+a later tag has passed is not released again.
+
+More is asked of a commit that is to be a release: one that has the tag `v<number>`, or any with `--release`
+(`make release-check RELEASE=1`). Its changes stand under its number, none under "Unreleased", and the tag, if there is
+one, is on it. Between releases both are as they should be, and are only told.
 """
 
 from __future__ import annotations
 
+import argparse
 import re
 import subprocess
 import sys
@@ -34,18 +38,22 @@ def numbers(root: Path) -> dict[str, str]:
     return told
 
 
-def problems(root: Path, tags: list[str]) -> list[str]:
-    """What a release must not go out with; tags are all there are."""
+def waiting(root: Path) -> int:
+    """How many changes stand under "Unreleased"."""
+    changes = (root / "CHANGELOG.md").read_text()
+    return len(re.findall(r"^- ", changes.partition("## Unreleased\n")[2].partition("\n## ")[0], re.M))
+
+
+def problems(root: Path, tags: list[str], *, release: bool) -> list[str]:
+    """What a checkout must not have, and with `release` what a release must not go out with; tags are all there are."""
     told = numbers(root)
     wrong = []
     if len(set(told.values())) > 1:
         wrong.append(f"found different numbers: {told}; expected one; fix: write the same everywhere")
-    changes = (root / "CHANGELOG.md").read_text()
-    dates = [date for _, date in RELEASE.findall(changes)]
+    dates = [date for _, date in RELEASE.findall((root / "CHANGELOG.md").read_text())]
     if dates != sorted(dates, reverse=True):
         wrong.append(f"found releases dated {dates} in CHANGELOG.md; expected the newest on top")
-    unreleased = changes.partition("## Unreleased\n")[2].partition("\n## ")[0].strip()
-    if unreleased:
+    if release and waiting(root):
         wrong.append(
             "found changes under 'Unreleased' in CHANGELOG.md; expected them under the number and date of the release"
         )
@@ -58,25 +66,32 @@ def problems(root: Path, tags: list[str]) -> list[str]:
     return wrong
 
 
+def _commit(name: str) -> str:
+    asked = ["git", "rev-list", "-n1", name]
+    return subprocess.run(asked, cwd=ROOT, capture_output=True, text=True).stdout.strip()
+
+
 def main() -> int:
+    parser = argparse.ArgumentParser(description="compare the places that tell a release's number")
+    parser.add_argument("--release", action="store_true", help="this commit is to be the release")
     listed = subprocess.run(["git", "tag"], cwd=ROOT, capture_output=True, text=True)
-    wrong = problems(ROOT, listed.stdout.split())
+    tags = listed.stdout.split()
     version = numbers(ROOT)["pyproject.toml"]
-    if f"v{version}" in listed.stdout.split():
-        commits = [
-            subprocess.run(
-                ["git", "rev-list", "-n1", name], cwd=ROOT, capture_output=True, text=True
-            ).stdout.strip()
-            for name in (f"v{version}", "HEAD")
-        ]
-        if commits[0] != commits[1]:
-            wrong.append(
-                f"found the tag v{version} on another commit; expected a new number for what came after it"
-            )
+    tagged = f"v{version}" in tags
+    here = tagged and _commit(f"v{version}") == _commit("HEAD")
+    release = here or parser.parse_args().release
+    wrong = problems(ROOT, tags, release=release)
+    if release and tagged and not here:
+        wrong.append(
+            f"found the tag v{version} on another commit; expected a new number for what came after it"
+        )
     for line in wrong:
         print(line, file=sys.stderr)
     if not wrong:
         print(f"{version}: package, changelog, citation and tags agree")
+        if not release and waiting(ROOT):
+            since = "wait for the next release" if tagged else "get its number with the release"
+            print(f"not a release yet: {waiting(ROOT)} changes under 'Unreleased' in CHANGELOG.md {since}")
     return bool(wrong)
 
 

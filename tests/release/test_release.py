@@ -32,7 +32,7 @@ def test_this_checkout_tells_one_number() -> None:
 
 
 def test_a_release_that_agrees(tmp_path: Path) -> None:
-    assert consistent.problems(checkout(tmp_path), ["v0.1.0"]) == []
+    assert consistent.problems(checkout(tmp_path), ["v0.1.0"], release=True) == []
 
 
 @pytest.mark.parametrize(
@@ -46,10 +46,20 @@ def test_a_release_that_agrees(tmp_path: Path) -> None:
     ],
 )
 def test_a_release_that_does_not(tmp_path: Path, about: dict[str, str], tags: list[str], said: str) -> None:
-    (problem,) = consistent.problems(checkout(tmp_path, **about), tags)
+    (problem,) = consistent.problems(checkout(tmp_path, **about), tags, release=True)
     assert said in problem
 
 
+def test_between_releases_changes_wait(tmp_path: Path) -> None:
+    changes = "## Unreleased\n\n- New.\n  And how.\n- Newer.\n\n## 0.2.0 (2026-02-03)\n"
+    place = checkout(tmp_path, changes=changes)
+    assert consistent.waiting(place) == 2
+    assert consistent.problems(place, ["v0.2.0"], release=False) == []
+    (problem,) = consistent.problems(place, ["v0.10.0"], release=False)
+    assert "later tag" in problem
+
+
+@pytest.mark.full  # it looks at every file of the checkout, the environment's too
 def test_a_source_distribution_has_what_builds_and_nothing_else(tmp_path: Path) -> None:
     backend = pytest.importorskip("scikit_build_core.build")
     with contextlib.chdir(ROOT) if sys.version_info >= (3, 11) else contextlib.nullcontext():

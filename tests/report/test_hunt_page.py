@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from support.browser import Browser, find_chromium
+from support.browser import Browser, opened_browser
 from support.memory_store import Memory
 
 from boomslang.report.hunt_page import hunt_page, write_hunt_page
@@ -70,17 +71,18 @@ def test_a_hunt_that_found_nothing_says_that_it_is_no_proof() -> None:
     assert "That is no proof" in hunt_page(Hunted(), {}, "serializable")
 
 
-def test_it_opens_in_a_browser(hunted: Hunted, tmp_path: Path) -> None:
-    program = find_chromium()
-    if program is None:
-        pytest.skip("no Chromium here: the page was not opened in a browser (Debian: apt install chromium)")
+@pytest.fixture
+def browser() -> Iterator[Browser]:
+    yield from opened_browser("the page was")
+
+
+def test_it_opens_in_a_browser(hunted: Hunted, tmp_path: Path, browser: Browser) -> None:
     write_hunt_page(tmp_path / "hunt.html", hunted, {"Database": "Memory 1"}, "serializable")
-    with Browser(program) as browser:
-        for width in (1280, 390):
-            browser.window(width, 900)
-            browser.open(tmp_path / "hunt.html")
-            assert browser.complaints == [] and len(browser.requests) == 1
-            assert browser.js("document.documentElement.scrollWidth <= innerWidth")
-            assert browser.js("document.querySelectorAll('svg line').length") == 3 * hunted.runs
-            styled = "getComputedStyle(document.querySelector('svg line')).strokeWidth"
-            assert browser.js(styled) in ("4px", "7px"), "the style sheets are let through"
+    for width in (1280, 390):
+        browser.window(width, 900)
+        browser.open(tmp_path / "hunt.html")
+        assert browser.complaints == [] and len(browser.requests) == 1
+        assert browser.js("document.documentElement.scrollWidth <= innerWidth")
+        assert browser.js("document.querySelectorAll('svg line').length") == 3 * hunted.runs
+        styled = "getComputedStyle(document.querySelector('svg line')).strokeWidth"
+        assert browser.js(styled) in ("4px", "7px"), "the style sheets are let through"

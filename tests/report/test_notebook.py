@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from support import strategies
-from support.browser import Browser, find_chromium
+from support.browser import Browser, opened_browser
 from support.effort import examples
 from support.paths import ROOT
 from support.report_samples import JOKES, cases, jokes, ring, transfers
@@ -84,22 +85,22 @@ def test_colours_can_be_told_from_light_and_dark() -> None:
             assert contrast(colour, ground) >= 3, (colour, ground)
 
 
-def test_in_a_browser(tmp_path: Path) -> None:
+@pytest.fixture
+def browser() -> Iterator[Browser]:
+    yield from opened_browser("the pages were", (500, 900))
+
+
+def test_in_a_browser(tmp_path: Path, browser: Browser) -> None:
     """Text has the colour of what is around it, and nothing sticks out of the cell."""
-    program = find_chromium()
-    if program is None:
-        pytest.skip("no Chromium here: the pages were not opened in a browser (Debian: apt install chromium)")
     things = (transfers(), *(boomslang.check(trace, "ser") for trace in (transfers(), cases(), ring(6))))
     body = "".join(shown(thing) for thing in things)
     page = tmp_path / "n.html"
     page.write_text(f'<meta charset="utf-8"><body style="color:rgb(1,2,3)">{body}', encoding="utf-8")
-    with Browser(program) as browser:
-        browser.window(500, 900)
-        browser.open(page)
-        assert browser.complaints == [] and len(browser.requests) == 1
-        assert browser.js("document.documentElement.scrollWidth <= innerWidth")
-        inks = "[...new Set([...document.querySelectorAll('text')].map((e) => getComputedStyle(e).fill))]"
-        assert browser.js(inks) == ["rgb(1, 2, 3)"]
+    browser.open(page)
+    assert browser.complaints == [] and len(browser.requests) == 1
+    assert browser.js("document.documentElement.scrollWidth <= innerWidth")
+    inks = "[...new Set([...document.querySelectorAll('text')].map((e) => getComputedStyle(e).fill))]"
+    assert browser.js(inks) == ["rgb(1, 2, 3)"]
 
 
 def test_the_example_runs(tmp_path: Path) -> None:

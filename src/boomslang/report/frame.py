@@ -11,20 +11,24 @@ from html import escape
 from string import Template
 
 import boomslang
-from boomslang.report.page import asset, hash_of, style_of
+from boomslang.report.page import asset, hash_of, head_of, style_of
 from boomslang.report.values import printable
 
 
 def static_page(title: str, subject: str, body: Iterable[str]) -> str:
     """The page: `title` and `subject` as text, `body` as pieces of HTML."""
     style = style_of("plots")
+    generator = text(f"Boomslang {boomslang.__version__}")
     return Template(asset("static.html")).substitute(
-        csp=f"default-src 'none'; style-src '{hash_of(style)}'; base-uri 'none'; form-action 'none'",
-        generator=text(f"Boomslang {boomslang.__version__}"),
-        title=text(f"{title} · Boomslang"),
+        head=head_of(
+            title=text(f"{title} · Boomslang"),
+            generator=generator,
+            policy=f"default-src 'none'; style-src '{hash_of(style)}'; base-uri 'none'; form-action 'none'",
+            style=style,
+        ),
+        generator=generator,
         subject=text(subject),
         brand=asset("brand.html"),
-        style=style,
         body="\n".join(body),
     )
 

@@ -30,12 +30,14 @@ def make_page(data: dict[str, Any], title: str, plain: str, generator: str) -> s
         "form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
     )
     return Template(asset("page.html")).substitute(
-        csp=escape(policy, quote=False),
-        generator=escape(generator),
-        title=escape(title),
+        head=head_of(
+            title=escape(title),
+            generator=escape(generator),
+            policy=escape(policy, quote=False),
+            style=style,
+        ),
         plain=escape(plain),
         brand=asset("brand.html"),
-        style=style,
         script=script,
         data=as_json(data),
     )
@@ -52,6 +54,11 @@ def as_json(data: dict[str, Any]) -> str:
 @cache
 def asset(name: str) -> str:
     return (ASSETS / name).read_text(encoding="utf-8")
+
+
+def head_of(*, title: str, generator: str, policy: str, style: str) -> str:
+    """The head that pages share, up to their bodies; what it is given is HTML."""
+    return Template(asset("head.html")).substitute(title=title, generator=generator, csp=policy, style=style)
 
 
 def style_of(*parts: str) -> str:
