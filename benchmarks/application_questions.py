@@ -53,7 +53,7 @@ def ask(path: Path, questions: Sequence[Question], timeout: float, memory: float
 class Measured(Checker):
     """A checker that notes how long it solved and how long it explained, in seconds of this process."""
 
-    solving = explaining = 0.0
+    seconds_solving = seconds_explaining = 0.0
     _inside = False
 
     @contextmanager
@@ -69,15 +69,15 @@ class Measured(Checker):
             setattr(self, what, getattr(self, what) + time.process_time() - begin)
 
     def solve(self, *given: Any, **more: Any) -> Any:
-        with self._measured("solving"):
+        with self._measured("seconds_solving"):
             return super().solve(*given, **more)
 
     def explained(self, *given: Any, **more: Any) -> Any:
-        with self._measured("explaining"):
+        with self._measured("seconds_explaining"):
             return super().explained(*given, **more)
 
     def explained_by_proof(self, *given: Any, **more: Any) -> Any:
-        with self._measured("explaining"):
+        with self._measured("seconds_explaining"):
             return super().explained_by_proof(*given, **more)
 
 
@@ -116,9 +116,9 @@ def _answers(
         if verdict.bounded is not None:
             made["refuted_within"] = written(verdict.bounded.refuted_within, verdict.bounded.unit)
         made["cpu"] = time.process_time() - begin + reading
-        made["solving"], made["explaining"] = checker.solving, checker.explaining
+        made["solving"], made["explaining"] = checker.seconds_solving, checker.seconds_explaining
         made["megabytes"] = _most_memory()
-        if made["cpu"] > timeout + reading + max(2.0, checker.explaining):
+        if made["cpu"] > timeout + reading + max(2.0, checker.seconds_explaining):
             made |= {"status": "unknown", "reason": "it came too late"}
         yield made
 

@@ -13,7 +13,7 @@ using namespace boomslang::wire;
 namespace {
 std::string text(const nb::bytes& b) { return {b.c_str(), b.size()}; }
 
-std::string_view view(const nb::bytes& b) { return {b.c_str(), b.size()}; }
+std::string_view text_of(const nb::bytes& b) { return {b.c_str(), b.size()}; }
 
 nb::bytes bytes(std::string_view found) { return nb::bytes(found.data(), found.size()); }
 
@@ -35,7 +35,7 @@ nb::tuple numbers(const std::vector<int>& found) {
 
 // (text,) of a Query; else (statement, formats, values, results, describes, the body of a Parse).
 nb::object request_of(const nb::bytes& data) {
-    const auto found = postgres_request(view(data));
+    const auto found = postgres_request(text_of(data));
     if (!found) return nb::none();
     if (found->simple) return nb::make_tuple(bytes(found->text));
     return nb::make_tuple(bytes(found->statement), numbers(found->formats), tuple_of(found->values),
@@ -44,7 +44,7 @@ nb::object request_of(const nb::bytes& data) {
 
 // (parsed, bound, described, the body of a RowDescription, rows, tag, status)
 nb::object answer_of(const nb::bytes& data) {
-    const auto found = postgres_answer(view(data));
+    const auto found = postgres_answer(text_of(data));
     if (!found) return nb::none();
     nb::list rows;
     for (const auto& row : found->rows) rows.append(tuple_of(row));
@@ -54,7 +54,7 @@ nb::object answer_of(const nb::bytes& data) {
 
 // (OK or None, the definitions of columns, rows, the end, the number of the last message)
 nb::object mysql_answer_of(const nb::bytes& data, bool ends_columns) {
-    const auto found = mysql_answer(view(data), ends_columns);
+    const auto found = mysql_answer(text_of(data), ends_columns);
     if (!found) return nb::none();
     nb::list columns, rows;
     for (const auto& one : found->columns) columns.append(bytes(one));
@@ -64,7 +64,7 @@ nb::object mysql_answer_of(const nb::bytes& data, bool ends_columns) {
 }
 
 nb::object literals_of(const nb::bytes& data) {
-    const auto found = literals(view(data));
+    const auto found = literals(text_of(data));
     if (!found) return nb::none();
     nb::list made;
     for (const auto& one : found->literals) made.append(bytes(one));
@@ -81,7 +81,7 @@ NB_MODULE(_relay, m) {
     m.def("postgres_answer", &answer_of);
     m.def("mysql_answer", &mysql_answer_of, nb::arg("data"), nb::arg("ends_columns"));
     m.def("mysql_text_row", [](const nb::bytes& row) {
-        const auto found = mysql_text_row(view(row));
+        const auto found = mysql_text_row(text_of(row));
         return found ? nb::object(tuple_of(*found)) : nb::none();
     });
     m.def("literals", &literals_of);

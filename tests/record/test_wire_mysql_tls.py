@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pymysql
@@ -20,12 +21,15 @@ from boomslang.record.wire.relay import Malformed
 
 
 @pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def certificate() -> Iterator[Path]:
     if shutil.which("openssl") is None:
         pytest.skip("no openssl to make a certificate with")
-    folder = tmp_path_factory.mktemp("tls")
-    for parent in (folder, *folder.parents[:2]):
-        parent.chmod(0o755)  # the server may be another user's
+    with TemporaryDirectory() as name:  # the server may be another user's, who may not look into pytest's folders
+        yield _made_certificate(Path(name))
+
+
+def _made_certificate(folder: Path) -> Path:
+    folder.chmod(0o755)
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
          "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", "server.key", "-out", "server.crt"],

@@ -101,4 +101,4 @@ def test_version_numbers() -> None:
 @pytest.mark.parametrize("spec", ["postgres", "sqlite:1..2", "postgres:12.0-12.6", "postgres:..12"])
 def test_what_is_no_row_of_versions_is_refused(spec: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["hunt", "--bisect", spec, "--workload", "bank"]) == 254
-    assert "expected two versions of postgres or mariadb, as in" in capsys.readouterr().err
+    assert "expected two versions of postgres, mariadb or h2, as in" in capsys.readouterr().err

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import BinaryIO
 from unittest.mock import patch
 
-from boomslang.trace import blocks
+from boomslang.trace.blocks import FileSource
 
 
 @contextmanager
 def small_blocks(size: int) -> Iterator[None]:
     """Files come in pieces of so many bytes. (How much is asked for at least, `Blocks` and `FilesRead` are told.)"""
 
-    def pieces(file: BinaryIO, start: bytes) -> Iterator[bytes]:
-        yield start
-        while piece := file.read(size):
-            yield piece
+    def in_pieces(self: FileSource, start: bytes, wanted: int) -> bytes:
+        got = start
+        while len(got) < wanted and not self.done:
+            piece = self._file.read(size)
+            got += piece
+            self.done = not piece
+        return got
 
-    with patch.object(blocks, "_plain", pieces):
+    with patch.object(FileSource, "_plain", in_pieces):
         yield

@@ -101,6 +101,14 @@ class Address:
 _EXAMPLE = "postgres://db.example:5432?sslmode=require or mysql://localhost:3306"
 
 
+def _load_parser(dialect: str) -> None:
+    """Before anybody connects: where clients have taken all files that may be open, nothing can be loaded any more."""
+    import sqlglot
+
+    sqlglot.Dialect.get_or_raise(dialect)
+    sqlglot.parse_one("SELECT 1", read=dialect)
+
+
 def is_loopback(host: str) -> bool:
     """Can only programs of this machine reach it?"""
     if host == "localhost":
@@ -153,6 +161,7 @@ class Proxy:
         self, host: str, port: int, listening: Callable[[str, int], None], stop: asyncio.Event
     ) -> None:
         """Until `stop` is set. `listening` is told where clients can connect."""
+        _load_parser(self.address.kind)
         try:
             listener = socket.create_server(
                 (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=1024
