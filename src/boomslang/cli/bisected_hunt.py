@@ -66,7 +66,8 @@ def _versions(spec: str) -> dict[str, str]:
     if found is None or found["kind"] not in VERSIONS:
         *kinds, last = VERSIONS
         raise UsageError(
-            f"found --bisect {spec!r}; expected two versions of {', '.join(kinds)} or {last}, as in 'postgres:12.0..12.6'"
+            f"found --bisect {spec!r}; expected two versions of {', '.join(kinds)} or {last}, as in "
+            "'postgres:12.0..12.6'"
         )
     versions = between(VERSIONS[found["kind"]](), found["first"], found["last"])
     if len(versions) < 2:
