@@ -319,7 +319,15 @@ def test_wrong_use_of_a_watched_run(tmp_path: Path, words: tuple[str, ...], erro
 
 
 def test_a_hunt_that_watches(tmp_path: Path) -> None:
-    words = ("--txns", 400, "--for", "3s", "--watch", "--others-at", "serializable")  # the store's other level is a lie
+    words = (
+        "--txns",
+        400,
+        "--for",
+        "3s",
+        "--watch",
+        "--others-at",
+        "serializable",
+    )  # the store's other level is a lie
     ran = command("hunt", "--db", "memory", "--workload", "blindw-t", *words, "--out", tmp_path / "a")
     assert ran.code == 0 and "no violation of serializable found" in ran.out
     assert sorted(path.name for path in (tmp_path / "a").iterdir()) == ["hunt.html", "hunt.json"]

@@ -24,7 +24,9 @@ from boomslang.record.wire.relay import Malformed
 def certificate() -> Iterator[Path]:
     if shutil.which("openssl") is None:
         pytest.skip("no openssl to make a certificate with")
-    with TemporaryDirectory() as name:  # the server may be another user's, who may not look into pytest's folders
+    with (
+        TemporaryDirectory() as name
+    ):  # the server may be another user's, who may not look into pytest's folders
         yield _made_certificate(Path(name))
 
 
