@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from urllib.parse import parse_qs, urlsplit
 
 from boomslang.errors import UsageError, did_you_mean
+from boomslang.record.sql.text import needs_parser
 from boomslang.record.tracer import Tracer
 from boomslang.record.wire.engine import Engine, addresses_of
 from boomslang.record.wire.relay import Watcher, Wire
@@ -103,6 +104,7 @@ _EXAMPLE = "postgres://db.example:5432?sslmode=require or mysql://localhost:3306
 
 def _load_parser(dialect: str) -> None:
     """Before anybody connects: where clients have taken all files that may be open, nothing can be loaded any more."""
+    needs_parser()
     import sqlglot
 
     sqlglot.Dialect.get_or_raise(dialect)
