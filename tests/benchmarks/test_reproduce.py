@@ -269,6 +269,23 @@ def test_a_checker_that_the_file_describes(folder: Path, trace: Path) -> None:
     assert answer is not None and answer["status"] == "invalid"
 
 
+def test_viper_gets_logs_and_folders_of_its_own(folder: Path, trace: Path) -> None:
+    """It reads only logs with a J in front, and empties the folders of its settings: not the trace's."""
+    said = folder / "said"
+    program = tool(folder, "viper", f'cat "$2" > {said}; echo "$5" >> {said}; echo "sat: False"')
+    plan = small_plan(folder, checkers(folder, f'[viper]\ncommand = "{program}"\n'))
+    answer = plan.checked_by("Viper", trace, "strong-session-si", "small")
+    assert answer is not None and answer["status"] == "invalid"
+    text, name = said.read_text().rsplit("}", 1)
+    settings = json.loads(text + "}")
+    logs = Path(settings["LOG_DIR"]) / name.strip()
+    written = logs.parents[2] / name.strip()
+    assert sorted(log.name for log in logs.iterdir()) == sorted(f"J{log.name}" for log in written.iterdir())
+    assert len({settings["LOG_DIR"], settings["GRAPH_DIR"], settings["ANALYSIS_DIR"], str(written)}) == 4
+    kept = plan.answers.path.read_text()
+    assert "Viper" in kept and str(written.parent) not in kept, "no path of a machine is kept"
+
+
 def test_a_checker_that_never_ends_is_stopped(folder: Path, trace: Path) -> None:
     program = tool(folder, "awdit", "while true; do :; done")
     found = checkers(folder, f'[awdit]\ncommand = "{program}"\n')
