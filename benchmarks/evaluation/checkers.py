@@ -13,8 +13,10 @@ import re
 import shlex
 import shutil
 import subprocess
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -76,11 +78,11 @@ AFTER_VALUES = 2**40
 value's, and no two may be one."""
 
 
-def numbered(trace: Path, fresh: Path, first_key: int) -> Path:
+def numbered(trace: Path, fresh: Path, first_key: int) -> Path | str:
     """The same history in plainer words, for the formats that know registers alone: numbers for keys and values, of
-    which no two keys share one; rows of the initial state are not there yet; without what was
+    which no two writes share one; rows of the initial state are not there yet; without what was
     aborted, whose values nobody may read anyway. What has more than puts and gets, in which order or presence of keys
-    matters, or what has numbers already, stays as it is.
+    matters, or what has numbers already, stays as it is. Or, in words, why nobody else can be asked.
     """
     from boomslang.trace import read_trace
     from boomslang.trace.model import ABSENT, Flag, Initial, Kind, Outcome
@@ -106,27 +108,32 @@ def numbered(trace: Path, fresh: Path, first_key: int) -> Path:
     there = [row for t in kept for row in rows[int(read.txn_ops[t]) : int(read.txn_ops[t + 1])]]
     if (read.txn_outcome == Outcome.UNKNOWN).any() or read.initial_mode == Initial.UNKNOWN:
         return trace
-    written = {(key, value) for kind, key, value, _ in there if kind == Kind.PUT}
-    known = written | initial
+    writes = Counter(initial)
+    writes.update((key, value) for kind, key, value, _ in there if kind == Kind.PUT)
     for kind, key, value, flags in there:
-        if value != ABSENT and (key, value) not in known:
-            return trace  # out of thin air, or aborted: some would take it for initial
-        rewritten = kind == Kind.PUT and (key, value) in initial
-        if kind not in (Kind.PUT, Kind.GET) or flags & Flag.ERROR or rewritten:
+        if kind not in (Kind.PUT, Kind.GET) or flags & Flag.ERROR:
             return trace
-        if value == ABSENT and key in loaded:
-            return trace
+        if kind == Kind.GET and (key in loaded if value == ABSENT else not writes[key, value]):
+            return trace  # out of thin air, or aborted: some would take it for the initial value
+    several = sum(kind == Kind.GET and writes[key, value] > 1 for kind, key, value, _ in there)
+    if several:
+        return f"{several:,} reads are of values that were written more than once"
     values: dict[tuple[int, int], int] = {}
+    numbers_from_one = count(1)  # 0 would be "nothing is there" in some formats
+    for kind, key, value, _ in there:
+        if kind == Kind.PUT and writes[key, value] == 1:
+            values[key, value] = next(numbers_from_one)
     with fresh.open("w") as file:
         file.write('{"boomslang":1}\n')
         for n, t in enumerate(kept, 1):
             head = f'{{"session":"c{int(read.txn_session[t])}","txn":{n},"op"'
             file.write(f'{head}:"begin"}}\n')
             for kind, key, value, _ in rows[int(read.txn_ops[t]) : int(read.txn_ops[t + 1])]:
-                if value == ABSENT or (key, value) in initial:
-                    said = '"absent":true'
-                else:  # 0 would be "nothing is there" in some formats
-                    said = f'"value":{values.setdefault((key, value), len(values) + 1)}'
+                if kind == Kind.PUT:  # what is written more than once is read by nobody
+                    said = f'"value":{values.get((key, value)) or next(numbers_from_one)}'
+                else:
+                    found = values.get((key, value))
+                    said = f'"value":{found}' if found else '"absent":true'
                 word = "put" if kind == Kind.PUT else "get"
                 file.write(f'{head}:"{word}","key":{first_key + key},{said}}}\n')
             file.write(f'{head}:"commit"}}\n')
@@ -179,6 +186,8 @@ class Checkers:
             first_key = AFTER_VALUES if tool.format == "cobra" else 1
             plainer = path.with_name("numbered.jsonl")
             source = trace if tool.timed else numbered(trace, plainer, first_key)
+            if isinstance(source, str):
+                return source
             words = [*peers.OURS, "convert", str(source), str(path), "--to", tool.format, "--lossy"]
             done = subprocess.run(words, capture_output=True, text=True, check=False, env=peers.environment())
             plainer.unlink(missing_ok=True)

@@ -180,6 +180,8 @@ class Plan:
             "arguments": _without_folders(tool.words(Path("HISTORY"), tool.levels.get(level, ""))),
             "what": f"{name} {label} {level}",
         }
+        if isinstance(trace, Recording) and tool.format != "jepsen-edn":
+            question["names"] = "numbers"  # see checkers.numbered
 
         def make() -> dict[str, Any]:
             if level not in tool.levels:
