@@ -177,9 +177,11 @@ class Plan:
             "trace": asdict(trace) if isinstance(trace, Recording) else trace.stem,
             "level": level,
             "limit": self.limit,
-            "arguments": tool.words(Path("HISTORY"), tool.levels.get(level, "")),
+            "arguments": _without_folders(tool.words(Path("HISTORY"), tool.levels.get(level, ""))),
             "what": f"{name} {label} {level}",
         }
+        if isinstance(trace, Recording) and tool.format != "jepsen-edn":
+            question["names"] = "numbers"  # see checkers.numbered
 
         def make() -> dict[str, Any]:
             if level not in tool.levels:
@@ -262,6 +264,11 @@ class Plan:
         if spec not in self._databases:
             self._databases[spec] = self._stack.enter_context(find_database(spec))
         return self._databases[spec]
+
+
+def _without_folders(words: list[str]) -> list[str]:
+    """No folder of a machine is kept, as settings may lie in one."""
+    return [Path(word).name if word.startswith("/") else word for word in words]
 
 
 def _counted(path: Path) -> dict[str, int]:

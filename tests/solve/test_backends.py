@@ -388,6 +388,15 @@ def test_monosat_answers_from_its_process(tmp_path: Path, monkeypatch: pytest.Mo
     assert found.status == "unknown" and found.reason == "time"
 
 
+def test_monosat_gets_a_question_that_fills_a_pipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its process takes longer to start than we wait between two looks; nothing of the question may be lost then."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monosat_that("return True", tmp_path)
+    question = monosat_solver.Question(0, 1, [[1]] * 100_000, [], [])
+    assert monosat_solver.in_a_process(question, Limits(seconds=20)) == {1}
+
+
 # --- the smallest problems
 
 

@@ -19,6 +19,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
@@ -93,15 +94,18 @@ def _question(problem: Problem, written: Clauses | ColumnClauses) -> Question:
 
 def in_a_process(question: Question, limits: Limits) -> set[int] | None:
     """What `answer` says, from a process that does not outlive the limits."""
-    text = json.dumps({"path": sys.path, "question": asdict(question)})
-    child = subprocess.Popen(
-        [sys.executable, "-m", "boomslang.solve.monosat_solver"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    )
+    # In a file: of a pipe that is full when a wait for the answer is over, the next wait would not send the rest.
+    with tempfile.TemporaryFile() as asked:
+        asked.write(json.dumps({"path": sys.path, "question": asdict(question)}).encode())
+        asked.seek(0)
+        child = subprocess.Popen(
+            [sys.executable, "-m", "boomslang.solve.monosat_solver"],
+            stdin=asked,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
     try:
-        told = _wait(child, text.encode(), limits)
+        told = _wait(child, limits)
     finally:
         child.kill()
         child.communicate()
@@ -115,14 +119,11 @@ def in_a_process(question: Question, limits: Limits) -> set[int] | None:
     return None if status == "invalid" else set(what)
 
 
-def _wait(child: subprocess.Popen[bytes], text: bytes, limits: Limits) -> bytes:
+def _wait(child: subprocess.Popen[bytes], limits: Limits) -> bytes:
     end = None if limits.seconds is None else time.monotonic() + limits.seconds
-    first: bytes | None = text
     while True:
-        try:
-            return child.communicate(first, timeout=NAP)[0]
-        except subprocess.TimeoutExpired:
-            first = None  # it is being sent
+        with suppress(subprocess.TimeoutExpired):
+            return child.communicate(timeout=NAP)[0]
         if end is not None and time.monotonic() > end:
             raise LimitReached("time")
         if limits.megabytes is not None and resident_megabytes(child.pid) > limits.megabytes:
