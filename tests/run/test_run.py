@@ -27,6 +27,7 @@ from boomslang import check, read_trace
 from boomslang.certify.certificate import Core, read_certificate
 from boomslang.databases import Database, find_database
 from boomslang.errors import UsageError
+from boomslang.explain.core import LARGE
 from boomslang.run import Plan, Ran, hunt, parse_faults, run, runner, variations
 from boomslang.run.fault_schedule import possible_schedules
 from boomslang.run.faults import possible_faults, schedule, wire
@@ -385,20 +386,19 @@ def test_a_hunt_collects(tmp_path: Path) -> None:
 
 def test_what_cannot_be_explained_in_time_is_found_all_the_same(tmp_path: Path) -> None:
     """A long cycle, of which every member is needed: within its time it is reported as it was found."""
-    many = 60
     trace = tmp_path / "t.jsonl"
-    write_trace(
-        history(*(txn(f"s{i}", get(f"k{i}", Absent), put(f"k{(i + 1) % many}", i)) for i in range(many))),
-        trace,
-    )
-    for explaining, cut_short in ((0.0, True), (LONG, False)):
+    for explaining, cut_short, many in ((0.0, True, LARGE + 1), (LONG, False, 60)):
+        write_trace(
+            history(*(txn(f"s{i}", get(f"k{i}", Absent), put(f"k{(i + 1) % many}", i)) for i in range(many))),
+            trace,
+        )
         checker = _Checker(print, "ser", (), None, None, explaining)
         try:
             checker.wire.send(str(trace))
             answer = checker._receive()
         finally:
             checker.close()
-        assert answer.status == "invalid" and answer.reason
+        assert answer.status == "invalid" and bool(answer.reason) == (not cut_short), "thousands have no name"
         assert any("boomslang check" in line for line in answer.story) == cut_short, (
             "it says how to learn more"
         )
