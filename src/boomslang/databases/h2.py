@@ -10,8 +10,8 @@ is just; with a single table it is taken for read atomic.
 
 What is deleted stays as a row without a value, as in PostgreSQL: two that change a *row* collide, and one that inserts
 a key again which another has deleted makes another row. An error of class 40 has rolled the transaction back; after any
-other the statement had no effect and the transaction is open. H2 answers a statement that it cannot parse with an error
-and then runs the one before it again with the new values, so nothing is sent here that it might not parse.
+other the statement had no effect and the transaction is open. After a statement that it could not parse,
+H2 was once seen to run the one before it again with the new values, so nothing is sent here that it might not parse.
 """
 
 from __future__ import annotations

@@ -107,8 +107,7 @@ def _load_parser(dialect: str) -> None:
     needs_parser()
     import sqlglot
 
-    sqlglot.Dialect.get_or_raise(dialect)
-    sqlglot.parse_one("SELECT 1", read=dialect)
+    sqlglot.parse_one("SELECT 1", read=dialect)  # which loads the dialect
 
 
 def is_loopback(host: str) -> bool:
