@@ -101,7 +101,9 @@ def _shown(plan: Plan, name: str, unit: str, word: Any, number: Any) -> Shown:
     rows = []
     for size, paper in zip(dict.fromkeys(size for size, *_ in cells), SIZES, strict=False):
         by = {(level, who): answer for n, level, who, answer in cells if n == size}
-        rows.append([f"{size:,}", PICTURE if paper >= PAPERS else "", *(word(by[column]) for column in columns)])
+        rows.append(
+            [f"{size:,}", PICTURE if paper >= PAPERS else "", *(word(by[column]) for column in columns)]
+        )
     plots = []
     for who in ("native engine", "clingo"):
         points = {
