@@ -30,7 +30,7 @@ LEVELS = ("rc", "ra", "causal", "pl-2+", "si", "ser", "strong-session-si", "stro
 plain_enough: Counter[str] = Counter()
 
 
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(traces(REGISTERS).filter(len))
 def one_history(trace: Trace) -> None:
     numbered, lost = plain(trace)
