@@ -252,21 +252,27 @@ class Cost:
 
 
 LAUNCH = """
-import json, os, resource, signal, sys
+import json, os, resource, signal, sys, threading
 limit, longest, report, words = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4:]
 child = os.fork()
 if not child:
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     resource.setrlimit(resource.RLIMIT_CPU, (limit + 1, limit + 2))
     signal.alarm(longest)
     try:
         os.execvp(words[0], words)
     except OSError:
         os._exit(127)
+def end_with_whoever_asked():
+    os.read(0, 1)
+    os.kill(child, signal.SIGKILL)
+threading.Thread(target=end_with_whoever_asked, daemon=True).start()
 _, status, usage = os.wait4(child, 0)
 told = os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime, usage.ru_maxrss
 open(report, "w").write(json.dumps(told))
 """
-"""A process of the smallest size starts the command: the peak of a process begins with that of whoever forked it."""
+"""A process of the smallest size starts the command: the peak of a process begins with that of whoever forked it. When
+its input ends, which is when we end, however that comes about, so does the command."""
 
 
 def once(words: list[str], limit: float) -> Cost:
@@ -277,18 +283,17 @@ def once(words: list[str], limit: float) -> Cost:
         report = Path(folder) / "report"
         limits = [str(math.ceil(limit)), str(math.ceil(PATIENCE * limit) + 10)]
         launch = [sys.executable, "-I", "-S", "-c", LAUNCH, *limits, str(report), *words]
-        done = subprocess.run(
-            launch,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            check=False,
-            env=environment(),
-        )
+        pipe = subprocess.PIPE
+        with subprocess.Popen(
+            launch, stdin=pipe, stdout=pipe, stderr=subprocess.STDOUT, env=environment()
+        ) as process:
+            assert process.stdout is not None
+            output = process.stdout.read().decode(errors="replace")
+            process.wait()
         code, seconds, peak = json.loads(report.read_text())
     over = -code in (signal.SIGXCPU, signal.SIGKILL, signal.SIGALRM) or seconds > limit
     scale = 2**20 if sys.platform == "darwin" else 2**10
-    return Cost(seconds, peak / scale, code, done.stdout.decode(errors="replace"), over)
+    return Cost(seconds, peak / scale, code, output, over)
 
 
 def in_turns(commands: list[list[str]], repeat: int, limit: float) -> list[Cost]:

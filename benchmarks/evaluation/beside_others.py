@@ -197,7 +197,7 @@ def everybody(plan: Plan) -> Shown:
         "the trace in the checker's own format, BlindW of a simulated database with 24 sessions. "
         "[More sizes](benchmarks-peers.md)."
     )
-    series = {"the other": theirs, "Boomslang": ours}
+    series = {"Boomslang": ours, "the other": theirs}
     plots = [
         Plot(
             "others",

@@ -13,10 +13,8 @@ import re
 import shlex
 import shutil
 import subprocess
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -38,19 +36,15 @@ def called(words: str) -> Callable[[Path, str], list[str]]:
 
 
 def viper(path: Path, _: str) -> list[str]:
-    """Viper opens only logs whose names begin with J, in a folder below the one that its settings name; two other
-    folders of the settings it empties, so they must not be the trace's: it gets logs and settings of its own.
+    """Viper looks for logs in a folder below the one that its settings name; two other folders of the settings it
+    empties, so they must not be the trace's.
     """
     place = path.with_name(f"{path.name}-viper")
     words = ["--config_file", str(place / "config.yaml"), "--strong-session", "--sub_dir", path.name]
     if path.is_dir():
-        logs = place / "logs" / path.name
-        logs.mkdir(parents=True, exist_ok=True)
-        for log in path.glob("*.log"):
-            if not (named := logs / f"J{log.name}").exists():
-                named.hardlink_to(log)
-        folders = {"LOG_DIR": "logs", "GRAPH_DIR": "graphs", "ANALYSIS_DIR": "analysis"}
-        settings = {name: str((place / folder).resolve()) for name, folder in folders.items()}
+        place.mkdir(exist_ok=True)
+        folders = {"LOG_DIR": path.parent, "GRAPH_DIR": place / "graphs", "ANALYSIS_DIR": place / "analysis"}
+        settings = {name: str(folder.resolve()) for name, folder in folders.items()}
         # With 6 it prunes and guesses, which its authors measured as Viper. All of JSON is YAML.
         (place / "config.yaml").write_text(json.dumps({**settings, "HASFINAL": False, "ALGO": 6}))
     return [*words, "--perf_file", os.devnull, "--exp_name", path.name]
@@ -71,73 +65,6 @@ MORE = (
     ),
 )  # fmt: skip
 TOOLS = {tool.name.lower(): tool for tool in (*peers.TOOLS, *MORE)}
-
-
-AFTER_VALUES = 2**40
-"""The least key for Cobra: the write of a key's first value goes by the key's number there, other writes by their
-value's, and no two may be one."""
-
-
-def numbered(trace: Path, fresh: Path, first_key: int) -> Path | str:
-    """The same history in plainer words, for the formats that know registers alone: numbers for keys and values, of
-    which no two writes share one; rows of the initial state are not there yet; without what was
-    aborted, whose values nobody may read anyway. What has more than puts and gets, in which order or presence of keys
-    matters, or what has numbers already, stays as it is. Or, in words, why nobody else can be asked.
-    """
-    from boomslang.trace import read_trace
-    from boomslang.trace.model import ABSENT, Flag, Initial, Kind, Outcome
-    from boomslang.trace.scalars import INT
-
-    read = read_trace(trace)
-    committed = read.txn_outcome == Outcome.COMMITTED
-    numbers = all((names.type == INT).all() for names in (read.keys, read.values))
-    if numbers and committed.all() and read.initial_mode == Initial.EMPTY and first_key == 1:
-        return trace
-    initial = set(zip(read.initial_key.tolist(), read.initial_value.tolist(), strict=True))
-    loaded = {key for key, _ in initial}
-    rows = list(
-        zip(
-            read.op_kind.tolist(),
-            read.op_key.tolist(),
-            read.op_value.tolist(),
-            read.op_flags.tolist(),
-            strict=True,
-        )
-    )
-    kept = [t for t in range(len(committed)) if committed[t]]
-    there = [row for t in kept for row in rows[int(read.txn_ops[t]) : int(read.txn_ops[t + 1])]]
-    if (read.txn_outcome == Outcome.UNKNOWN).any() or read.initial_mode == Initial.UNKNOWN:
-        return trace
-    writes = Counter(initial)
-    writes.update((key, value) for kind, key, value, _ in there if kind == Kind.PUT)
-    for kind, key, value, flags in there:
-        if kind not in (Kind.PUT, Kind.GET) or flags & Flag.ERROR:
-            return trace
-        if kind == Kind.GET and (key in loaded if value == ABSENT else not writes[key, value]):
-            return trace  # out of thin air, or aborted: some would take it for the initial value
-    several = sum(kind == Kind.GET and writes[key, value] > 1 for kind, key, value, _ in there)
-    if several:
-        return f"{several:,} reads are of values that were written more than once"
-    values: dict[tuple[int, int], int] = {}
-    numbers_from_one = count(1)  # 0 would be "nothing is there" in some formats
-    for kind, key, value, _ in there:
-        if kind == Kind.PUT and writes[key, value] == 1:
-            values[key, value] = next(numbers_from_one)
-    with fresh.open("w") as file:
-        file.write('{"boomslang":1}\n')
-        for n, t in enumerate(kept, 1):
-            head = f'{{"session":"c{int(read.txn_session[t])}","txn":{n},"op"'
-            file.write(f'{head}:"begin"}}\n')
-            for kind, key, value, _ in rows[int(read.txn_ops[t]) : int(read.txn_ops[t + 1])]:
-                if kind == Kind.PUT:  # what is written more than once is read by nobody
-                    said = f'"value":{values.get((key, value)) or next(numbers_from_one)}'
-                else:
-                    found = values.get((key, value))
-                    said = f'"value":{found}' if found else '"absent":true'
-                word = "put" if kind == Kind.PUT else "get"
-                file.write(f'{head}:"{word}","key":{first_key + key},{said}}}\n')
-            file.write(f'{head}:"commit"}}\n')
-    return fresh
 
 
 @dataclass(frozen=True)
@@ -183,14 +110,10 @@ class Checkers:
         path = folder / tool.format / tool.file
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
-            first_key = AFTER_VALUES if tool.format == "cobra" else 1
-            plainer = path.with_name("numbered.jsonl")
-            source = trace if tool.timed else numbered(trace, plainer, first_key)
-            if isinstance(source, str):
-                return source
-            words = [*peers.OURS, "convert", str(source), str(path), "--to", tool.format, "--lossy"]
+            words = [*peers.OURS, "convert", str(trace), str(path), "--to", tool.format, "--lossy"]
+            # Lists and timestamps are said as they are; whoever knows registers alone gets numbers.
+            words += [] if tool.timed or tool.format == "jepsen-edn" else ["--plain"]
             done = subprocess.run(words, capture_output=True, text=True, check=False, env=peers.environment())
-            plainer.unlink(missing_ok=True)
             if done.returncode != 0:
                 told = done.stderr.strip().splitlines()
                 # The last line says that without what is named before it would be another history.

@@ -181,7 +181,7 @@ class Plan:
             "what": f"{name} {label} {level}",
         }
         if isinstance(trace, Recording) and tool.format != "jepsen-edn":
-            question["names"] = "numbers"  # see checkers.numbered
+            question["names"] = "numbers"  # convert --plain
 
         def make() -> dict[str, Any]:
             if level not in tool.levels:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import stat
+import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -139,6 +141,23 @@ def test_a_command_is_stopped_at_the_limit() -> None:
     assert not cost.over and cost.code == 3 and cost.output == "here\n" and 1 < cost.megabytes < 30
     with pytest.raises(SystemExit, match="no executable nowhere"):
         peers.once(["nowhere"], 10)
+
+
+def test_a_command_ends_with_whoever_asked_for_it(tmp_path: Path) -> None:
+    """Even if that is killed: a checker that goes on alone would slow down all that is measured next."""
+    told = tmp_path / "pid"
+    busy = f"import os, pathlib\npathlib.Path({str(told)!r}).write_text(str(os.getpid()))\nwhile True: pass"
+    asked = f"import sys, peers\npeers.once([sys.executable, '-c', {busy!r}], 60)"
+    folder = Path(peers.__file__).parent
+    with subprocess.Popen([sys.executable, "-c", asked], cwd=folder) as process:
+        while not told.exists() or not told.read_text():
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.kill()
+    pid, until = int(told.read_text()), time.monotonic() + 30
+    while Path(f"/proc/{pid}").exists() and "Z" not in Path(f"/proc/{pid}/stat").read_text().split()[2]:
+        assert time.monotonic() < until, "it goes on alone"
+        time.sleep(0.05)
 
 
 def test_a_page_is_written(

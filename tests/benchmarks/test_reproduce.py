@@ -15,7 +15,7 @@ import pytest
 import reproduce
 from evaluation import plan as plan_module
 from evaluation.answers import Answers
-from evaluation.checkers import AFTER_VALUES, NAMES, Checkers, numbered
+from evaluation.checkers import NAMES, Checkers
 from evaluation.combinations import MORE, ROWS
 from evaluation.figure import seconds, table
 from evaluation.lines_of_code import per_encoding, per_level
@@ -269,8 +269,8 @@ def test_a_checker_that_the_file_describes(folder: Path, trace: Path) -> None:
     assert answer is not None and answer["status"] == "invalid"
 
 
-def test_viper_gets_logs_and_folders_of_its_own(folder: Path, trace: Path) -> None:
-    """It reads only logs with a J in front, and empties the folders of its settings: not the trace's."""
+def test_viper_gets_folders_of_its_own(folder: Path, trace: Path) -> None:
+    """It opens only logs with a J in front, and empties the folders of its settings: not the trace's."""
     said = folder / "said"
     program = tool(folder, "viper", f'cat "$2" > {said}; echo "$5" >> {said}; echo "sat: False"')
     plan = small_plan(folder, checkers(folder, f'[viper]\ncommand = "{program}"\n'))
@@ -279,50 +279,35 @@ def test_viper_gets_logs_and_folders_of_its_own(folder: Path, trace: Path) -> No
     text, name = said.read_text().rsplit("}", 1)
     settings = json.loads(text + "}")
     logs = Path(settings["LOG_DIR"]) / name.strip()
-    written = logs.parents[2] / name.strip()
-    assert sorted(log.name for log in logs.iterdir()) == sorted(f"J{log.name}" for log in written.iterdir())
-    assert len({settings["LOG_DIR"], settings["GRAPH_DIR"], settings["ANALYSIS_DIR"], str(written)}) == 4
+    assert logs.is_dir() and all(log.name.startswith("J") for log in logs.iterdir())
+    assert len({settings["LOG_DIR"], settings["GRAPH_DIR"], settings["ANALYSIS_DIR"], str(logs)}) == 4
     kept = plan.answers.path.read_text()
-    assert "Viper" in kept and str(written.parent) not in kept, "no path of a machine is kept"
+    assert "Viper" in kept and str(logs.parent) not in kept, "no path of a machine is kept"
 
 
-def test_names_become_numbers_for_other_checkers(folder: Path) -> None:
+def test_a_checker_of_registers_gets_numbers(folder: Path) -> None:
     """Of a recording with names, an initial state and an abort; what cannot be told in numbers is said."""
-    from boomslang.trace import TraceBuilder, read_trace, write_trace
+    from boomslang.trace import TraceBuilder, write_trace
 
-    def built(value: str) -> Path:
-        made = TraceBuilder(initial={"x": "old", "y": "old"})
-        with made.transaction(session="a") as t:
-            t.get("x", "old")
-            t.put("x", "new")
-        gone = made.transaction(session="a")
-        gone.put("y", "lost")
-        gone.abort()
-        with made.transaction(session="b") as t:
-            t.put("y", value)
-            t.get("x", "new")
-            t.put("x", "new too")
-        write_trace(made.build(), path := folder / f"{value}.jsonl")
-        return path
-
-    plain = numbered(built("new"), folder / "plain.jsonl", AFTER_VALUES)
-    assert isinstance(plain, Path)
-    text = plain.read_text()
-    assert "abort" not in text and len(read_trace(plain)) == 2
-    ops = [(op["op"], op["key"] - AFTER_VALUES, op.get("value")) for op in map(json.loads, text.splitlines())
-           if "key" in op]  # fmt: skip
-    x, y = ops[0][1], ops[2][1]
-    assert x != y
-    assert ops == [("get", x, None), ("put", x, 1), ("put", y, 2), ("get", x, 1), ("put", x, 3)]
+    program = tool(folder, "polysi", "echo '[ ACCEPT ]'")
+    plan = small_plan(folder, checkers(folder, f'[polysi]\ncommand = "{program}"\n'))
+    made = TraceBuilder(initial={"x": "old"})
+    with made.transaction(session="a") as t:
+        t.get("x", "old")
+        t.put("x", "new")
+    gone = made.transaction(session="a")
+    gone.put("x", "lost")
+    gone.abort()
+    write_trace(made.build(), path := folder / "names.jsonl")
+    text = plan.converted("PolySI", path)
+    assert isinstance(text, Path) and text.read_text().split() == ["r(1,0,1,1)", "w(1,2,1,1)"]
     again = TraceBuilder(initial={"x": "old"})
     with again.transaction() as t:
         t.put("x", "old")
     with again.transaction() as t:
         t.get("x", "old")
     write_trace(again.build(), twice := folder / "twice.jsonl")
-    assert (
-        numbered(twice, folder / "not.jsonl", 1) == "1 reads are of values that were written more than once"
-    )
+    assert plan.converted("PolySI", twice) == "1 read of a value that was written more than once"
 
 
 def test_a_checker_that_never_ends_is_stopped(folder: Path, trace: Path) -> None:

@@ -33,8 +33,9 @@ def ids_of(folder: Path) -> set[int]:
 @settings(max_examples=examples(200), deadline=None)
 @given(
     histories(
-        keys=st.integers(-5, 5) | st.just(-(2**63)),
+        keys=st.integers(15, 20) | st.just(-(2**63)),  # none is also a value: see below
         values=st.integers(-9, 9) | st.sampled_from([2**63 - 1, 0xDEADBEEF, UNIVERSAL]),
+        aborted=False,
         unknown=True,
         empty=True,
         global_names=True,
@@ -72,6 +73,40 @@ def test_a_read_names_its_writer(tmp_path: Path) -> None:
         ]
     )
     assert operations(read_trace(tmp_path / "logs"))[0] == [("put", 1, 100), ("delete", 2, None)]
+
+
+def test_what_cobra_itself_would_mistake(tmp_path: Path) -> None:
+    """Aborts, which its logs do not have; a key whose first version would have the id of a write; ids that mean
+    something else; and a writer that is none, which must be no transaction."""
+    b = TraceBuilder()
+    with b.transaction("T1", name=0) as t:
+        t.put(7, 5)
+        t.get(5, Absent)
+        t.get(6, 8)
+    with b.transaction("T1", name=0xBEBEEBEE) as t:
+        t.get(7, 5)
+    with b.transaction("T2", name=2, outcome="aborted") as t:
+        t.put(6, 9)
+    trace = b.build()
+    assert {loss.what: (loss.fatal, loss.minor) for loss in cobra.losses(trace)} == {
+        "1 transaction that aborted": (False, False),
+        "1 key whose number is also that of a write: another is taken": (False, False),
+        "the names of transactions: they are numbered": (False, True),
+    }
+    cobra.write(trace, tmp_path / "logs")
+    assert [log.name for log in (tmp_path / "logs").iterdir()] == ["T1.log"]
+    assert (tmp_path / "logs" / "T1.log").read_bytes() == b"".join(
+        [
+            b"S" + struct.pack(">q", 1),
+            b"W" + struct.pack(">qqq", 5, 7, 5),
+            b"R" + struct.pack(">qqqq", 0xDEADBEEF, 0xDEADBEEF, 1, 0),
+            b"R" + struct.pack(">qqqq", 0, 8, 6, 8),
+            b"C" + struct.pack(">q", 1),
+            b"S" + struct.pack(">q", 2),
+            b"R" + struct.pack(">qqqq", 1, 5, 7, 5),
+            b"C" + struct.pack(">q", 2),
+        ]
+    )
 
 
 def test_what_it_cannot_say() -> None:

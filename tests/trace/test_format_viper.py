@@ -259,14 +259,31 @@ def test_nothing(tmp_path: Path) -> None:
     )
 )
 def test_what_was_written_is_read_again(trace: Trace) -> None:
-    assert not viper.losses(trace)
+    assert all(loss.minor and "begin with J" in loss.what for loss in viper.losses(trace))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "logs"
         viper.write(trace, path)
         assert recognise(path) is viper.FORMAT
+        assert all(log.name.startswith("J") for log in path.iterdir()), "Viper opens no others"
         again, before = story(read_trace(path)), story(trace)
+        named = {name if str(name).startswith("J") else f"J{name}": told for name, told in before[2].items()}
         # A given state without keys is an empty one.
-        assert again[1:] == before[1:] and (again[0] == before[0] or not trace.initial())
+        assert again[1:] == (before[1], named) and (again[0] == before[0] or not trace.initial())
+
+
+def test_sessions_that_would_share_a_file_are_numbered(tmp_path: Path) -> None:
+    b = TraceBuilder({1: 9})
+    for session in ("J1", "1", "initial"):
+        with b.transaction(session) as t:
+            t.put(session, 1)
+    viper.write(b.build(), tmp_path / "logs")
+    assert sorted(log.name for log in (tmp_path / "logs").iterdir()) == [
+        "J1.log",
+        "J2.log",
+        "J3.log",
+        "Jinitial.log",
+    ]
+    assert len(read_trace(tmp_path / "logs")) == 3
 
 
 def test_what_it_cannot_say() -> None:
@@ -287,6 +304,7 @@ def test_what_it_cannot_say() -> None:
         "the name of the clock": False,
         "times that are -1, which means that there is none": False,
         "1 read of an absent key, which would look like a read of the 0 it also had": True,
+        "the names of sessions: they begin with J, as Viper looks for no others": False,
         "the names of sessions, which are no names of files: they are numbered": False,
     }
 

@@ -161,6 +161,15 @@ class Scalars:
         np.cumsum([len(c) for c in contents], out=offset[1:])
         return Scalars(np.array(types, np.uint8), offset, np.frombuffer(b"".join(contents), np.uint8))
 
+    @staticmethod
+    def integers(numbers: NDArray[np.signedinteger[Any]]) -> Scalars:
+        """The table of these, which must be distinct, without a Python object for each."""
+        text = numbers.astype("S20").view(np.uint8).reshape(len(numbers), 20)
+        used = text != 0
+        offset = np.zeros(len(numbers) + 1, np.int64)
+        np.cumsum(used.sum(axis=1), out=offset[1:])
+        return Scalars(np.full(len(numbers), INT, np.uint8), offset, text[used])
+
 
 def _encode(x: object) -> tuple[int, bytes]:
     if x is None:

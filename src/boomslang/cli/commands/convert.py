@@ -19,6 +19,7 @@ from boomslang.cli.screen import Screen
 from boomslang.errors import UsageError
 from boomslang.trace import Trace
 from boomslang.trace.formats import FORMATS, Format, Loss, find
+from boomslang.trace.formats.plain import plain
 
 SUFFIXES = {
     ".jsonl": "jsonl",
@@ -50,6 +51,11 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--from", metavar="FORMAT", dest="source", help="IN's format, if its content does not tell"
     )
     parser.add_argument("--lossy", action="store_true", help="leave out what the format cannot say")
+    parser.add_argument(
+        "--plain",
+        action="store_true",
+        help="the same history in numbers, for checkers that know registers alone (docs: formats)",
+    )
     parser.set_defaults(run=run)
 
 
@@ -62,8 +68,10 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
 
     def work(watch: Watch) -> tuple[Trace, list[Loss]]:
         trace = load(arguments.input, watch, format=source)
-        lost = target.losses(trace)
-        _refuse(lost, target, lossy=arguments.lossy)
+        trace, changed = plain(trace) if arguments.plain else (trace, [])
+        _refuse(changed, "--plain", lossy=arguments.lossy)
+        lost = [*changed, *target.losses(trace)]
+        _refuse(lost, target.name, lossy=arguments.lossy)
         watch.begin(f"writing {target.name}")
         _write(target, trace, temporary)
         return trace, lost
@@ -119,19 +127,19 @@ def _exists(output: Path) -> str:
     return f"{output}: it exists, and nothing is overwritten; remove it, or choose another name"
 
 
-def _refuse(lost: list[Loss], target: Format, *, lossy: bool) -> None:
+def _refuse(lost: list[Loss], who: str, *, lossy: bool) -> None:
     """Raises if something is lost that must not be."""
     fatal = [loss for loss in lost if loss.fatal]
     if fatal:
         raise UsageError(
-            f"{target.name} cannot say what this trace does:\n"
+            f"{who} cannot say what this trace does:\n"
             + "".join(f"  {loss.what}\n" for loss in fatal)
             + "Without it, what is left would be another history."
         )
     grave = [loss for loss in lost if not loss.minor]
     if grave and not lossy:
         raise UsageError(
-            f"{target.name} cannot say all that this trace does. Lost would be:\n"
+            f"{who} cannot say all that this trace does. Lost would be:\n"
             + "".join(f"  {loss.what}\n" for loss in grave)
             + "If that is all right: --lossy"
         )

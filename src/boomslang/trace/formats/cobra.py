@@ -12,7 +12,9 @@ So a value is its write id. In VeriStrong's dialect of the format all write ids 
 the value is its hash; then values may repeat. Rows that the unlogged loader wrote and rows that were not
 there look alike to every checker of this format: both are read as absent, from a database that starts empty.
 
-Histories are written with values as write ids if each is written once, else in VeriStrong's dialect.
+Histories are written with values as write ids if each is written once, else in VeriStrong's dialect. Cobra itself takes
+no record of an abort, which stays unwritten as in its own logs; and it gives the version of a key that nobody wrote the
+key's hash as its write id, so where a write has that id already, keys get other numbers.
 
 Error messages count records where other formats count lines.
 """
@@ -23,6 +25,7 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -34,11 +37,12 @@ from boomslang.trace.formats.format import Format, Loss, Sample, logs_in
 from boomslang.trace.formats.registers import INITIAL, Registers, are_integers
 from boomslang.trace.formats.spelling import counted, texts
 from boomslang.trace.model import ABSENT, NO_TIME, Flag, Initial, Kind, Outcome, Trace
-from boomslang.trace.scalars import INT, Scalars
+from boomslang.trace.scalars import Scalars
 
 SIZES = {ord("S"): 9, ord("W"): 25, ord("R"): 33, ord("C"): 9, ord("A"): 9}
 START, WRITE, READ, COMMIT, ABORT = SIZES
 LOADED, MISSING_ROW, DELETED, UNIVERSAL = 0xBEBEEBEE, 0xDEADBEEF, 0xABCDEFAB, 0xABDDEFEE
+SPECIAL = {LOADED, MISSING_ROW, DELETED, UNIVERSAL}
 LOW, HIGH = -(2**63), 2**63 - 1
 
 Int64 = NDArray[np.int64]
@@ -204,9 +208,9 @@ def _join(paths: list[Path], logs: list[_Log], warnings: list[str]) -> Trace:
     ops = len(op_key)
     none32, none64 = np.empty(0, np.int32), np.full(n, NO_TIME, np.int64)
     return Trace(
-        keys=integers(keys),
-        values=integers(values),
-        names=integers(names),
+        keys=Scalars.integers(keys),
+        values=Scalars.integers(values),
+        names=Scalars.integers(names),
         texts=Scalars.of([]),
         key_rank=np.arange(len(keys), dtype=np.int64),
         sessions=[Path(shown(path)).stem for path in paths],
@@ -245,15 +249,6 @@ def _join(paths: list[Path], logs: list[_Log], warnings: list[str]) -> Trace:
     )
 
 
-def integers(numbers: Int64) -> Scalars:
-    """A table of distinct integers, without a Python object for each."""
-    text = numbers.astype("S20").view(np.uint8).reshape(len(numbers), 20)
-    used = text != 0
-    offset = np.zeros(len(numbers) + 1, np.int64)
-    np.cumsum(used.sum(axis=1), out=offset[1:])
-    return Scalars(np.full(len(numbers), INT, np.uint8), offset, text[used])
-
-
 # --- writing ---
 
 
@@ -261,13 +256,14 @@ class _Cobra(Registers):
     """What the logs say of a trace."""
 
     def __init__(self, trace: Trace) -> None:
-        super().__init__(trace, aborted=True, unknown=True, empty=True, deletes=True)
+        super().__init__(trace, unknown=True, empty=True, deletes=True)
 
     @cached_property
     def names_stay(self) -> bool:
         ids = self.trace.txn_name[self.kept]
         good = are_integers(self.trace.names, ids, LOW, HIGH)
-        return bool(good.all()) and len(np.unique(ids)) == len(ids)
+        special = {self.trace.names[int(i)] for i in np.unique(ids)} & SPECIAL
+        return bool(good.all()) and len(np.unique(ids)) == len(ids) and not special
 
     @cached_property
     def writers(self) -> dict[int, int]:
@@ -280,9 +276,22 @@ class _Cobra(Registers):
             if w and v >= 0
         ]
         found = dict(writes)
-        special = {str(n) for n in (LOADED, MISSING_ROW, DELETED, UNIVERSAL)}
+        special = {str(n) for n in SPECIAL}
         texts = (self.trace.values.content(int(v)).decode(errors="replace") for v in self.used_values())
         return {} if len(found) < len(writes) or not special.isdisjoint(texts) else found
+
+    @cached_property
+    def clashes(self) -> set[int]:
+        """The keys read as absent whose number is the id of a write: Cobra would take one for the other."""
+        ids = {self.trace.values[v] for v in self.writers}
+        absent = np.unique(self.trace.op_key[self.absent_reads()]).tolist()
+        return {k for k in absent if self.trace.keys[k] in ids}
+
+    def key_numbers(self) -> list[int]:
+        keys = _numbers(self.trace.keys)
+        taken = {*keys, *_numbers(self.trace.values), *SPECIAL}
+        fresh = (number for number in count(1) if number not in taken)
+        return [next(fresh) if k in self.clashes else number for k, number in enumerate(keys)]
 
 
 def losses(trace: Trace) -> list[Loss]:
@@ -295,6 +304,8 @@ def losses(trace: Trace) -> list[Loss]:
     told = (trace.op_kind == Kind.DELETE) & (trace.op_flags & (Flag.FOUND | Flag.NOTHING) != 0) & said.rows
     if number := int(told.sum()):
         lost.append(Loss(f"whether {counted(number, 'delete')} found something"))
+    if number := len(said.clashes):
+        lost.append(Loss(f"{counted(number, 'key')} whose number is also that of a write: another is taken"))
     if not said.names_stay:
         lost.append(Loss("the names of transactions: they are numbered", minor=True))
     return lost
@@ -303,12 +314,14 @@ def losses(trace: Trace) -> list[Loss]:
 def write(trace: Trace, path: Path) -> None:
     said = _Cobra(trace)
     create_folder(path)
-    keys, values = _numbers(trace.keys), _numbers(trace.values)
+    keys, values = said.key_numbers(), _numbers(trace.values)
     name = _numbers(trace.names)
     ids = {t: name[i] if said.names_stay else t + 1 for t, i in enumerate(trace.txn_name.tolist())}
     ids[INITIAL] = (
         max(ids.values(), default=0) + 1 if max(ids.values(), default=0) < HIGH else min(ids.values()) - 1
     )
+    taken = {*ids.values(), *SPECIAL}
+    nobody = next(n for n in count() if n not in taken)
     outcome = [*trace.txn_outcome.tolist(), int(Outcome.COMMITTED)]  # [-1] is INITIAL
     writers = said.writers
     two, four, five = struct.Struct(">cq").pack, struct.Struct(">cqqq").pack, struct.Struct(">cqqqq").pack
@@ -325,12 +338,18 @@ def write(trace: Trace, path: Path) -> None:
                         file.write(four(b"W", values[v] if writers else UNIVERSAL, keys[k], values[v]))
                     elif writers:
                         file.write(
-                            five(b"R", ids[writers[v]] if v in writers else 0, values[v], keys[k], values[v])
+                            five(
+                                b"R",
+                                ids[writers[v]] if v in writers else nobody,
+                                values[v],
+                                keys[k],
+                                values[v],
+                            )
                         )
                     else:
                         file.write(five(b"R", UNIVERSAL, UNIVERSAL, keys[k], values[v]))
                 if outcome[t] != Outcome.UNKNOWN:
-                    file.write(two(b"C" if outcome[t] == Outcome.COMMITTED else b"A", ids[t]))
+                    file.write(two(b"C", ids[t]))
 
 
 def _numbers(table: Scalars) -> list[int]:

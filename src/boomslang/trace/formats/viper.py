@@ -8,6 +8,8 @@ one, at most one a key; two of them are values out of thin air. In a history of 
 become absent: no level can tell a row that was always there from one that was not. With deletes and ranges one
 can, so then the values become the initial state. A value 0 is absent, unless somebody writes 0 to the key.
 
+Viper opens only logs whose names begin with J, so they are written with one in front where there is none.
+
 IsoVista writes logs that look the same, but whose fourth field says whether the transaction committed. They are
 told apart by that field: a dead row cannot be in a history without deletes, in which all is dead or nothing.
 """
@@ -188,6 +190,10 @@ def losses(trace: Trace) -> list[Loss]:
         lost.append(Loss("the name of the clock", minor=True))
     if said.times and ((trace.txn_begin == -1) | (trace.txn_end == -1)).any():
         lost.append(Loss("times that are -1, which means that there is none"))
+    if any(not name.startswith("J") for name in said.file_names()):
+        lost.append(
+            Loss("the names of sessions: they begin with J, as Viper looks for no others", minor=True)
+        )
     return [*lost, *said.zeros(), *said.name_positions(), *said.unnamed_files()]
 
 
@@ -223,14 +229,14 @@ def write(trace: Trace, path: Path) -> None:
     said = _Viper(trace)
     create_folder(path)
     writer = _Writer(said)
-    names = said.file_names()
+    names = [name if name.startswith("J") else f"J{name}" for name in said.file_names()]
+    if len(set(names)) < len(names):  # a session J1 beside a session 1
+        names = [f"J{n}" for n in range(1, len(names) + 1)]
     for name, (_, transactions) in zip(names, said.sessions(), strict=True):
         with (path / f"{name}.log").open("w", encoding="utf-8", newline="\n") as file:
             file.writelines(writer.line(t) for t in transactions)
     if trace.initial_mode == Initial.GIVEN or said.reads_thin_air:
-        name = next(
-            n for n in ("initial", "initial0", *(f"initial{i}" for i in range(len(names)))) if n not in names
-        )
+        name = next(n for n in ("Jinitial", *(f"Jinitial{i}" for i in range(len(names)))) if n not in names)
         (path / f"{name}.log").write_text(writer.initial(), encoding="utf-8")
 
 
