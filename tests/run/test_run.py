@@ -129,6 +129,16 @@ def test_a_run_ends_after_its_time(tmp_path: Path) -> None:
     assert counted(read_trace(tmp_path / "t")) == counts(ran)
 
 
+def test_clients_pause_before_each_operation_and_commit(tmp_path: Path) -> None:
+    run(planned(Memory(), "blindw", txns=40, ops=4, pause=10, seed=1), tmp_path / "t")
+    trace = read_trace(tmp_path / "t")
+    begin, end = trace.txn_begin, trace.txn_end
+    took = sorted((end - begin) / 1e6)
+    assert took[0] > 1 and took[20] > 25, "five pauses of 10 ms each, on average"
+    others = ((begin[:, None] > begin) & (begin[:, None] < end)).sum()
+    assert others > len(took), "more than one other is under way when one begins"
+
+
 def test_progress_is_told(tmp_path: Path) -> None:
     told = []
     ran = run(planned(Memory(), "bank", txns=3000), tmp_path / "t", progress=told.append)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import random
 import select
 import signal
 import threading
@@ -77,6 +78,10 @@ class Client:
         self.alive = alive
         self.node = job.node
         self.connection: Connection | None = None
+        settings = job.workload.settings
+        self.longest_pause = 2 * settings.pause / 1000
+        """In seconds; any shorter one is as likely."""
+        self.random = random.Random(f"{settings.seed}/{job.session}/pauses")
 
     def run(self) -> None:
         """All transactions, or as many as there were until the end. Raises what ended it early."""
@@ -122,7 +127,9 @@ class Client:
         committing = again = False
         self.me.set("inside", 1)
         try:
-            transaction.run(_Attentive(recorded, self.me) if self.job.listens else recorded)
+            plain = not (self.job.listens or self.longest_pause)
+            transaction.run(recorded if plain else _Attentive(recorded, self.me, self._pause))
+            self._pause()
             if not self.alive():
                 raise _Killed  # whoever runs next there is not told of us
             committing = True
@@ -145,6 +152,10 @@ class Client:
             raise
         self.me.set("inside", 0)
         return not again
+
+    def _pause(self) -> None:
+        if self.longest_pause:
+            time.sleep(self.longest_pause * self.random.random())
 
     def _abort(self, recorded: Recorded) -> None:
         self.me.add("aborted")
@@ -189,17 +200,19 @@ class Client:
 
 
 class _Attentive:
-    """A recorded connection that looks, before each operation, whether its client is to die.
+    """A recorded connection that, before each operation, pauses and looks whether its client is to die.
 
     So a client that is a thread dies as a killed process does: in the middle of a transaction, without abort or
     goodbye; the operating system would close its connection, and so does the end of `Client.run`.
     """
 
-    def __init__(self, recorded: Recorded, me: Row) -> None:
+    def __init__(self, recorded: Recorded, me: Row, pause: Callable[[], None]) -> None:
         self._recorded = recorded
         self._me = me
+        self._pause = pause
 
     def __getattr__(self, name: str) -> Any:
+        self._pause()
         if self._me.order == DIE:
             raise _Killed
         return getattr(self._recorded, name)
