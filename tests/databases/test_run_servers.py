@@ -20,7 +20,6 @@ from boomslang.trace import Outcome
 from boomslang.workloads import find_workload
 
 
-
 @pytest.fixture(scope="module", params=["postgres", "mariadb"])
 def database(request: pytest.FixtureRequest) -> Iterator[Database]:
     try:
