@@ -3,9 +3,9 @@
     boomslang db start postgres --version 12.3      # prints an address
     python docs/findings/postgres_list_birth.py postgresql://...
 
-One has its snapshot when two makes the new row. An updater then holds that row, and one looks for it: the version it meets
-was made by two and is being replaced by the updater, and 12.3 notes the conflict with the updater only. The updater
-gives up, and nothing is left of it. Three sees what two did, and not what one did.
+One has its snapshot when two makes the new row. An updater then holds that row, and one looks for it: the version it
+meets was made by two and is being replaced by the updater, and 12.3 notes the conflict with the updater only. The
+updater gives up, and nothing is left of it. Three sees what two did, and not what one did.
 """
 
 from __future__ import annotations
