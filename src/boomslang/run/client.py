@@ -31,6 +31,11 @@ PATIENCE = 30.0
 """Seconds in which a lost database must be back."""
 LOOK_UP = 32
 """Transactions after which a client looks whether the runner still lives."""
+WAIT = 0.05
+"""Seconds for which one that is ahead waits for those behind: no longer, since one of them may hang."""
+PAUSES = 8
+"""A client pauses once in so many operations, and for so many times as long: what is dangerous is not that all are slow,
+but that others pass by one that is."""
 
 
 @dataclass(frozen=True)
@@ -79,9 +84,12 @@ class Client:
         self.node = job.node
         self.connection: Connection | None = None
         settings = job.workload.settings
-        self.longest_pause = 2 * settings.pause / 1000
+        self.longest_pause = 2 * PAUSES * settings.pause / 1000
         """In seconds; any shorter one is as likely."""
         self.random = random.Random(f"{settings.seed}/{job.session}/pauses")
+        within = job.workload.meets_within()
+        self.apart = None if within is None else max(1.0, within / 2)
+        """By how many transactions it may be ahead of the slowest."""
 
     def run(self) -> None:
         """All transactions, or as many as there were until the end. Raises what ended it early."""
@@ -92,12 +100,14 @@ class Client:
                 self.me.set("state", READY)
                 while not self.board.going and not self._over():
                     time.sleep(0.001)
+                self.me.set("number", job.first)
                 self.me.set("state", RUNNING)
                 if job.listens:
                     threading.Thread(target=self._listen, daemon=True, name=f"{job.name} ears").start()
                 for number in range(job.first, job.end):
                     if self.board.stopped or (number % LOOK_UP == 0 and self._over()):
                         break
+                    self._keep_together(number)
                     self.me.set("number", number + 1)
                     for attempt in range(1 + job.retries):
                         if self._transaction(session, job.workload.transaction(job.session, number, attempt)):
@@ -153,8 +163,18 @@ class Client:
         self.me.set("inside", 0)
         return not again
 
+    def _keep_together(self, number: int) -> None:
+        """Waits a moment for sessions that are so far behind that this one would not meet them any more."""
+        if self.apart is None or number - self.board.slowest() <= self.apart:
+            return
+        end = time.monotonic() + WAIT
+        while (
+            number - self.board.slowest() > self.apart and time.monotonic() < end and not self.board.stopped
+        ):
+            time.sleep(0.0005)
+
     def _pause(self) -> None:
-        if self.longest_pause:
+        if self.longest_pause and self.random.random() * PAUSES < 1:
             time.sleep(self.longest_pause * self.random.random())
 
     def _abort(self, recorded: Recorded) -> None:

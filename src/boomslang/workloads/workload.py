@@ -68,8 +68,8 @@ class Settings:
     width: int = 100
     """Of the widest range, in keys."""
     pause: int = 0
-    """Milliseconds that a client waits, on average, before each operation and each commit: however few cores there
-    are, the transactions of all sessions are then under way at once."""
+    """Milliseconds that a client waits, on average, before an operation or a commit: before few of them, and long, so
+    that others pass by, however few cores there are."""
     sessions: int = 1
     seed: int = 0
 
@@ -211,6 +211,11 @@ class Workload(ABC):
     def initial(self) -> dict[str, str]:
         """What the database holds before."""
         return {}
+
+    def meets_within(self) -> float | None:
+        """Where the keys in use move on with a session's transactions: by how many transactions two sessions may be
+        apart and still meet at some key. None: they always meet."""
+        return None
 
     def transaction(self, session: int, number: int, attempt: int = 0) -> Transaction:
         """The transaction of that number of a session, both from 0."""
