@@ -170,7 +170,7 @@ def space(workload: type[Workload], usual: Workload, given: Mapping[str, Any]) -
         "reads": (20, 50, 80),
         "appends": (2, 3, 8, settings.appends),
         "width": (2, 10, settings.width),
-        "pause": (0, 1, 4, 16),
+        "pause": (0, 1, 4),
         "sessions": tuple(max(2, int(settings.sessions * by)) for by in (1, 2, 1 / 2, 1 / 4)),
     }
     free = [name for name in ranges if name in workload.uses or name in OF_EVERY_WORKLOAD]
