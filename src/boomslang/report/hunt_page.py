@@ -191,6 +191,6 @@ def _table(tried: Sequence[Tried]) -> list[str]:
         f'<p class="hint">{left:,} more runs are not shown; --json has all.</p>' if left > 0 else "",
         '<p class="hint">overwritten: pairs of a reader and a writer that overwrote what it had read while it was '
         "still at work. dangerous: transactions with one such pair on either side. births: such pairs with a key "
-        "that was not there before. passed: such pairs whose writer was overwritten in turn, while the reader was still "
-        "at work.</p></section>",
+        "that was not there before. passed: such pairs whose writer was overwritten in turn, while the reader was "
+        "still at work.</p></section>",
     ]

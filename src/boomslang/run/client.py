@@ -34,8 +34,8 @@ LOOK_UP = 32
 WAIT = 0.05
 """Seconds for which one that is ahead waits for those behind: no longer, since one of them may hang."""
 PAUSES = 8
-"""A client pauses once in so many operations, and for so many times as long: what is dangerous is not that all are slow,
-but that others pass by one that is."""
+"""A client pauses once in so many operations, and for so many times as long: what is dangerous is not that all are
+slow, but that others pass by one that is."""
 
 
 @dataclass(frozen=True)

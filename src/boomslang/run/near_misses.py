@@ -35,7 +35,7 @@ class NearMisses(NamedTuple):
     births: int = 0
     """Of the anti-dependencies under way, those on a key that was not there before."""
     passed: int = 0
-    """Of the anti-dependencies under way, those whose overwriter was overwritten in turn while the reader was at work."""
+    """Of the anti-dependencies under way, those whose writer was overwritten in turn while the reader was at work."""
 
     def to_json(self) -> dict[str, Any]:
         return self._asdict()

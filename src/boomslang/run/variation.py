@@ -2,9 +2,10 @@
 
 Which settings bring a bug to light is not known before: PostgreSQL 12.3 needed the birth of a list, 15.3 a bitmap
 scan of wide rows, MariaDB two values. So everything that was not said is drawn: how many keys, sessions and
-operations, which values, how much is read, how wide ranges are, how long lists get, how long clients pause between
-operations (so that transactions overlap, whatever the machine), and how the database stores and searches its rows; in one of four also what happens *around* the load (`around`): clients and servers that are killed,
-connections that are cut, and in one of four sessions that ask for different levels.
+operations, which values, how much is read, how wide ranges are, how long lists get, how long clients pause (so that
+others pass by, whatever the machine), and how the database stores and searches its rows; in one of four also what
+happens *around* the load (`around`): clients and servers that are killed, connections that are cut, and in one of four
+sessions that ask for different levels.
 
 Two rules share the runs. Every other one is drawn anew, so that nothing is ever given up. The others start from one of
 the best so far and change one thing. The best are those with the most *near misses* a second (see near_misses.py),

@@ -44,7 +44,7 @@ def add(parser: argparse.ArgumentParser, *, txns: int, txns_are: str, sessions: 
     option("width", "of the widest range, in keys", **count)
     option(
         "pause",
-        "milliseconds, on average, before an operation or a commit: before one in eight, and eight times as long; else 0",
+        "milliseconds, on average, before an operation or a commit: before one in eight, eight times as long; else 0",
         **number,
     )
     option("seed", "the same seed gives the same transactions; else 0", default=0, **number)
