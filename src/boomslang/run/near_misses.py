@@ -70,7 +70,8 @@ def near_misses(trace: Trace) -> NearMisses:
     reader, over, born, following = reader[ok], writer[following[ok]], born[ok], following[ok]
 
     def at_work_together(one: Int64, other: Int64) -> NDArray[np.bool_]:
-        return (one != other) & (begin[other] < end[one]) & (begin[one] < end[other])
+        together: NDArray[np.bool_] = (one != other) & (begin[other] < end[one]) & (begin[one] < end[other])
+        return together
 
     under_way = at_work_together(reader, over)
     pairs = np.unique(reader[under_way] * size + over[under_way])
