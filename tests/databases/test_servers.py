@@ -137,6 +137,28 @@ def test_it_does_not_outlive_whoever_started_it(kind: str) -> None:
     assert gone(lambda: Path(folder).exists())
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process that its parent has ended")
+@pytest.mark.parametrize("kind", ["postgres", "mariadb"])
+def test_it_does_not_outlive_its_watcher(kind: str) -> None:
+    try:
+        server = start_server(kind)
+    except ServerMissing as problem:
+        pytest.skip(str(problem))
+    with server:
+        pid, port = server.pid, server.port
+        assert pid is not None and alive(pid) and listens(port) and server._watcher is not None
+        server._watcher.send_signal(signal.SIGKILL)
+        assert gone(lambda: alive(pid)) and gone(lambda: listens(port)) and gone(lambda: server.running)
+        with subprocess.Popen(
+            ["sleep", "60"], cwd=server.data
+        ) as left:  # what worked for the server that is dead
+            server.start()
+            assert (left.poll() is not None) == (kind == "postgres")
+            left.kill()
+        assert server.running and listens(port)
+    assert not listens(port) and not server.folder.exists()
+
+
 def test_a_port_that_is_taken_is_said(program: Program) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import io
+import subprocess
+import sys
 import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
+from support.paths import ROOT
 
 from boomslang.cli.main import main
 from boomslang.databases import find_database
@@ -151,3 +154,19 @@ def test_postgres_12_3_is_told_from_12_6(tmp_path: Path, capsys: pytest.CaptureF
     out = str(tmp_path / "out")
     assert main(["hunt", "--bisect", "postgres:12.3..12.6", *load, "--for", "4m", "--out", out]) == 1
     assert "it goes between 12.3 and 12.6" in capsys.readouterr().out
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("version", "broken"), [("12.3", True), ("12.6", False)])
+def test_the_program_of_the_finding_shows_it_every_time(version: str, broken: bool) -> None:
+    try:
+        database = find_database(f"postgres:{version}")
+    except ServerMissing as problem:
+        pytest.skip(str(problem))
+    with database:
+        program = ROOT / "docs" / "findings" / "postgres_list_birth.py"
+        ran = subprocess.run(
+            [sys.executable, str(program), database.dsn], capture_output=True, text=True, check=False
+        )
+    assert ran.returncode == broken, ran.stdout + ran.stderr
+    assert ("all have committed" in ran.stdout) == broken

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import islice, pairwise
 from pathlib import Path
@@ -28,7 +29,7 @@ from boomslang.certify.certificate import Core, read_certificate
 from boomslang.databases import Database, find_database
 from boomslang.errors import UsageError
 from boomslang.explain.core import LARGE
-from boomslang.run import Plan, Ran, hunt, parse_faults, run, runner, variations
+from boomslang.run import Plan, Ran, client, hunt, parse_faults, run, runner, variations
 from boomslang.run.fault_schedule import possible_schedules
 from boomslang.run.faults import possible_faults, schedule, wire
 from boomslang.run.hunt import _Checker, certificate_of
@@ -127,6 +128,43 @@ def test_a_run_ends_after_its_time(tmp_path: Path) -> None:
     ran = run(planned(Memory(), "bank", txns=1_000_000), tmp_path / "t", seconds=0.3)
     assert 0.3 <= ran.seconds < 5 and 0 < ran.committed < 1_000_000
     assert counted(read_trace(tmp_path / "t")) == counts(ran)
+
+
+def test_some_clients_pause_and_others_pass_by(tmp_path: Path) -> None:
+    began = time.monotonic()
+    run(planned(Memory(), "blindw", level="broken", txns=80, ops=4, pause=10, seed=1), tmp_path / "t")
+    assert time.monotonic() - began > 0.4, (
+        "twenty transactions of each session, with five pauses of 10 ms on average"
+    )
+    trace = read_trace(tmp_path / "t")
+    begin, end = trace.txn_begin, trace.txn_end
+    slowest = int((end - begin).argmax())
+    assert end[slowest] - begin[slowest] > 50e6
+    passed = (begin > begin[slowest]) & (end < end[slowest])
+    assert passed.sum() >= 3, "others begin and end while one pauses"
+
+
+@pytest.mark.parametrize("patience", [60.0, 0.0])
+def test_sessions_whose_keys_move_on_wait_for_each_other(
+    patience: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lists in use move on with a session's own transactions: one that ran ahead would meet nobody there."""
+    monkeypatch.setattr(client, "WAIT", patience)
+    monkeypatch.setattr(client.Client, "_pause", lambda self: time.sleep(0.003 * (self.job.session == 0)))
+    plan = planned(Memory(), "list-append", level="broken", txns=120, keys=4, appends=3, seed=1)
+    assert plan.workload.meets_within() == pytest.approx(4 * 0.6)
+    run(plan, tmp_path / "t")
+    begun: dict[str, list[int]] = {}
+    for each in read_trace(tmp_path / "t").transactions():
+        assert each.begin is not None
+        begun.setdefault(each.session, []).append(each.begin)
+    behind = begun.pop("c1")
+    ahead = max(
+        number + 1 - bisect_left(behind, begin)
+        for times in begun.values()
+        for number, begin in enumerate(times)
+    )
+    assert ahead <= 3 if patience else ahead > 10
 
 
 def test_progress_is_told(tmp_path: Path) -> None:

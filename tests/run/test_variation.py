@@ -43,6 +43,12 @@ def test_near_misses_at_births_are_told_apart() -> None:
     assert near_misses(builder.build()) == NearMisses(overwritten=4, dangerous=4, births=2)
 
 
+def test_versions_that_a_reader_passed_over_are_counted() -> None:
+    """x was overwritten twice while the first was at work; y twice, but the second time when nobody read any more."""
+    twice = [(0, 50, "x"), (1, 10, "x="), (11, 20, "x="), (100, 120, "y"), (101, 130, "y="), (131, 140, "y=")]
+    assert near_misses(history(*twice)) == NearMisses(overwritten=2, dangerous=0, births=0, passed=1)
+
+
 @pytest.mark.parametrize(
     ("transactions", "expected"),
     [

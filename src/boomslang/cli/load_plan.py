@@ -18,7 +18,7 @@ from boomslang.run import Plan, parse_faults
 from boomslang.run.fault_schedule import parse_schedule
 from boomslang.workloads import Workload
 
-SETTINGS = ("sessions", "keys", "ops", "values", "distribution", "reads", "appends", "width")
+SETTINGS = ("sessions", "keys", "ops", "values", "distribution", "reads", "appends", "width", "pause")
 """Options that become a workload's settings."""
 
 Check = Callable[[Screen], int]

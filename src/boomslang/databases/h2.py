@@ -21,8 +21,8 @@ from typing import Any, ClassVar
 
 from boomslang.databases.claims import Release
 from boomslang.databases.database import Aborted, Failed, Lost, Offered
-from boomslang.databases.postgres import PostgresConnection, PostgreSQL, _text
-from boomslang.databases.server_database import TABLE
+from boomslang.databases.postgres import PostgresConnection, PostgreSQL, error_text
+from boomslang.databases.server_database import TABLE, making_table
 from boomslang.errors import UsageError
 
 _MANUAL = "h2database.com, Advanced, Transaction Isolation"
@@ -70,25 +70,28 @@ class H2(PostgreSQL):
                 prepare_threshold=None,
             )
         except psycopg.Error as problem:
-            raise Lost(_text(problem)) from None
-        return H2Connection(driver)
+            raise Lost(error_text(problem)) from None
+        connection = H2Connection(driver)
+        if self.started_here:
+            # Else what it confirmed within the last half second is lost with its process, and it would be blamed for
+            # that. The setting is gone when the last connection is, or the server: so it is for everyone to make.
+            try:
+                connection.run("SET WRITE_DELAY 0")
+            except (Failed, Aborted) as problem:  # somebody holds a lock; the next attempt may be luckier
+                connection.close()
+                raise Lost(str(problem)) from None
+        return connection
 
     def claim_tables(self) -> Release | None:
         return None
 
     def prepare(self, initial: Mapping[str, str]) -> None:
-        connection = self.connect()
-        try:
-            connection.run("SET WRITE_DELAY 0")  # else what it confirmed may be lost with its process
+        with making_table(self.connect(), self.title) as connection:
             connection.run(f"DROP TABLE IF EXISTS {TABLE}")
             connection.run(f"CREATE TABLE {TABLE} (k VARCHAR NOT NULL PRIMARY KEY, v VARCHAR)")
             connection.begin("read committed")
             connection.load(initial)
             connection.commit()
-        except (Failed, Aborted) as problem:
-            raise UsageError(f"cannot make the table {TABLE} in {self.title}: {problem}") from None
-        finally:
-            connection.close()
 
     def version(self) -> str:
         connection = self.connect()
@@ -119,9 +122,9 @@ class H2Connection(PostgresConnection):
             state: Any = getattr(problem, "sqlstate", None) or ""
             if not self._is_gone(state) and state[:2] == "40":
                 self.abort()
-                raise Aborted(_text(problem)) from None
+                raise Aborted(error_text(problem)) from None
             self.close()
-            raise Lost(_text(problem)) from None
+            raise Lost(error_text(problem)) from None
 
     def put(self, key: str, value: str) -> None:
         self.run(f"MERGE INTO {TABLE} KEY (k) VALUES (%s, %s)", key, value)

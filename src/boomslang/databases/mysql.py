@@ -18,7 +18,7 @@ from urllib.parse import unquote, urlsplit
 
 from boomslang.databases.claims import Release, Taken, number_for
 from boomslang.databases.database import Aborted, Connection, DatabaseError, Failed, Lost, Offered
-from boomslang.databases.server_database import BATCH, TABLE, Served, import_driver
+from boomslang.databases.server_database import BATCH, TABLE, Served, import_driver, making_table
 from boomslang.databases.settings import literal, refused
 from boomslang.errors import UsageError
 
@@ -186,8 +186,7 @@ class MySQL(Served):
         return bool(had)
 
     def prepare(self, initial: Mapping[str, str]) -> None:
-        connection = self.connect()
-        try:
+        with making_table(self.connect(), self.title) as connection:
             connection.run("SET SESSION lock_wait_timeout = 30")
             connection.run(
                 f"CREATE TABLE IF NOT EXISTS {TABLE} (k VARBINARY(700) NOT NULL PRIMARY KEY, v LONGBLOB NOT NULL, "
@@ -200,10 +199,6 @@ class MySQL(Served):
             connection.run(f"DELETE FROM {TABLE}")
             connection.load(initial)
             connection.run("COMMIT")
-        except (Failed, Aborted) as problem:
-            raise UsageError(f"cannot make the table {TABLE} in {self.title}: {problem}") from None
-        finally:
-            connection.close()
 
     def version(self) -> str:
         connection = self.connect()

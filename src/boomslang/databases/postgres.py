@@ -27,7 +27,7 @@ from typing import Any, ClassVar
 
 from boomslang.databases.claims import Release, Taken, number_for
 from boomslang.databases.database import Aborted, Connection, DatabaseError, Failed, Lost, Offered
-from boomslang.databases.server_database import BATCH, TABLE, Served, import_driver
+from boomslang.databases.server_database import BATCH, TABLE, Served, import_driver, making_table
 from boomslang.databases.settings import refused
 from boomslang.errors import UsageError
 
@@ -120,7 +120,7 @@ class PostgreSQL(Served):
             for setting in _WITHOUT[self.options.get("scan", "any")]:
                 connection.execute(f"SET {setting} = off")
         except psycopg.Error as problem:
-            raise Lost(_text(problem)) from None
+            raise Lost(error_text(problem)) from None
         for name, value in self.settings.items():
             try:
                 connection.execute("SELECT set_config(%s, %s, false)", (name, value))
@@ -130,8 +130,8 @@ class PostgreSQL(Served):
                     continue  # its configuration has it
                 connection.close()
                 if state[:2] not in ("0A", "22", "42", "55"):
-                    raise Lost(_text(problem)) from None
-                raise refused(self.title, name, value, _text(problem)) from None
+                    raise Lost(error_text(problem)) from None
+                raise refused(self.title, name, value, error_text(problem)) from None
         return PostgresConnection(connection, unique=self.unique)
 
     def claim_tables(self) -> Release | None:
@@ -148,8 +148,7 @@ class PostgreSQL(Served):
         return connection.close
 
     def prepare(self, initial: Mapping[str, str]) -> None:
-        connection = self.connect()
-        try:
+        with making_table(self.connect(), self.title) as connection:
             encoding = connection.driver.info.parameter_status("server_encoding")
             if encoding not in (None, "UTF8"):
                 raise UsageError(f"found a database in {encoding}; expected UTF8, in which keys are ordered")
@@ -171,10 +170,6 @@ class PostgreSQL(Served):
             run("BEGIN")
             connection.load(initial)
             run("COMMIT")
-        except (Failed, Aborted) as problem:
-            raise UsageError(f"cannot make the table {TABLE} in {self.title}: {problem}") from None
-        finally:
-            connection.close()
 
     def version(self) -> str:
         connection = self.connect()
@@ -185,7 +180,7 @@ class PostgreSQL(Served):
             connection.close()
 
 
-def _text(problem: Exception) -> str:
+def error_text(problem: Exception) -> str:
     """What the server said, on one line, with its code."""
     state = getattr(problem, "sqlstate", None)
     said = " ".join(str(problem).split())
@@ -226,11 +221,11 @@ class PostgresConnection(Connection):
         state = getattr(problem, "sqlstate", None) or ""
         if self._is_gone(state):
             self.close()
-            return Lost(_text(problem))
+            return Lost(error_text(problem))
         if state[:2] == "40":
             self.abort()
-            return Aborted(_text(problem))
-        return Failed(_text(problem))
+            return Aborted(error_text(problem))
+        return Failed(error_text(problem))
 
     def _is_gone(self, state: str) -> bool:
         return bool(self.driver.closed) or state[:2] == "08" or state[:3] == "57P"
@@ -243,9 +238,9 @@ class PostgresConnection(Connection):
             # Conflicts, and constraints that are looked at last: nothing else is certain not to have committed.
             if not self._is_gone(state) and state[:2] in ("40", "23") and state != "40003":
                 self.abort()
-                raise Aborted(_text(problem)) from None
+                raise Aborted(error_text(problem)) from None
             self.close()
-            raise Lost(_text(problem)) from None
+            raise Lost(error_text(problem)) from None
         if answer != "COMMIT":
             raise Aborted(f"COMMIT was answered with {answer}")
 
@@ -254,7 +249,7 @@ class PostgresConnection(Connection):
             self.driver.execute("ROLLBACK")
         except self._error as problem:
             self.close()
-            raise Lost(_text(problem)) from None
+            raise Lost(error_text(problem)) from None
 
     def close(self) -> None:
         self.driver.close()

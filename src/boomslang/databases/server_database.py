@@ -13,14 +13,15 @@ from __future__ import annotations
 
 import importlib
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from copy import copy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from urllib.parse import parse_qsl, urlencode
 
 from boomslang.databases.claims import Holder, Release
-from boomslang.databases.database import Connection, Database, Offered
+from boomslang.databases.database import Aborted, Connection, Database, Failed, Offered
 from boomslang.databases.embedded_files import missing
 from boomslang.databases.settings import SET, refuse_reserved, refused, split_settings
 from boomslang.errors import UsageError
@@ -35,6 +36,7 @@ EVERYWHERE: Mapping[str, tuple[str, ...]] = {
     "failover": ("no", "yes"),
 }
 """Options of all that are behind servers."""
+C = TypeVar("C", bound=Connection)
 BATCH = 8
 """Pairs that an iterator asks a server for at a time: few, since it must not read ahead of its caller by much."""
 
@@ -44,6 +46,17 @@ def import_driver(module: str, title: str, extra: str) -> Any:
         return importlib.import_module(module)
     except ImportError as problem:
         raise missing(title, extra, problem) from None
+
+
+@contextmanager
+def making_table(connection: C, title: str) -> Iterator[C]:
+    """A connection that makes the table ready and is closed after that; a server that refuses is told of."""
+    try:
+        yield connection
+    except (Failed, Aborted) as problem:
+        raise UsageError(f"cannot make the table {TABLE} in {title}: {problem}") from None
+    finally:
+        connection.close()
 
 
 def split_options(argument: str, known: Mapping[str, tuple[str, ...]]) -> tuple[str, dict[str, str]]:

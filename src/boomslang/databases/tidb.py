@@ -14,10 +14,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from boomslang.databases.database import Aborted, Failed, Offered
+from boomslang.databases.database import Offered
 from boomslang.databases.mysql import CONFLICT, MySQL, MySQLConnection
-from boomslang.databases.server_database import TABLE
-from boomslang.errors import UsageError
+from boomslang.databases.server_database import TABLE, making_table
 
 APPEND = (
     f"INSERT INTO {TABLE} (k, v) VALUES (%s, %s) "
@@ -52,13 +51,8 @@ class TiDB(MySQL):
 
     def prepare(self, initial: Mapping[str, str]) -> None:
         super().prepare(initial)
-        connection = self.connect()
-        try:
+        with making_table(self.connect(), self.title) as connection:
             connection.run(f"ALTER TABLE {TABLE} MODIFY v LONGBLOB NULL")
-        except (Failed, Aborted) as problem:
-            raise UsageError(f"cannot make the table {TABLE} in {self.title}: {problem}") from None
-        finally:
-            connection.close()
 
     def version(self) -> str:
         return f"TiDB {super().version().rpartition('TiDB-')[2]}"  # behind the MySQL that it says to be

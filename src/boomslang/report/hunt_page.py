@@ -13,6 +13,7 @@ from typing import Any
 from boomslang.report.frame import counted, facts, items, static_page, text
 from boomslang.report.plots import BOTTOM, HEIGHT, TOP, figure, number, x_of, y_of
 from boomslang.run.hunt import Hunted, Tried
+from boomslang.run.near_misses import NearMisses
 from boomslang.verdict import INVALID, UNKNOWN
 from boomslang.workloads import find_workload
 from boomslang.workloads.workload import UNIQUE
@@ -21,7 +22,7 @@ ROWS = 500
 """Of the table, at most: the others are in the JSON."""
 OPEN = 3
 """Stories that are open; the others are a click away."""
-SETTINGS = ("keys", "ops", "values", "distribution", "reads", "appends", "width")
+SETTINGS = ("keys", "ops", "values", "distribution", "reads", "appends", "width", "pause")
 
 
 def write_hunt_page(
@@ -163,6 +164,7 @@ def _table(tried: Sequence[Tried]) -> list[str]:
         "overwritten",
         "dangerous",
         "births",
+        "passed",
         "answer",
     )
     rows = []
@@ -176,7 +178,7 @@ def _table(tried: Sequence[Tried]) -> list[str]:
             about["unknown"],
         ]
         cells += [f"{about['seconds']:.1f}"]
-        cells += ["", "", ""] if near is None else [*near]
+        cells += [""] * len(NearMisses._fields) if near is None else [*near]
         cells.append(f"{each.status}: {each.reason}" if each.reason else each.status)
         rows.append("<tr>" + "".join(f"<td>{text(cell)}</td>" for cell in cells) + "</tr>")
     left = len(tried) - len(rows)
@@ -189,5 +191,6 @@ def _table(tried: Sequence[Tried]) -> list[str]:
         f'<p class="hint">{left:,} more runs are not shown; --json has all.</p>' if left > 0 else "",
         '<p class="hint">overwritten: pairs of a reader and a writer that overwrote what it had read while it was '
         "still at work. dangerous: transactions with one such pair on either side. births: such pairs with a key "
-        "that was not there before.</p></section>",
+        "that was not there before. passed: such pairs whose writer was overwritten in turn, while the reader was "
+        "still at work.</p></section>",
     ]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import random
 import select
 import signal
 import threading
@@ -30,6 +31,11 @@ PATIENCE = 30.0
 """Seconds in which a lost database must be back."""
 LOOK_UP = 32
 """Transactions after which a client looks whether the runner still lives."""
+WAIT = 0.05
+"""Seconds for which one that is ahead waits for those behind: no longer, since one of them may hang."""
+PAUSES = 8
+"""A client pauses once in so many operations, and for so many times as long: what is dangerous is not that all are
+slow, but that others pass by one that is."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +83,13 @@ class Client:
         self.alive = alive
         self.node = job.node
         self.connection: Connection | None = None
+        settings = job.workload.settings
+        self.longest_pause = 2 * PAUSES * settings.pause / 1000
+        """In seconds; any shorter one is as likely."""
+        self.random = random.Random(f"{settings.seed}/{job.session}/pauses")
+        within = job.workload.meets_within()
+        self.apart = None if within is None else max(1.0, within / 2)
+        """By how many transactions it may be ahead of the slowest."""
 
     def run(self) -> None:
         """All transactions, or as many as there were until the end. Raises what ended it early."""
@@ -87,12 +100,14 @@ class Client:
                 self.me.set("state", READY)
                 while not self.board.going and not self._over():
                     time.sleep(0.001)
+                self.me.set("number", job.first)
                 self.me.set("state", RUNNING)
                 if job.listens:
                     threading.Thread(target=self._listen, daemon=True, name=f"{job.name} ears").start()
                 for number in range(job.first, job.end):
                     if self.board.stopped or (number % LOOK_UP == 0 and self._over()):
                         break
+                    self._keep_together(number)
                     self.me.set("number", number + 1)
                     for attempt in range(1 + job.retries):
                         if self._transaction(session, job.workload.transaction(job.session, number, attempt)):
@@ -122,7 +137,9 @@ class Client:
         committing = again = False
         self.me.set("inside", 1)
         try:
-            transaction.run(_Attentive(recorded, self.me) if self.job.listens else recorded)
+            plain = not (self.job.listens or self.longest_pause)
+            transaction.run(recorded if plain else _Attentive(recorded, self.me, self._pause))
+            self._pause()
             if not self.alive():
                 raise _Killed  # whoever runs next there is not told of us
             committing = True
@@ -145,6 +162,20 @@ class Client:
             raise
         self.me.set("inside", 0)
         return not again
+
+    def _keep_together(self, number: int) -> None:
+        """Waits a moment for sessions that are so far behind that this one would not meet them any more."""
+        if self.apart is None or number - self.board.slowest() <= self.apart:
+            return
+        end = time.monotonic() + WAIT
+        while (
+            number - self.board.slowest() > self.apart and time.monotonic() < end and not self.board.stopped
+        ):
+            time.sleep(0.0005)
+
+    def _pause(self) -> None:
+        if self.longest_pause and self.random.random() * PAUSES < 1:
+            time.sleep(self.longest_pause * self.random.random())
 
     def _abort(self, recorded: Recorded) -> None:
         self.me.add("aborted")
@@ -189,17 +220,19 @@ class Client:
 
 
 class _Attentive:
-    """A recorded connection that looks, before each operation, whether its client is to die.
+    """A recorded connection that, before each operation, pauses and looks whether its client is to die.
 
     So a client that is a thread dies as a killed process does: in the middle of a transaction, without abort or
     goodbye; the operating system would close its connection, and so does the end of `Client.run`.
     """
 
-    def __init__(self, recorded: Recorded, me: Row) -> None:
+    def __init__(self, recorded: Recorded, me: Row, pause: Callable[[], None]) -> None:
         self._recorded = recorded
         self._me = me
+        self._pause = pause
 
     def __getattr__(self, name: str) -> Any:
+        self._pause()
         if self._me.order == DIE:
             raise _Killed
         return getattr(self._recorded, name)

@@ -57,6 +57,10 @@ class Board:
     def total(self, name: str) -> int:
         return sum(getattr(row, name) for row in self.rows())
 
+    def slowest(self) -> int:
+        """Where the last of those that run is in its stream."""
+        return min((row.number for row in self.rows() if row.state == RUNNING), default=0)
+
     @property
     def going(self) -> bool:
         return bool(self._cells[_GO])

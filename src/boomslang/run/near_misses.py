@@ -34,6 +34,8 @@ class NearMisses(NamedTuple):
     """Transactions with one going in and one coming out."""
     births: int = 0
     """Of the anti-dependencies under way, those on a key that was not there before."""
+    passed: int = 0
+    """Of the anti-dependencies under way, those whose writer was overwritten in turn while the reader was at work."""
 
     def to_json(self) -> dict[str, Any]:
         return self._asdict()
@@ -65,13 +67,21 @@ def near_misses(trace: Trace) -> NearMisses:
     following = np.where(seen == INITIAL, first, at + 1)
     ok = following < len(key)
     ok[ok] = key[following[ok]] == read_key[ok]
-    reader, over, born = reader[ok], writer[following[ok]], born[ok]
-    under_way = (reader != over) & (begin[over] < end[reader]) & (begin[reader] < end[over])
+    reader, over, born, following = reader[ok], writer[following[ok]], born[ok], following[ok]
+
+    def at_work_together(one: Int64, other: Int64) -> NDArray[np.bool_]:
+        together: NDArray[np.bool_] = (one != other) & (begin[other] < end[one]) & (begin[one] < end[other])
+        return together
+
+    under_way = at_work_together(reader, over)
     pairs = np.unique(reader[under_way] * size + over[under_way])
     coming_out, going_in = np.unique(pairs // size), np.unique(pairs % size)
     dangerous = np.intersect1d(coming_out, going_in, assume_unique=True)
     births = np.unique((reader * size + over)[under_way & born])
-    return NearMisses(len(pairs), len(dangerous), len(births))
+    behind = np.minimum(following + 1, len(key) - 1)
+    again = (key[behind] == key[following]) & (behind > following) & at_work_together(reader, writer[behind])
+    passed = np.unique((reader * size + over)[under_way & again])
+    return NearMisses(len(pairs), len(dangerous), len(births), len(passed))
 
 
 def _likely_writer(asg: ASG, reads: Int64, reader: Int64, end: Int64, there: NDArray[np.bool_]) -> Int64:

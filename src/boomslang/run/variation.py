@@ -2,9 +2,10 @@
 
 Which settings bring a bug to light is not known before: PostgreSQL 12.3 needed the birth of a list, 15.3 a bitmap
 scan of wide rows, MariaDB two values. So everything that was not said is drawn: how many keys, sessions and
-operations, which values, how much is read, how wide ranges are, how long lists get, and how the database stores and
-searches its rows; in one of four also what happens *around* the load (`around`): clients and servers that are killed,
-connections that are cut, and in one of four sessions that ask for different levels.
+operations, which values, how much is read, how wide ranges are, how long lists get, how long clients pause (so that
+others pass by, whatever the machine), and how the database stores and searches its rows; in one of four also what
+happens *around* the load (`around`): clients and servers that are killed, connections that are cut, and in one of four
+sessions that ask for different levels.
 
 Two rules share the runs. Every other one is drawn anew, so that nothing is ever given up. The others start from one of
 the best so far and change one thing. The best are those with the most *near misses* a second (see near_misses.py),
@@ -22,6 +23,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from boomslang.workloads import Workload
+from boomslang.workloads.workload import OF_EVERY_WORKLOAD
 
 SESSIONS = 8
 """If nothing is said of them."""
@@ -169,9 +171,10 @@ def space(workload: type[Workload], usual: Workload, given: Mapping[str, Any]) -
         "reads": (20, 50, 80),
         "appends": (2, 3, 8, settings.appends),
         "width": (2, 10, settings.width),
-        "sessions": (settings.sessions, settings.sessions // 2, max(2, settings.sessions // 4)),
+        "pause": (0, 1, 4),
+        "sessions": tuple(max(2, int(settings.sessions * by)) for by in (1, 2, 1 / 2, 1 / 4)),
     }
-    free = [name for name in ranges if name in workload.uses or name == "sessions"]
+    free = [name for name in ranges if name in workload.uses or name in OF_EVERY_WORKLOAD]
     return {name: tuple(dict.fromkeys(ranges[name])) for name in free if given.get(name) is None}
 
 

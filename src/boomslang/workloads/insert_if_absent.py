@@ -22,6 +22,9 @@ class InsertIfAbsent(Workload):
     uses = frozenset({"keys", "ops", "distribution"})
     keys_are = "keys in use at a time"
 
+    def meets_within(self) -> float:
+        return self.settings.keys
+
     def draw(self, draw: Draw) -> Transaction:
         chosen = [(draw.number + n, draw.new()) for n in draw.keys(self.settings.ops)]
 

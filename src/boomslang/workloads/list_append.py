@@ -4,7 +4,8 @@ Transactions of 1 to 4 operations, each an append of a new element or a read of 
 tells who appended in which order, so this finds anomalies like no other load. Lists must not grow for ever: ten keys
 are in use at a time, and the keys in use move on as the sessions do, so that each list gets about 32 appends in all
 (`--appends`: with few, most of what happens is the birth of a list).
-(Jepsen retires a key when it has had its share; sessions that share nothing go by their own numbers instead.)
+(Jepsen retires a key when it has had its share; sessions that share nothing go by their own numbers instead, and wait
+for those that fell behind.)
 """
 
 from __future__ import annotations
@@ -19,13 +20,18 @@ class ListAppend(Workload):
     uses = frozenset({"keys", "ops", "distribution", "reads", "appends"})
     keys_are = "lists in use at a time"
 
+    def pace(self) -> float:
+        """After so many transactions of every session the next list comes into use, for `keys` such moves."""
+        settings = self.settings
+        appended = (1 + settings.ops) / 2 * max(1, 100 - settings.reads) / 100  # in a transaction
+        return settings.appends / (appended * settings.sessions)
+
+    def meets_within(self) -> float:
+        return self.settings.keys * self.pace()
+
     def draw(self, draw: Draw) -> Transaction:
         settings = self.settings
-        # A session appends so many elements a transaction, over `keys` lists. A list is in use for `keys` moves, each
-        # after `pace` transactions of every session.
-        appended = (1 + settings.ops) / 2 * max(1, 100 - settings.reads) / 100
-        pace = settings.appends / (appended * settings.sessions)
-        first = int(draw.number / pace)
+        first = int(draw.number / self.pace())
         steps = []
         for _ in range(draw.random.randint(1, settings.ops)):
             key = f"list{first + draw.key():07d}"

@@ -20,6 +20,8 @@ from boomslang.errors import UsageError
 
 UNIQUE = 0
 """As a number of distinct values: none is written twice."""
+OF_EVERY_WORKLOAD = ("sessions", "pause", "seed")
+"""Settings that none has to name among those it uses."""
 ZIPF, HOTSPOT, UNIFORM = "zipf", "hotspot", "uniform"
 
 
@@ -65,12 +67,15 @@ class Settings:
     """To a list, about, before another takes its place."""
     width: int = 100
     """Of the widest range, in keys."""
+    pause: int = 0
+    """Milliseconds that a client waits, on average, before an operation or a commit: before few of them, and long, so
+    that others pass by, however few cores there are."""
     sessions: int = 1
     seed: int = 0
 
     def __post_init__(self) -> None:
-        least = {"keys": 1, "ops": 1, "values": 0, "reads": 0, "appends": 1, "width": 1, "sessions": 1}
-        for name, bound in least.items():
+        from_one = dict.fromkeys(("keys", "ops", "appends", "width", "sessions"), 1)
+        for name, bound in {**from_one, "values": 0, "reads": 0, "pause": 0}.items():
             if getattr(self, name) < bound:
                 raise UsageError(f"found {name} = {getattr(self, name)}; expected {bound} or more")
         if self.reads > 100:
@@ -198,7 +203,7 @@ class Workload(ABC):
         """With the workload's own settings where none is given (None)."""
         said = {name: value for name, value in given.items() if value is not None}
         for name in said:
-            if name not in cls.uses and name not in ("sessions", "seed"):
+            if name not in cls.uses and name not in OF_EVERY_WORKLOAD:
                 used = ", ".join(sorted(cls.uses)) or "none of them"
                 raise UsageError(f"the workload {cls.name} has no use for {name}; it uses {used}")
         return cls(replace(cls.defaults, **said))
@@ -206,6 +211,11 @@ class Workload(ABC):
     def initial(self) -> dict[str, str]:
         """What the database holds before."""
         return {}
+
+    def meets_within(self) -> float | None:
+        """Where the keys in use move on with a session's transactions: by how many transactions two sessions may be
+        apart and still meet at some key. None: they always meet."""
+        return None
 
     def transaction(self, session: int, number: int, attempt: int = 0) -> Transaction:
         """The transaction of that number of a session, both from 0."""

@@ -229,7 +229,7 @@ def _around(arguments: argparse.Namespace, database: Database, level: Offered) -
 def _learn(row: Variations, tried: Tried) -> None:
     if tried.near is not None:
         close = tried.near.overwritten + tried.about["aborted"]
-        kinds = {"births": tried.near.births}
+        kinds = {"births": tried.near.births, "passed": tried.near.passed}
         row.learn(tried.number - 1, tried.near.dangerous, tried.about["seconds"], close=close, kinds=kinds)
 
 
@@ -269,7 +269,7 @@ def _how(quarry: Quarry, plan: Plan) -> str:
     """The settings of one run, as far as they are not the workload's own."""
     about, usual = quarry.about, plan.workload.defaults.to_json()
     said = [f"{about['sessions']} sessions", f"{about['keys']:,} {plan.workload.keys_are}"]
-    for name in ("ops", "values", "distribution", "reads", "appends", "width"):
+    for name in ("ops", "values", "distribution", "reads", "appends", "width", "pause"):
         if about[name] != usual[name]:
             said.append(f"{name} {about[name]}")
     said += [f"{name.replace('_', ' ')} {about[name]}" for name in ("others_at", "schedule") if about[name]]

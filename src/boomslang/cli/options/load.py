@@ -42,6 +42,11 @@ def add(parser: argparse.ArgumentParser, *, txns: int, txns_are: str, sessions: 
     option("reads", "of a hundred operations (or transactions), how many read", **number)
     option("appends", "appends to a list, about, before another takes its place", **count)
     option("width", "of the widest range, in keys", **count)
+    option(
+        "pause",
+        "milliseconds, on average, before an operation or a commit: before one in eight, eight times as long; else 0",
+        **number,
+    )
     option("seed", "the same seed gives the same transactions; else 0", default=0, **number)
     option("retries", "try what the database aborted up to N times more", default=0, **number)
     option(

@@ -8,6 +8,7 @@ the newest first). A version that none of them is comes from npm's `@embedded-po
 from __future__ import annotations
 
 import importlib.util
+import os
 import platform
 import re
 import shutil
@@ -15,7 +16,9 @@ import signal
 import socket
 import struct
 import sys
+import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from boomslang.databases.servers.jars import unpack_archive_inside
@@ -29,6 +32,7 @@ from boomslang.databases.servers.packages import (
 )
 from boomslang.databases.servers.server import HOST, Program, Server, first_line
 from boomslang.databases.servers.versions import fits, numbers
+from boomslang.databases.servers.watcher import GONE, at_work_in
 from boomslang.extras import how_to_install
 
 
@@ -205,5 +209,12 @@ class PostgreSQLServer(Server):
             return False
 
     def forget_the_dead(self) -> None:
+        # Whoever still works for a postmaster that was killed alone: two servers on the same data would spoil it.
+        for pid in at_work_in(self.data):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        end = time.monotonic() + GONE
+        while at_work_in(self.data) and time.monotonic() < end:
+            time.sleep(0.01)
         # Another process may have got the number in it by now, and would be taken for the server.
         (self.data / "postmaster.pid").unlink(missing_ok=True)

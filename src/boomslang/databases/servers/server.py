@@ -176,7 +176,9 @@ class Server(ABC):
         """Start it; returns when it takes connections."""
         if self.running:
             return
-        self._order(b"stop\n")  # what is left of one that has ended by itself
+        if self._watcher is not None:  # one that has ended by itself, or with its watcher
+            self._order(b"stop\n")
+            self.forget_the_dead()
         self.log.touch()
         begin = self.log.stat().st_size
         task = {

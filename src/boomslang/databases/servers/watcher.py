@@ -4,7 +4,8 @@ A database server must not outlive the program that started it, however that end
 when the server runs as another user. So between the two stands this small program, which needs nothing but the
 standard library. It reads its standard input: the word `stop` asks the server to end, `kill` ends it and all its
 processes at once, as a crash would; and the end of the input, which comes when the other side is gone, is `kill`, and
-the removal of the server's folder. Its first output is the server's process number; its exit code is the server's.
+the removal of the server's folder. On Linux the server also ends with this program, should that be killed. Its first
+output is the server's process number; its exit code is the server's.
 
 Its one argument is JSON: `command`, `environment`, `user` and `group` (numbers, or null), `log` (a file), `signal` (how
 this server is asked to end), `patience` (seconds until it is made to), and `remove` (its folder).
@@ -13,6 +14,7 @@ this server is asked to end), `patience` (seconds until it is made to), and `rem
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import json
 import os
 import select
@@ -21,9 +23,11 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+PR_SET_PDEATHSIG = 1
 GONE = 10.0
 """Seconds in which killed processes must be gone."""
 
@@ -53,6 +57,24 @@ def below(root: int) -> set[int]:
     while more := {pid for pid, of in parent.items() if of in found} - found:
         found |= more
     return found - {root}
+
+
+def at_work_in(folder: Path) -> list[int]:
+    """Processes whose current folder it is, where the system tells; those that are dead have none."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if (process / "cwd").readlink() == folder:
+                found.append(int(process.name))
+    return found
+
+
+def ending_with_us() -> Callable[[], object] | None:
+    """What a process that we start has to call so that the system kills it when we end, however that is."""
+    if sys.platform != "linux":
+        return None
+    prctl = ctypes.CDLL(None).prctl  # found now: between fork and exec as little as possible should happen
+    return lambda: prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
 
 
 def kill(server: subprocess.Popen[bytes]) -> None:
@@ -93,6 +115,7 @@ def watch(task: dict[str, Any]) -> int:
                 user=task["user"],
                 group=task["group"],
                 extra_groups=None if task["user"] is None else [],
+                preexec_fn=ending_with_us(),
             )
         except OSError as problem:
             log.write(f"{problem}\n".encode())
