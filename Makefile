@@ -145,7 +145,7 @@ $(VENV)/.made:
 	        'Fedora: dnf install gcc-c++' 'macOS: xcode-select --install' \
 	        'or say which: make CXX=/path/to/g++-12 ...'; \
 	exit $$missing
-	@$(PYTHON) -m venv $(VENV)
+	@$(PYTHON) release/environment.py $(VENV)
 	@$(BIN)/python -c 'import pip, sys; sys.exit(int(pip.__version__.split(".")[0]) < 23)' || \
 	    $(BIN)/python -m pip install --quiet 'pip>=23'
 	@touch $@
