@@ -145,7 +145,7 @@ $(VENV)/.made:
 	        'Fedora: dnf install gcc-c++' 'macOS: xcode-select --install' \
 	        'or say which: make CXX=/path/to/g++-12 ...'; \
 	exit $$missing
-	@$(PYTHON) -m venv $(VENV)
+	@$(PYTHON) release/environment.py $(VENV)
 	@$(BIN)/python -c 'import pip, sys; sys.exit(int(pip.__version__.split(".")[0]) < 23)' || \
 	    $(BIN)/python -m pip install --quiet 'pip>=23'
 	@touch $@
@@ -157,11 +157,12 @@ $(VENV)/.built: $(VENV)/.made $(SOURCES)
 	@if ls -d $(VENV)/lib/python*/site-packages/boomslang-*.dist-info >/dev/null 2>&1; then \
 	    $(BIN)/python -m pip uninstall --quiet --yes boomslang; fi
 	@echo 'Building Boomslang (a minute or two, the first time) ...'
-	@echo '  fetching what the build needs'
-	@$(BIN)/python -m pip install --quiet --no-compile $$(sed -n 's/^requires = \[\(.*\)\]$$/\1/p' pyproject.toml | tr -d '",')
+	@echo '  fetching what it is built with and what it needs'
+	@$(BIN)/python -m pip install --quiet --no-compile \
+	    $$(sed -n -e 's/^requires = \[\(.*\)\]$$/\1/p' -e 's/^dependencies = \[\(.*\)\]$$/\1/p' pyproject.toml | tr -d '",')
 	@set -- $$($(BIN)/python -c 'from scikit_build_core.build import get_requires_for_build_editable as wanted; print(*wanted())'); \
 	    if [ $$# -gt 0 ]; then $(BIN)/python -m pip install --quiet --no-compile "$$@"; fi
-	@$(BIN)/python release/progress.py $(BIN)/python -m pip install --verbose --no-build-isolation --no-compile --editable .
+	@$(BIN)/python release/progress.py $(BIN)/python -m pip install --verbose --no-build-isolation --no-compile --no-deps --editable .
 	@touch $@
 
 # Boomslang is there by now, at this very version: these add what the extra asks for.

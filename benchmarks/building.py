@@ -74,22 +74,21 @@ def measure() -> tuple[dict[str, float], list[tuple[str, float, float, float]]]:
         subprocess.run(["git", "clone", "--quiet", ROOT, clone], check=True)
         launcher = [sys.executable, str(Path(__file__).resolve()), "--launch", str(log)]
         environment = {**os.environ, "CMAKE_CXX_COMPILER_LAUNCHER": ";".join(launcher)}
+        python = getattr(sys, "_base_executable", sys.executable)
         steps = {}
         for step in STEPS:
-            steps[step] = cpu(["make", "--silent", step], cwd=clone, env=environment, stdout=sys.stderr)
+            print(f"make {step} ...", file=sys.stderr)
+            make = ["make", "--silent", f"PYTHON={python}", step]
+            steps[step] = cpu(make, cwd=clone, env=environment, stdout=sys.stderr)
         noted = [json.loads(line) for line in log.read_text().splitlines()]
         # Not what CMake compiles to try the compiler.
         made = [each for each in noted if "-c" in each[2] and "TryCompile" not in each[1]]
         steps[".venv/.built"] -= sum(seconds for seconds, _, _ in made)
-        rows = [
-            (
-                name_of(command),
-                seconds,
-                less(["-O0"], command, place),
-                less(["-fsyntax-only"], command, place),
-            )
-            for seconds, place, command in made
-        ]
+        rows = []
+        for seconds, place, command in made:
+            print(f"{name_of(command)} again ...", file=sys.stderr)
+            without, read = (less([option], command, place) for option in ("-O0", "-fsyntax-only"))
+            rows.append((name_of(command), seconds, without, read))
     return steps, sorted(rows, key=lambda row: -row[1])
 
 

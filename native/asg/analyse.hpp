@@ -11,7 +11,7 @@
 
 #include "common/limits.hpp"
 
-namespace boomslang {
+namespace boomslang::asg {
 
 constexpr int32_t ABSENT = -1, PRESENT = -2, UNKNOWN_INIT = -3, IMPOSSIBLE = -4;
 enum Kind : uint8_t { PUT, GET, DELETE, SCAN, ITERATOR, NEXT, BEGIN, COMMIT, ABORT, APPEND, LIST, SELECT };
@@ -110,4 +110,4 @@ Links link(std::span<const uint8_t> outcome, std::span<const int64_t> read_start
 void order_appends(std::span<const int64_t> read_start, std::span<const int64_t> key_start,
                    std::span<const int32_t> write_txn, const ListView& lists, Links& out, Limits& limits);
 
-}  // namespace boomslang
+}  // namespace boomslang::asg

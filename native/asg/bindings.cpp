@@ -4,7 +4,7 @@
 #include "analyse.hpp"
 #include "common/binding.hpp"
 
-using namespace boomslang;
+namespace boomslang::asg {
 
 namespace {
 nb::tuple writes(Writes&& w) {
@@ -12,13 +12,27 @@ nb::tuple writes(Writes&& w) {
 }
 }  // namespace
 
-NB_MODULE(_analyse, m) {
+void bind(nb::module_ m) {
     m.def(
         "extract",
-        [](int32_t keys, In<int64_t> txn_ops, In<uint8_t> txn_outcome, In<uint8_t> op_kind, In<uint8_t> op_flags,
-           In<int32_t> op_key, In<int32_t> op_value, In<int32_t> op_range, In<int32_t> range_lo, In<int32_t> range_hi,
-           In<int64_t> range_items, In<int32_t> item_key, In<int32_t> item_value, In<int64_t> key_rank,
-           In<uint8_t> key_type, In<int32_t> init, uint8_t own_writes, double seconds, double megabytes, int jobs) {
+        [](nb::args given, nb::kwargs named) {
+            Arguments a(given, named);
+            const auto keys = a.next<int32_t>("keys");
+            const auto txn_ops = a.next<In<int64_t>>("txn_ops");
+            const auto txn_outcome = a.next<In<uint8_t>>("txn_outcome"), op_kind = a.next<In<uint8_t>>("op_kind"),
+                       op_flags = a.next<In<uint8_t>>("op_flags");
+            const auto op_key = a.next<In<int32_t>>("op_key"), op_value = a.next<In<int32_t>>("op_value"),
+                       op_range = a.next<In<int32_t>>("op_range"), range_lo = a.next<In<int32_t>>("range_lo"),
+                       range_hi = a.next<In<int32_t>>("range_hi");
+            const auto range_items = a.next<In<int64_t>>("range_items");
+            const auto item_key = a.next<In<int32_t>>("item_key"), item_value = a.next<In<int32_t>>("item_value");
+            const auto key_rank = a.next<In<int64_t>>("key_rank");
+            const auto key_type = a.next<In<uint8_t>>("key_type");
+            const auto init = a.next<In<int32_t>>("init");
+            const auto own_writes = a.next<uint8_t>("own_writes");
+            const auto seconds = a.next<double>("seconds"), megabytes = a.next<double>("megabytes");
+            const auto jobs = a.next<int>("jobs", 1);
+            a.end();
             Columns c;
             c.own_writes = OwnWrites(own_writes);
             c.keys = keys, c.txn_ops = view(txn_ops), c.txn_outcome = view(txn_outcome), c.op_kind = view(op_kind);
@@ -43,17 +57,23 @@ NB_MODULE(_analyse, m) {
             d["lists"] = nb::make_tuple(out(std::move(l.of)), out(std::move(l.length)), out(std::move(l.key)),
                                         out(std::move(l.start)), out(std::move(l.txn)));
             return d;
-        },
-        nb::arg("keys"), nb::arg("txn_ops"), nb::arg("txn_outcome"), nb::arg("op_kind"), nb::arg("op_flags"),
-        nb::arg("op_key"), nb::arg("op_value"), nb::arg("op_range"), nb::arg("range_lo"), nb::arg("range_hi"),
-        nb::arg("range_items"), nb::arg("item_key"), nb::arg("item_value"), nb::arg("key_rank"), nb::arg("key_type"),
-        nb::arg("init"), nb::arg("own_writes"), nb::arg("seconds"), nb::arg("megabytes"), nb::arg("jobs") = 1);
+        });
     m.def(
         "link",
-        [](In<uint8_t> outcome, In<int64_t> read_start, In<int32_t> read_key, In<int32_t> read_value,
-           In<int64_t> key_start, In<int32_t> write_txn, In<int32_t> write_value, In<int32_t> init, In<int32_t> list_of,
-           In<int32_t> list_length, In<int32_t> list_key, In<int64_t> list_start, In<int32_t> list_txn, double seconds,
-           double megabytes, int jobs) {
+        [](nb::args given, nb::kwargs named) {
+            Arguments a(given, named);
+            const auto outcome = a.next<In<uint8_t>>("outcome");
+            const auto read_start = a.next<In<int64_t>>("read_start");
+            const auto read_key = a.next<In<int32_t>>("read_key"), read_value = a.next<In<int32_t>>("read_value");
+            const auto key_start = a.next<In<int64_t>>("key_start");
+            const auto write_txn = a.next<In<int32_t>>("write_txn"), write_value = a.next<In<int32_t>>("write_value"),
+                       init = a.next<In<int32_t>>("init"), list_of = a.next<In<int32_t>>("list_of"),
+                       list_length = a.next<In<int32_t>>("list_length"), list_key = a.next<In<int32_t>>("list_key");
+            const auto list_start = a.next<In<int64_t>>("list_start");
+            const auto list_txn = a.next<In<int32_t>>("list_txn");
+            const auto seconds = a.next<double>("seconds"), megabytes = a.next<double>("megabytes");
+            const auto jobs = a.next<int>("jobs", 1);
+            a.end();
             Limits limits(seconds, megabytes);
             ListView lists{view(list_of), view(list_length), view(list_key), view(list_start), view(list_txn)};
             Links l;
@@ -69,9 +89,7 @@ NB_MODULE(_analyse, m) {
             d["list_from"] = out(std::move(l.list_from)), d["list_to"] = out(std::move(l.list_to));
             d["list_read"] = out(std::move(l.list_read)), d["doubtful"] = out(std::move(l.doubtful));
             return d;
-        },
-        nb::arg("outcome"), nb::arg("read_start"), nb::arg("read_key"), nb::arg("read_value"), nb::arg("key_start"),
-        nb::arg("write_txn"), nb::arg("write_value"), nb::arg("init"), nb::arg("list_of"), nb::arg("list_length"),
-        nb::arg("list_key"), nb::arg("list_start"), nb::arg("list_txn"), nb::arg("seconds"), nb::arg("megabytes"),
-        nb::arg("jobs") = 1);
+        });
 }
+
+}  // namespace boomslang::asg

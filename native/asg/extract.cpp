@@ -8,7 +8,7 @@
 #include "analyse.hpp"
 #include "common/parallel.hpp"
 
-namespace boomslang {
+namespace boomslang::asg {
 
 namespace {
 
@@ -360,4 +360,4 @@ Extracted extract(const Columns& columns, Limits& limits, int jobs) {
     return all;
 }
 
-}  // namespace boomslang
+}  // namespace boomslang::asg

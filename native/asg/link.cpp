@@ -8,7 +8,7 @@
 #include "analyse.hpp"
 #include "common/parallel.hpp"
 
-namespace boomslang {
+namespace boomslang::asg {
 
 namespace {
 
@@ -179,4 +179,4 @@ Links link(std::span<const uint8_t> outcome, std::span<const int64_t> read_start
     return out;
 }
 
-}  // namespace boomslang
+}  // namespace boomslang::asg

@@ -13,7 +13,7 @@
 
 #include "analyse.hpp"
 
-namespace boomslang {
+namespace boomslang::asg {
 
 namespace {
 
@@ -173,4 +173,4 @@ void order_appends(std::span<const int64_t> read_start, std::span<const int64_t>
     }
 }
 
-}  // namespace boomslang
+}  // namespace boomslang::asg

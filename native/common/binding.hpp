@@ -3,6 +3,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <cstddef>
 #include <new>
 #include <span>
 #include <string>
@@ -31,6 +32,56 @@ nb::object out(std::vector<T>&& v) {
     size_t shape[1] = {owned->size()};
     return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(owned->data(), 1, shape, owner));
 }
+
+// The arguments of a function with many of them, taken one after the other, by place or by name. nanobind would take
+// them too; but it compiles each function anew, with all its parameters, and thirty of them take the compiler a second.
+class Arguments {
+public:
+    Arguments(const nb::args& given, const nb::kwargs& named) : given_(given), named_(named) {}
+
+    template <class T>
+    T next(const char* name) {
+        const nb::object found = find(name);
+        if (!found.is_valid()) refuse("missing argument", name);
+        return cast<T>(found, name);
+    }
+    template <class T>
+    T next(const char* name, T otherwise) {
+        const nb::object found = find(name);
+        return found.is_valid() ? cast<T>(found, name) : otherwise;
+    }
+    // After the last: whether there are more than were taken.
+    void end() const {
+        if (given_.size() > taken_) refuse("more arguments than", std::to_string(taken_).c_str());
+        if (named_.size() > by_name_) refuse("an argument that is unknown, or given twice; all are", names_.c_str());
+    }
+
+private:
+    nb::object find(const char* name) {
+        names_ += names_.empty() ? name : std::string(", ") + name;
+        if (taken_ < given_.size()) return nb::borrow(given_[taken_++]);
+        PyObject* found = PyDict_GetItemString(named_.ptr(), name);
+        if (found == nullptr) return {};
+        ++by_name_;
+        return nb::borrow(found);
+    }
+    template <class T>
+    static T cast(const nb::object& found, const char* name) {
+        try {
+            return nb::cast<T>(found);
+        } catch (const nb::cast_error&) {
+            refuse("a wrong type of", name);
+        }
+    }
+    [[noreturn]] static void refuse(const char* what, const char* which) {
+        throw nb::type_error((std::string("found ") + what + " " + which).c_str());
+    }
+
+    const nb::args& given_;
+    const nb::kwargs& named_;
+    std::size_t taken_ = 0, by_name_ = 0;
+    std::string names_;
+};
 
 // Runs `work` without the GIL. Returns the reason if a limit stopped it, "" otherwise; raises what a signal handler or
 // `report` (called with the GIL at every tick) raised.

@@ -8,7 +8,7 @@
 
 #include "engine.hpp"
 
-namespace boomslang {
+namespace boomslang::engine {
 
 bool Engine::only_weak() const {
     return p_.points == 1 && chosen_init_.empty() && p_.clause_start.empty() &&
@@ -165,4 +165,4 @@ void Engine::finish(Answer& answer) {
         if (p_.init[k] == UNKNOWN_INIT) answer.initial[k] = chosen_init_[k];
 }
 
-}  // namespace boomslang
+}  // namespace boomslang::engine

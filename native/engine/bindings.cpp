@@ -12,15 +12,36 @@
 #include "sweep.hpp"
 #include "trails.hpp"
 
-using namespace boomslang;
+namespace boomslang::engine {
 
 namespace {
-nb::dict solve(int32_t txns, int32_t points, int32_t helpers, int32_t keys, In<uint8_t> state, In<int64_t> read_start,
-               In<int32_t> read_key, In<int32_t> read_value, In<int32_t> read_writer, In<uint8_t> read_strong,
-               In<int64_t> key_start, In<int32_t> write_txn, In<int32_t> write_value, In<int32_t> init,
-               In<int32_t> edge_from, In<int32_t> edge_to, In<uint8_t> edge_path, In<int32_t> hint_next,
-               In<int64_t> priority, bool trusted, In<int32_t> read_step, In<int64_t> clause_start, In<int32_t> clause_lits, bool overlap,
-               nb::object path, double seconds, double megabytes, int64_t hint_conflicts, int64_t max_conflicts, bool saturate, nb::object progress) {
+nb::dict solve(nb::args given, nb::kwargs named) {
+    Arguments a(given, named);
+    const auto txns = a.next<int32_t>("txns"), points = a.next<int32_t>("points"),
+               helpers = a.next<int32_t>("helpers"), keys = a.next<int32_t>("keys");
+    const auto state = a.next<In<uint8_t>>("state");
+    const auto read_start = a.next<In<int64_t>>("read_start");
+    const auto read_key = a.next<In<int32_t>>("read_key"), read_value = a.next<In<int32_t>>("read_value"),
+               read_writer = a.next<In<int32_t>>("read_writer");
+    const auto read_strong = a.next<In<uint8_t>>("read_strong");
+    const auto key_start = a.next<In<int64_t>>("key_start");
+    const auto write_txn = a.next<In<int32_t>>("write_txn"), write_value = a.next<In<int32_t>>("write_value"),
+               init = a.next<In<int32_t>>("init"), edge_from = a.next<In<int32_t>>("edge_from"),
+               edge_to = a.next<In<int32_t>>("edge_to");
+    const auto edge_path = a.next<In<uint8_t>>("edge_path");
+    const auto hint_next = a.next<In<int32_t>>("hint_next");
+    const auto priority = a.next<In<int64_t>>("priority");
+    const auto trusted = a.next<bool>("trusted");
+    const auto read_step = a.next<In<int32_t>>("read_step");
+    const auto clause_start = a.next<In<int64_t>>("clause_start");
+    const auto clause_lits = a.next<In<int32_t>>("clause_lits");
+    const auto overlap = a.next<bool>("overlap");
+    const auto path = a.next<nb::object>("path");
+    const auto seconds = a.next<double>("seconds"), megabytes = a.next<double>("megabytes");
+    const auto hint_conflicts = a.next<int64_t>("hint_conflicts"), max_conflicts = a.next<int64_t>("max_conflicts");
+    const auto saturate = a.next<bool>("saturate");
+    const auto progress = a.next<nb::object>("progress");
+    a.end();
     Problem p;
     p.txns = txns, p.points = points, p.helpers = helpers, p.keys = keys;
     p.state = view(state), p.read_start = view(read_start), p.read_key = view(read_key);
@@ -79,9 +100,22 @@ nb::dict solve(int32_t txns, int32_t points, int32_t helpers, int32_t keys, In<u
     return d;
 }
 
-nb::dict forced(int32_t txns, int32_t keys, In<uint8_t> state, In<int64_t> read_start, In<int32_t> read_key, In<int32_t> read_writer,
-                In<int32_t> read_step, In<int64_t> key_start, In<int32_t> write_txn, In<int32_t> edge_from, In<int32_t> edge_to,
-                In<uint8_t> edge_path, In<int32_t> hint_next, nb::object path, int32_t way, double seconds, double megabytes) {
+nb::dict forced(nb::args given, nb::kwargs named) {
+    Arguments a(given, named);
+    const auto txns = a.next<int32_t>("txns"), keys = a.next<int32_t>("keys");
+    const auto state = a.next<In<uint8_t>>("state");
+    const auto read_start = a.next<In<int64_t>>("read_start");
+    const auto read_key = a.next<In<int32_t>>("read_key"), read_writer = a.next<In<int32_t>>("read_writer"),
+               read_step = a.next<In<int32_t>>("read_step");
+    const auto key_start = a.next<In<int64_t>>("key_start");
+    const auto write_txn = a.next<In<int32_t>>("write_txn"), edge_from = a.next<In<int32_t>>("edge_from"),
+               edge_to = a.next<In<int32_t>>("edge_to");
+    const auto edge_path = a.next<In<uint8_t>>("edge_path");
+    const auto hint_next = a.next<In<int32_t>>("hint_next");
+    const auto path = a.next<nb::object>("path");
+    const auto way = a.next<int32_t>("way");
+    const auto seconds = a.next<double>("seconds"), megabytes = a.next<double>("megabytes");
+    a.end();
     Problem p;
     p.txns = txns, p.keys = keys;
     p.state = view(state), p.read_start = view(read_start), p.read_key = view(read_key), p.read_writer = view(read_writer);
@@ -117,9 +151,16 @@ nb::dict forced(int32_t txns, int32_t keys, In<uint8_t> state, In<int64_t> read_
     return d;
 }
 
-nb::dict by_depth(int32_t txns, int32_t points, int32_t helpers, In<uint8_t> state, In<int64_t> read_start,
-                  In<int32_t> read_writer, In<int32_t> edge_from, In<int32_t> edge_to, In<int32_t> hint_next, double seconds,
-                  double megabytes) {
+nb::dict by_depth(nb::args given, nb::kwargs named) {
+    Arguments a(given, named);
+    const auto txns = a.next<int32_t>("txns"), points = a.next<int32_t>("points"),
+               helpers = a.next<int32_t>("helpers");
+    const auto state = a.next<In<uint8_t>>("state");
+    const auto read_start = a.next<In<int64_t>>("read_start");
+    const auto read_writer = a.next<In<int32_t>>("read_writer"), edge_from = a.next<In<int32_t>>("edge_from"),
+               edge_to = a.next<In<int32_t>>("edge_to"), hint_next = a.next<In<int32_t>>("hint_next");
+    const auto seconds = a.next<double>("seconds"), megabytes = a.next<double>("megabytes");
+    a.end();
     Problem p;
     p.txns = txns, p.points = points, p.helpers = helpers, p.state = view(state), p.read_start = view(read_start);
     p.read_writer = view(read_writer), p.edge_from = view(edge_from), p.edge_to = view(edge_to), p.hint_next = view(hint_next);
@@ -131,11 +172,23 @@ nb::dict by_depth(int32_t txns, int32_t points, int32_t helpers, In<uint8_t> sta
     return d;
 }
 
-nb::dict unreachable(int32_t txns, int32_t keys, In<uint8_t> outcome, In<int64_t> read_start, In<int32_t> read_key,
-                     In<int32_t> read_value, In<uint8_t> read_use, In<int64_t> key_start, In<int32_t> write_txn,
-                     In<int32_t> write_value, In<int32_t> init, In<uint8_t> left_out, bool own_guards, bool single,
-                     int32_t most_states, int32_t most_keys, int32_t most_groups, int64_t most_steps, double seconds,
-                     double megabytes) {
+nb::dict unreachable(nb::args given, nb::kwargs named) {
+    Arguments a(given, named);
+    const auto txns = a.next<int32_t>("txns"), keys = a.next<int32_t>("keys");
+    const auto outcome = a.next<In<uint8_t>>("outcome");
+    const auto read_start = a.next<In<int64_t>>("read_start");
+    const auto read_key = a.next<In<int32_t>>("read_key"), read_value = a.next<In<int32_t>>("read_value");
+    const auto read_use = a.next<In<uint8_t>>("read_use");
+    const auto key_start = a.next<In<int64_t>>("key_start");
+    const auto write_txn = a.next<In<int32_t>>("write_txn"), write_value = a.next<In<int32_t>>("write_value"),
+               init = a.next<In<int32_t>>("init");
+    const auto left_out = a.next<In<uint8_t>>("left_out");
+    const auto own_guards = a.next<bool>("own_guards"), single = a.next<bool>("single");
+    const auto most_states = a.next<int32_t>("most_states"), most_keys = a.next<int32_t>("most_keys"),
+               most_groups = a.next<int32_t>("most_groups");
+    const auto most_steps = a.next<int64_t>("most_steps");
+    const auto seconds = a.next<double>("seconds"), megabytes = a.next<double>("megabytes");
+    a.end();
     StatesProblem p;
     p.txns = txns, p.keys = keys, p.outcome = view(outcome), p.read_start = view(read_start), p.read_key = view(read_key);
     p.read_value = view(read_value), p.read_use = view(read_use), p.key_start = view(key_start);
@@ -155,18 +208,38 @@ nb::dict unreachable(int32_t txns, int32_t keys, In<uint8_t> outcome, In<int64_t
     return d;
 }
 
-nb::tuple overwriting(int32_t txns, int32_t keys, In<uint8_t> outcome, In<int64_t> read_start, In<int32_t> read_key,
-                      In<uint8_t> read_counts, In<int64_t> key_start, In<int32_t> write_txn) {
+nb::tuple overwriting(nb::args given, nb::kwargs named) {
+    Arguments a(given, named);
+    const auto txns = a.next<int32_t>("txns"), keys = a.next<int32_t>("keys");
+    const auto outcome = a.next<In<uint8_t>>("outcome");
+    const auto read_start = a.next<In<int64_t>>("read_start");
+    const auto read_key = a.next<In<int32_t>>("read_key");
+    const auto read_counts = a.next<In<uint8_t>>("read_counts");
+    const auto key_start = a.next<In<int64_t>>("key_start");
+    const auto write_txn = a.next<In<int32_t>>("write_txn");
+    a.end();
     std::vector<int32_t> writes;
     std::vector<int32_t> reads = overwriting_reads(txns, keys, view(outcome), view(read_start), view(read_key),
                                                    view(read_counts), view(key_start), view(write_txn), writes);
     return nb::make_tuple(out(std::move(reads)), out(std::move(writes)));
 }
 
-nb::dict trails(int32_t txns, int32_t points, int32_t helpers, int32_t keys, In<uint8_t> state, In<int64_t> read_start,
-                In<int32_t> read_key, In<int32_t> read_value, In<int64_t> key_start, In<int32_t> write_txn,
-                In<int32_t> write_value, In<int32_t> init, In<int32_t> edge_from, In<int32_t> edge_to, In<int64_t> priority,
-                int64_t patience, int32_t stall, double seconds, double megabytes) {
+nb::dict trails(nb::args given, nb::kwargs named) {
+    Arguments a(given, named);
+    const auto txns = a.next<int32_t>("txns"), points = a.next<int32_t>("points"),
+               helpers = a.next<int32_t>("helpers"), keys = a.next<int32_t>("keys");
+    const auto state = a.next<In<uint8_t>>("state");
+    const auto read_start = a.next<In<int64_t>>("read_start");
+    const auto read_key = a.next<In<int32_t>>("read_key"), read_value = a.next<In<int32_t>>("read_value");
+    const auto key_start = a.next<In<int64_t>>("key_start");
+    const auto write_txn = a.next<In<int32_t>>("write_txn"), write_value = a.next<In<int32_t>>("write_value"),
+               init = a.next<In<int32_t>>("init"), edge_from = a.next<In<int32_t>>("edge_from"),
+               edge_to = a.next<In<int32_t>>("edge_to");
+    const auto priority = a.next<In<int64_t>>("priority");
+    const auto patience = a.next<int64_t>("patience");
+    const auto stall = a.next<int32_t>("stall");
+    const auto seconds = a.next<double>("seconds"), megabytes = a.next<double>("megabytes");
+    a.end();
     Problem p;
     p.txns = txns, p.points = points, p.helpers = helpers, p.keys = keys;
     p.state = view(state), p.read_start = view(read_start), p.read_key = view(read_key), p.read_value = view(read_value);
@@ -187,9 +260,18 @@ nb::dict trails(int32_t txns, int32_t points, int32_t helpers, int32_t keys, In<
     return d;
 }
 
-nb::dict sweep(int32_t txns, int32_t points, int32_t keys, In<int64_t> read_start, In<int32_t> read_key, In<int32_t> read_value,
-               In<int64_t> key_start, In<int32_t> write_txn, In<int32_t> write_value, In<int32_t> init, In<int32_t> before,
-               In<int32_t> events, int64_t most_places, double seconds, double megabytes) {
+nb::dict sweep(nb::args given, nb::kwargs named) {
+    Arguments a(given, named);
+    const auto txns = a.next<int32_t>("txns"), points = a.next<int32_t>("points"), keys = a.next<int32_t>("keys");
+    const auto read_start = a.next<In<int64_t>>("read_start");
+    const auto read_key = a.next<In<int32_t>>("read_key"), read_value = a.next<In<int32_t>>("read_value");
+    const auto key_start = a.next<In<int64_t>>("key_start");
+    const auto write_txn = a.next<In<int32_t>>("write_txn"), write_value = a.next<In<int32_t>>("write_value"),
+               init = a.next<In<int32_t>>("init"), before = a.next<In<int32_t>>("before"),
+               events = a.next<In<int32_t>>("events");
+    const auto most_places = a.next<int64_t>("most_places");
+    const auto seconds = a.next<double>("seconds"), megabytes = a.next<double>("megabytes");
+    a.end();
     SweepProblem p;
     p.txns = txns, p.points = points, p.keys = keys;
     p.read_start = view(read_start), p.read_key = view(read_key), p.read_value = view(read_value);
@@ -212,34 +294,15 @@ nb::dict sweep(int32_t txns, int32_t points, int32_t keys, In<int64_t> read_star
 }
 }  // namespace
 
-NB_MODULE(_engine, m) {
-    m.def("solve", &solve, nb::arg("txns"), nb::arg("points"), nb::arg("helpers"), nb::arg("keys"), nb::arg("state"),
-          nb::arg("read_start"), nb::arg("read_key"), nb::arg("read_value"), nb::arg("read_writer"),
-          nb::arg("read_strong"), nb::arg("key_start"), nb::arg("write_txn"), nb::arg("write_value"), nb::arg("init"),
-          nb::arg("edge_from"), nb::arg("edge_to"), nb::arg("edge_path"), nb::arg("hint_next"), nb::arg("priority"),
-          nb::arg("trusted"), nb::arg("read_step"), nb::arg("clause_start"), nb::arg("clause_lits"), nb::arg("overlap"),
-          nb::arg("path").none(), nb::arg("seconds"), nb::arg("megabytes"), nb::arg("hint_conflicts"), nb::arg("max_conflicts"), nb::arg("saturate"),
-          nb::arg("progress").none());
-    m.def("forced", &forced, nb::arg("txns"), nb::arg("keys"), nb::arg("state"), nb::arg("read_start"), nb::arg("read_key"),
-          nb::arg("read_writer"), nb::arg("read_step"), nb::arg("key_start"), nb::arg("write_txn"), nb::arg("edge_from"),
-          nb::arg("edge_to"), nb::arg("edge_path"), nb::arg("hint_next"), nb::arg("path").none(), nb::arg("way"),
-          nb::arg("seconds"), nb::arg("megabytes"));
-    m.def("order_by_depth", &by_depth, nb::arg("txns"), nb::arg("points"), nb::arg("helpers"), nb::arg("state"),
-          nb::arg("read_start"), nb::arg("read_writer"), nb::arg("edge_from"), nb::arg("edge_to"), nb::arg("hint_next"),
-          nb::arg("seconds"), nb::arg("megabytes"));
-    m.def("unreachable", &unreachable, nb::arg("txns"), nb::arg("keys"), nb::arg("outcome"), nb::arg("read_start"),
-          nb::arg("read_key"), nb::arg("read_value"), nb::arg("read_use"), nb::arg("key_start"), nb::arg("write_txn"),
-          nb::arg("write_value"), nb::arg("init"), nb::arg("left_out"), nb::arg("own_guards"), nb::arg("single"),
-          nb::arg("most_states"), nb::arg("most_keys"), nb::arg("most_groups"), nb::arg("most_steps"), nb::arg("seconds"),
-          nb::arg("megabytes"));
-    m.def("overwriting", &overwriting, nb::arg("txns"), nb::arg("keys"), nb::arg("outcome"), nb::arg("read_start"),
-          nb::arg("read_key"), nb::arg("read_counts"), nb::arg("key_start"), nb::arg("write_txn"));
-    m.def("trails", &trails, nb::arg("txns"), nb::arg("points"), nb::arg("helpers"), nb::arg("keys"), nb::arg("state"),
-          nb::arg("read_start"), nb::arg("read_key"), nb::arg("read_value"), nb::arg("key_start"), nb::arg("write_txn"),
-          nb::arg("write_value"), nb::arg("init"), nb::arg("edge_from"), nb::arg("edge_to"), nb::arg("priority"),
-          nb::arg("patience"), nb::arg("stall"), nb::arg("seconds"), nb::arg("megabytes"));
-    m.def("sweep", &sweep, nb::arg("txns"), nb::arg("points"), nb::arg("keys"), nb::arg("read_start"), nb::arg("read_key"),
-          nb::arg("read_value"), nb::arg("key_start"), nb::arg("write_txn"), nb::arg("write_value"), nb::arg("init"),
-          nb::arg("before"), nb::arg("events"), nb::arg("most_places"), nb::arg("seconds"), nb::arg("megabytes"));
+void bind(nb::module_ m) {
+    m.def("solve", &solve);
+    m.def("forced", &forced);
+    m.def("order_by_depth", &by_depth);
+    m.def("unreachable", &unreachable);
+    m.def("overwriting", &overwriting);
+    m.def("trails", &trails);
+    m.def("sweep", &sweep);
     m.def("resident_megabytes", &resident_megabytes);
 }
+
+}  // namespace boomslang::engine

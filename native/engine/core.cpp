@@ -9,7 +9,7 @@
 
 #include "engine.hpp"
 
-namespace boomslang {
+namespace boomslang::engine {
 
 int32_t Engine::log(LogKind kind, const std::vector<int32_t>& data) {
     if (log_full_) return 0;
@@ -136,4 +136,4 @@ void Engine::extract_core(Answer& answer) {
     core_finish(core, answer);
 }
 
-}  // namespace boomslang
+}  // namespace boomslang::engine

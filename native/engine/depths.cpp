@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace boomslang {
+namespace boomslang::engine {
 
 namespace {
 
@@ -127,4 +127,4 @@ private:
 
 std::vector<int32_t> order_by_depth(const Problem& problem, Limits& limits) { return Depths(problem, limits).order(); }
 
-}  // namespace boomslang
+}  // namespace boomslang::engine

@@ -13,10 +13,10 @@
 #include "common/limits.hpp"
 #include "problem.hpp"
 
-namespace boomslang {
+namespace boomslang::engine {
 
 // All points of transactions that are not out, by rank. Hints count like known edges; if they close a cycle with these, they
 // are left out, and if there still is one the answer is empty.
 std::vector<int32_t> order_by_depth(const Problem& problem, Limits& limits);
 
-}  // namespace boomslang
+}  // namespace boomslang::engine

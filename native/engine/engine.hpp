@@ -21,7 +21,7 @@
 #include "problem.hpp"
 #include "saturate.hpp"
 
-namespace boomslang {
+namespace boomslang::engine {
 
 struct Stats {
     int64_t decisions = 0, conflicts = 0, propagations = 0, restarts = 0, variables = 0, clauses = 0;
@@ -286,4 +286,4 @@ private:
     int32_t final_log_ = -1;
 };
 
-}  // namespace boomslang
+}  // namespace boomslang::engine

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-namespace boomslang {
+namespace boomslang::engine {
 
 int32_t Forced::reader(int64_t read) const {
     return int32_t(std::upper_bound(p_.read_start.begin(), p_.read_start.end(), read) - p_.read_start.begin()) - 1;
@@ -354,4 +354,4 @@ Answer Forced::solve() {
     return answer;
 }
 
-}  // namespace boomslang
+}  // namespace boomslang::engine

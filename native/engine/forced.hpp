@@ -22,7 +22,7 @@
 #include "engine.hpp"
 #include "problem.hpp"
 
-namespace boomslang {
+namespace boomslang::engine {
 
 class Forced {
 public:
@@ -127,4 +127,4 @@ void Forced::predecessors(int32_t t, bool extra, Each&& each) const {
             each(Step{extra_[size_t(i)].from, t, extra_[size_t(i)].read, Step::EXTRA});
 }
 
-}  // namespace boomslang
+}  // namespace boomslang::engine

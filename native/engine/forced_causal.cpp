@@ -19,7 +19,7 @@
 
 #include "forced.hpp"
 
-namespace boomslang {
+namespace boomslang::engine {
 
 namespace {
 constexpr int32_t BLOCK = 512;
@@ -376,4 +376,4 @@ bool Forced::causal(std::vector<int32_t>& order, Answer& answer) {
     }
 }
 
-}  // namespace boomslang
+}  // namespace boomslang::engine

@@ -5,7 +5,7 @@
 // repaired, like any other violation.
 #include "engine.hpp"
 
-namespace boomslang {
+namespace boomslang::engine {
 
 // False: they contradict each other outright.
 bool Engine::take_given() {
@@ -89,4 +89,4 @@ int32_t Engine::violated_given() {
     return -1;
 }
 
-}  // namespace boomslang
+}  // namespace boomslang::engine

@@ -14,7 +14,7 @@
 
 #include "engine.hpp"
 
-namespace boomslang {
+namespace boomslang::engine {
 
 namespace {
 struct Item {
@@ -236,4 +236,4 @@ bool Engine::drop_cyclic_hints(const std::vector<int32_t>& stuck) {
     return stats.hints_dropped > before;
 }
 
-}  // namespace boomslang
+}  // namespace boomslang::engine

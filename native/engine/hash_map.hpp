@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace boomslang {
+namespace boomslang::engine {
 
 class HashMap {
 public:
@@ -47,4 +47,4 @@ private:
     size_t size_ = 0;
 };
 
-}  // namespace boomslang
+}  // namespace boomslang::engine

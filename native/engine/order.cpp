@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace boomslang {
+namespace boomslang::engine {
 
 Order::Order(const Problem& p, Limits& limits)
     : limits_(limits), txns_(p.txns), points_(p.points), nodes_(p.txns * p.points + p.helpers) {
@@ -112,4 +112,4 @@ bool Order::reorder(int32_t from, int32_t to, Lit lit, std::vector<Lit>& cycle) 
     return true;
 }
 
-}  // namespace boomslang
+}  // namespace boomslang::engine

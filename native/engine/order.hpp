@@ -12,7 +12,7 @@
 #include "common/limits.hpp"
 #include "problem.hpp"
 
-namespace boomslang {
+namespace boomslang::engine {
 
 using Lit = int32_t;  // 2 * variable, + 1 when negated
 constexpr Lit NO_LIT = -1;
@@ -103,4 +103,4 @@ private:
     std::vector<int32_t> forward_, backward_, pool_;
 };
 
-}  // namespace boomslang
+}  // namespace boomslang::engine

@@ -1,6 +1,6 @@
 #include "overwriting.hpp"
 
-namespace boomslang {
+namespace boomslang::engine {
 
 std::vector<int32_t> overwriting_reads(int32_t txns, int32_t keys, std::span<const uint8_t> outcome,
                                        std::span<const int64_t> read_start, std::span<const int32_t> read_key,
@@ -32,4 +32,4 @@ std::vector<int32_t> overwriting_reads(int32_t txns, int32_t keys, std::span<con
     return found;
 }
 
-}  // namespace boomslang
+}  // namespace boomslang::engine

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-namespace boomslang {
+namespace boomslang::engine {
 
 // The reads of others' versions of keys that their (committed) reader also writes: the first of each reader and key.
 std::vector<int32_t> overwriting_reads(int32_t txns, int32_t keys, std::span<const uint8_t> outcome,
@@ -12,4 +12,4 @@ std::vector<int32_t> overwriting_reads(int32_t txns, int32_t keys, std::span<con
                                        std::span<const uint8_t> read_counts, std::span<const int64_t> key_start,
                                        std::span<const int32_t> write_txn, std::vector<int32_t>& write);
 
-}  // namespace boomslang
+}  // namespace boomslang::engine

@@ -15,7 +15,7 @@
 
 #include "engine.hpp"
 
-namespace boomslang {
+namespace boomslang::engine {
 
 // The variable "r takes txn's version" (txn = -1: the initial one), or -1 if there is none yet.
 int32_t Engine::takes_var(int32_t r, int32_t txn) const {
@@ -240,4 +240,4 @@ void Engine::prepare_paths() {
         if (p_.edge_path[i]) path_in_[size_t(next[size_t(p_.edge_to[i])]++)] = p_.edge_from[i];
 }
 
-}  // namespace boomslang
+}  // namespace boomslang::engine

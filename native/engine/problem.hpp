@@ -17,7 +17,7 @@
 #include <cstdint>
 #include <span>
 
-namespace boomslang {
+namespace boomslang::engine {
 
 constexpr int32_t ABSENT = -1;        // a value: no such key
 constexpr int32_t PRESENT = -2;       // a read's pattern: any value but ABSENT
@@ -77,4 +77,4 @@ inline bool matches(int32_t value, int32_t pattern) {
     return pattern == PRESENT ? value != ABSENT : value == pattern;
 }
 
-}  // namespace boomslang
+}  // namespace boomslang::engine

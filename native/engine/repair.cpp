@@ -14,7 +14,7 @@
 
 #include "engine.hpp"
 
-namespace boomslang {
+namespace boomslang::engine {
 
 Lit Engine::before(int32_t a, int32_t b) {
     int32_t low = std::min(a, b), high = std::max(a, b);
@@ -195,4 +195,4 @@ Engine::Repair Engine::act_on(int32_t id) {
     return Repair::DECIDED;
 }
 
-}  // namespace boomslang
+}  // namespace boomslang::engine

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <span>
 
-namespace boomslang {
+namespace boomslang::engine {
 
 Saturation::Saturation(const Problem& p, Limits& limits)
     : edge_from(p.edge_from.begin(), p.edge_from.end()),
@@ -144,4 +144,4 @@ void Saturation::drop(const std::vector<uint8_t>& needless) {
     settled_ = int32_t(derived.size());
 }
 
-}  // namespace boomslang
+}  // namespace boomslang::engine

@@ -21,7 +21,7 @@
 #include "hash_map.hpp"
 #include "problem.hpp"
 
-namespace boomslang {
+namespace boomslang::engine {
 
 class Saturation {
 public:
@@ -77,4 +77,4 @@ private:
     int32_t settled_ = 0;  // derived edges of rounds that were looked through for needless ones
 };
 
-}  // namespace boomslang
+}  // namespace boomslang::engine

@@ -18,7 +18,7 @@
 
 #include "engine.hpp"
 
-namespace boomslang {
+namespace boomslang::engine {
 
 Engine::Engine(const Problem& problem, Limits& limits, Options options, const Saturation* saturation)
     : p_(problem), limits_(limits), options_(options), saturation_(saturation), order_(problem, limits) {
@@ -567,4 +567,4 @@ void Engine::reduce() {
     }
 }
 
-}  // namespace boomslang
+}  // namespace boomslang::engine

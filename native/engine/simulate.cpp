@@ -10,7 +10,7 @@
 
 #include "engine.hpp"
 
-namespace boomslang {
+namespace boomslang::engine {
 
 void Engine::candidates(int32_t r, int64_t& low, int64_t& high) const {
     int32_t key = p_.read_key[r], pattern = p_.read_value[r];
@@ -336,4 +336,4 @@ void Engine::dirty_initial_readers(int32_t key) {
     for (auto it = first; it != last; ++it) dirty_read(*it);
 }
 
-}  // namespace boomslang
+}  // namespace boomslang::engine

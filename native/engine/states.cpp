@@ -5,7 +5,7 @@
 
 #include "problem.hpp"
 
-namespace boomslang {
+namespace boomslang::engine {
 namespace {
 
 constexpr uint8_t COMMITTED = 0, ABORTED = 1, GUARD = 1, MATCH = 2;
@@ -375,4 +375,4 @@ private:
 
 StatesFound find_unreachable(const StatesProblem& problem, Limits& limits) { return Search(problem, limits).run(); }
 
-}  // namespace boomslang
+}  // namespace boomslang::engine

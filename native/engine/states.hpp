@@ -16,7 +16,7 @@
 
 #include "common/limits.hpp"
 
-namespace boomslang {
+namespace boomslang::engine {
 
 struct StatesProblem {
     int32_t txns = 0, keys = 0;
@@ -46,4 +46,4 @@ struct StatesFound {
 
 StatesFound find_unreachable(const StatesProblem& problem, Limits& limits);
 
-}  // namespace boomslang
+}  // namespace boomslang::engine

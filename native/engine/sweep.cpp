@@ -5,7 +5,7 @@
 
 #include "problem.hpp"
 
-namespace boomslang {
+namespace boomslang::engine {
 
 namespace {
 bool allows(int32_t seen, int32_t value) { return seen == value || (seen == PRESENT && value > ABSENT); }
@@ -209,4 +209,4 @@ void Sweep::tell() {
     }
 }
 
-}  // namespace boomslang
+}  // namespace boomslang::engine

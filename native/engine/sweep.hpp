@@ -17,7 +17,7 @@
 
 #include "common/limits.hpp"
 
-namespace boomslang {
+namespace boomslang::engine {
 
 struct SweepProblem {
     int32_t txns = 0, points = 1, keys = 0;
@@ -78,4 +78,4 @@ private:
     uint64_t mixed_ = 0;
 };
 
-}  // namespace boomslang
+}  // namespace boomslang::engine

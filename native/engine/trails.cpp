@@ -6,7 +6,7 @@
 #include <numeric>
 #include <utility>
 
-namespace boomslang {
+namespace boomslang::engine {
 
 namespace {
 constexpr int64_t MOST_ROUNDS = 64;
@@ -544,4 +544,4 @@ void Trails::undo_detour() {
     for (int32_t t : detour_) placed_[size_t(t)] = 0;
 }
 
-}  // namespace boomslang
+}  // namespace boomslang::engine

@@ -23,7 +23,7 @@
 #include "common/limits.hpp"
 #include "problem.hpp"
 
-namespace boomslang {
+namespace boomslang::engine {
 
 class Trails {
 public:
@@ -133,4 +133,4 @@ private:
     std::vector<std::vector<int32_t>> inserted_;  // by gap
 };
 
-}  // namespace boomslang
+}  // namespace boomslang::engine

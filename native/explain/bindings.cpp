@@ -4,16 +4,31 @@
 #include "common/binding.hpp"
 #include "explain/known.hpp"
 
-using namespace boomslang;
+namespace boomslang::explain {
 
-NB_MODULE(_known, m) {
+void bind(nb::module_ m) {
     m.def(
         "known_violations",
-        [](int32_t txns, int32_t points, int32_t nodes, In<uint8_t> state, In<int64_t> read_start,
-           In<int32_t> read_key, In<int32_t> read_writer, In<int32_t> read_step, In<uint8_t> read_predicate,
-           In<uint8_t> read_strong, In<int64_t> key_start, In<int32_t> write_txn, In<int32_t> edge_from,
-           In<int32_t> edge_to, In<int32_t> edge_read, In<uint8_t> edge_kind, In<uint8_t> edge_path, In<int64_t> hint,
-           bool overlap, nb::object once, int64_t most, double seconds, double megabytes) {
+        [](nb::args given, nb::kwargs named) {
+            Arguments a(given, named);
+            const auto txns = a.next<int32_t>("txns"), points = a.next<int32_t>("points"),
+                       nodes = a.next<int32_t>("nodes");
+            const auto state = a.next<In<uint8_t>>("state");
+            const auto read_start = a.next<In<int64_t>>("read_start");
+            const auto read_key = a.next<In<int32_t>>("read_key"), read_writer = a.next<In<int32_t>>("read_writer"),
+                       read_step = a.next<In<int32_t>>("read_step");
+            const auto read_predicate = a.next<In<uint8_t>>("read_predicate"),
+                       read_strong = a.next<In<uint8_t>>("read_strong");
+            const auto key_start = a.next<In<int64_t>>("key_start");
+            const auto write_txn = a.next<In<int32_t>>("write_txn"), edge_from = a.next<In<int32_t>>("edge_from"),
+                       edge_to = a.next<In<int32_t>>("edge_to"), edge_read = a.next<In<int32_t>>("edge_read");
+            const auto edge_kind = a.next<In<uint8_t>>("edge_kind"), edge_path = a.next<In<uint8_t>>("edge_path");
+            const auto hint = a.next<In<int64_t>>("hint");
+            const auto overlap = a.next<bool>("overlap");
+            const auto once = a.next<nb::object>("once");
+            const auto most = a.next<int64_t>("most");
+            const auto seconds = a.next<double>("seconds"), megabytes = a.next<double>("megabytes");
+            a.end();
             Given g;
             g.txns = txns, g.points = points, g.nodes = nodes, g.state = view(state);
             g.read_start = view(read_start), g.read_key = view(read_key), g.read_writer = view(read_writer);
@@ -39,10 +54,7 @@ NB_MODULE(_known, m) {
             d["txns"] = out(std::move(k.txns)), d["txns_start"] = out(std::move(k.txns_start));
             d["out_read"] = out(std::move(k.out_read)), d["out_txn"] = out(std::move(k.out_txn));
             return d;
-        },
-        nb::arg("txns"), nb::arg("points"), nb::arg("nodes"), nb::arg("state"), nb::arg("read_start"),
-        nb::arg("read_key"), nb::arg("read_writer"), nb::arg("read_step"), nb::arg("read_predicate"),
-        nb::arg("read_strong"), nb::arg("key_start"), nb::arg("write_txn"), nb::arg("edge_from"), nb::arg("edge_to"),
-        nb::arg("edge_read"), nb::arg("edge_kind"), nb::arg("edge_path"), nb::arg("hint"), nb::arg("overlap"),
-        nb::arg("once").none(), nb::arg("most"), nb::arg("seconds"), nb::arg("megabytes"));
+        });
 }
+
+}  // namespace boomslang::explain

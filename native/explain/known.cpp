@@ -5,7 +5,7 @@
 #include <numeric>
 #include <queue>
 
-namespace boomslang {
+namespace boomslang::explain {
 namespace {
 
 constexpr int64_t MOST_VISITS = 20'000;       // of one question whether there is a path
@@ -563,4 +563,4 @@ void known_violations(const Given& given, Known& found, Limits& limits) {
     }
 }
 
-}  // namespace boomslang
+}  // namespace boomslang::explain

@@ -17,7 +17,7 @@
 
 #include "common/limits.hpp"
 
-namespace boomslang {
+namespace boomslang::explain {
 
 enum Kind : uint8_t { WW, WR, PWR, RW, PRW, SO, RT, INSIDE };  // INSIDE: from begin to commit
 constexpr uint8_t IN = 0;
@@ -53,4 +53,4 @@ struct Known {
 // What was found before a limit is in `found`.
 void known_violations(const Given& given, Known& found, Limits& limits);
 
-}  // namespace boomslang
+}  // namespace boomslang::explain

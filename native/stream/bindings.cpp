@@ -8,7 +8,7 @@
 #include "replay.hpp"
 #include "written.hpp"
 
-using namespace boomslang;
+namespace boomslang::stream {
 
 namespace {
 
@@ -25,7 +25,7 @@ nb::object value_of(const Cell& cell) {
 
 }  // namespace
 
-NB_MODULE(_live, m) {
+void bind(nb::module_ m) {
     nb::class_<Undo>(m, "Undo");
     nb::class_<Live>(m, "Live")
         .def(nb::init<>())
@@ -68,9 +68,18 @@ NB_MODULE(_live, m) {
             });
             return found;
         });
-    m.def("replay", [](int points, bool apart, In<int64_t> read_start, In<int32_t> read_key, In<int32_t> read_value,
-                       In<int64_t> key_start, In<int32_t> write_txn, In<int32_t> write_value, In<int32_t> initial,
-                       Bytes pinned, In<int64_t> order) {
+    m.def("replay", [](nb::args given, nb::kwargs named) {
+        Arguments a(given, named);
+        const auto points = a.next<int>("points");
+        const auto apart = a.next<bool>("apart");
+        const auto read_start = a.next<In<int64_t>>("read_start");
+        const auto read_key = a.next<In<int32_t>>("read_key"), read_value = a.next<In<int32_t>>("read_value");
+        const auto key_start = a.next<In<int64_t>>("key_start");
+        const auto write_txn = a.next<In<int32_t>>("write_txn"), write_value = a.next<In<int32_t>>("write_value"),
+                   initial = a.next<In<int32_t>>("initial");
+        const auto pinned = a.next<Bytes>("pinned");
+        const auto order = a.next<In<int64_t>>("order");
+        a.end();
         Window window;
         window.points = points, window.apart = apart;
         window.keys = int32_t(key_start.shape(0)) - 1, window.txns = int32_t(read_start.shape(0)) - 1;
@@ -96,3 +105,5 @@ NB_MODULE(_live, m) {
             return out(written.perhaps(table(kt, ko, kd), table(vt, vo, vd), view(ids), view(held)));
         });
 }
+
+}  // namespace boomslang::stream

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace boomslang {
+namespace boomslang::stream {
 
 uint32_t Live::slot(std::string_view key) {
     auto found = slots_.find(key);
@@ -76,15 +76,15 @@ void Live::given(const Table& keys, const Table& values, std::vector<int32_t>& i
 Undo Live::update(const Table& keys, const Table& values, std::span<const int32_t> ids, std::span<const int32_t> held,
                   std::span<const int64_t> writer, std::span<const int64_t> at, bool fresh) {
     Undo before;
-    before.reserve(ids.size());
+    before.cells.reserve(ids.size());
     std::string text;
     for (size_t i = 0; i < ids.size(); ++i) {
         keys.copy(size_t(ids[i]), text);
         uint32_t s = slot(text);
         Cell& cell = cells_[s];
         if (fresh && cell.known) continue;
-        before.emplace_back(s, std::move(cell));
-        known_ += !before.back().second.known;
+        before.cells.emplace_back(s, std::move(cell));
+        known_ += !before.cells.back().second.known;
         Cell now;
         now.known = true, now.absent = held[i] < 0, now.writer = writer[i], now.at = at[i];
         if (held[i] >= 0) values.copy(size_t(held[i]), now.value);
@@ -94,7 +94,7 @@ Undo Live::update(const Table& keys, const Table& values, std::span<const int32_
 }
 
 void Live::undo(const Undo& changes) {
-    for (auto change = changes.rbegin(); change != changes.rend(); ++change) {
+    for (auto change = changes.cells.rbegin(); change != changes.cells.rend(); ++change) {
         known_ += int64_t(change->second.known) - int64_t(cells_[change->first].known);
         cells_[change->first] = change->second;
     }
@@ -112,4 +112,4 @@ void Live::set(std::string_view key, Cell cell) {
     now = std::move(cell);
 }
 
-}  // namespace boomslang
+}  // namespace boomslang::stream

@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace boomslang {
+namespace boomslang::stream {
 
 // The scalars of a trace: see trace/scalars.py.
 struct Table {
@@ -34,7 +34,10 @@ struct Cell {
     int64_t writer = -1, at = -1;
 };
 
-using Undo = std::vector<std::pair<uint32_t, Cell>>;
+// What takes a change back. No vector to the bindings, which would hand Python a list of it.
+struct Undo {
+    std::vector<std::pair<uint32_t, Cell>> cells;
+};
 
 class Live {
 public:
@@ -71,4 +74,4 @@ private:
     int64_t known_ = 0;
 };
 
-}  // namespace boomslang
+}  // namespace boomslang::stream

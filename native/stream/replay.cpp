@@ -2,7 +2,9 @@
 
 #include "engine/problem.hpp"
 
-namespace boomslang {
+namespace boomslang::stream {
+
+using namespace engine;  // for what a read may have seen
 
 namespace {
 
@@ -78,4 +80,4 @@ Replayed replay(const Window& w, std::span<const int64_t> order) {
     return found;
 }
 
-}  // namespace boomslang
+}  // namespace boomslang::stream

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-namespace boomslang {
+namespace boomslang::stream {
 
 // A window's reads and writes, as its ASG has them: reads by transaction, writes by key.
 struct Window {
@@ -35,4 +35,4 @@ struct Replayed {
 // `order`: the points that are taken.
 Replayed replay(const Window& window, std::span<const int64_t> order);
 
-}  // namespace boomslang
+}  // namespace boomslang::stream

@@ -2,7 +2,7 @@
 
 #include <new>
 
-namespace boomslang {
+namespace boomslang::stream {
 
 namespace {
 
@@ -78,4 +78,4 @@ std::vector<uint8_t> Written::perhaps(const Table& keys, const Table& values, st
     return found;
 }
 
-}  // namespace boomslang
+}  // namespace boomslang::stream

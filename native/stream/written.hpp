@@ -13,7 +13,7 @@
 
 #include "live.hpp"
 
-namespace boomslang {
+namespace boomslang::stream {
 
 class Written {
 public:
@@ -41,4 +41,4 @@ private:
     std::unique_ptr<uint64_t[], Free> words_;  // from calloc: pages that nobody has set a bit of take no memory
 };
 
-}  // namespace boomslang
+}  // namespace boomslang::stream

@@ -11,7 +11,7 @@
 #include "trace/intern.hpp"
 #include "trace/record.hpp"
 
-namespace boomslang {
+namespace boomslang::trace {
 
 struct Part {
   std::uint64_t word;  // the Interner's code
@@ -46,4 +46,4 @@ struct Brief {
                                          bit(Field::invoke) | bit(Field::ret);
 };
 
-}  // namespace boomslang
+}  // namespace boomslang::trace

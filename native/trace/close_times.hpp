@@ -10,7 +10,7 @@
 #include "trace/column.hpp"
 #include "trace/numbers.hpp"
 
-namespace boomslang {
+namespace boomslang::trace {
 
 struct CloseTimes {
   static constexpr std::size_t block = 256;
@@ -50,4 +50,4 @@ struct CloseTimes {
   }
 };
 
-}  // namespace boomslang
+}  // namespace boomslang::trace

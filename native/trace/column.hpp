@@ -12,7 +12,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace boomslang {
+namespace boomslang::trace {
 
 template <class T>
 class Column {
@@ -100,4 +100,4 @@ class Column {
   std::size_t capacity_ = 0;
 };
 
-}  // namespace boomslang
+}  // namespace boomslang::trace

@@ -2,7 +2,7 @@
 
 #include <system_error>
 
-namespace boomslang {
+namespace boomslang::trace {
 
 Crew::~Crew() {
   {
@@ -85,4 +85,4 @@ void Crew::work() {
   }
 }
 
-}  // namespace boomslang
+}  // namespace boomslang::trace

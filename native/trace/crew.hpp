@@ -16,7 +16,7 @@
 
 #include "trace/slice.hpp"
 
-namespace boomslang {
+namespace boomslang::trace {
 
 class Crew {
  public:
@@ -55,4 +55,4 @@ class Crew {
   bool over_ = false;
 };
 
-}  // namespace boomslang
+}  // namespace boomslang::trace

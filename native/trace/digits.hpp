@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace boomslang {
+namespace boomslang::trace {
 
 constexpr std::uint64_t each_byte = 0x0101010101010101ull, high_bits = 0x8080808080808080ull;
 
@@ -53,4 +53,4 @@ inline std::uint64_t read_digits(const char*& p) {
   }
 }
 
-}  // namespace boomslang
+}  // namespace boomslang::trace

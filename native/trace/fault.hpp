@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-namespace boomslang {
+namespace boomslang::trace {
 
 struct Fault {
   std::string found;
@@ -19,4 +19,4 @@ struct Fault {
   throw Fault{std::move(found), std::move(expected), std::move(fix)};
 }
 
-}  // namespace boomslang
+}  // namespace boomslang::trace

@@ -6,7 +6,7 @@
 
 #include "trace/brief.hpp"
 
-namespace boomslang {
+namespace boomslang::trace {
 namespace {
 
 Scalar scalar(std::string_view text) {
@@ -825,4 +825,4 @@ bool History::finish_step(int jobs) {
   }
 }
 
-}  // namespace boomslang
+}  // namespace boomslang::trace

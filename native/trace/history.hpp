@@ -18,7 +18,7 @@
 #include "trace/intern.hpp"
 #include "trace/record.hpp"
 
-namespace boomslang {
+namespace boomslang::trace {
 
 struct Brief;
 
@@ -207,4 +207,4 @@ class History {
 // Positions of all keys in the order of keys (order.cpp).
 Column<std::int64_t> rank(const Interner& keys);
 
-}  // namespace boomslang
+}  // namespace boomslang::trace

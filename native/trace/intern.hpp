@@ -15,7 +15,7 @@
 #include "trace/numbers.hpp"
 #include "trace/scalar.hpp"
 
-namespace boomslang {
+namespace boomslang::trace {
 
 // Multiply-and-fold over eight bytes at a time, after Wang Yi's wyhash.
 inline std::uint64_t hash_bytes(const char* data, std::size_t size, std::uint64_t seed) {
@@ -219,4 +219,4 @@ class Interner {
   std::size_t others_ = 0;
 };
 
-}  // namespace boomslang
+}  // namespace boomslang::trace

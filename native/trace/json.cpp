@@ -6,7 +6,7 @@
 
 #include "trace/digits.hpp"
 
-namespace boomslang {
+namespace boomslang::trace {
 namespace {
 
 constexpr auto make_plain() {
@@ -345,4 +345,4 @@ std::string_view Json::raw(int depth) {
   return {from, static_cast<std::size_t>(p - from)};
 }
 
-}  // namespace boomslang
+}  // namespace boomslang::trace

@@ -15,7 +15,7 @@
 #include "trace/fault.hpp"
 #include "trace/scalar.hpp"
 
-namespace boomslang {
+namespace boomslang::trace {
 
 // Goes past the characters of a string that need no attention: stops at quotes, backslashes, control characters and
 // all that is not ASCII.
@@ -99,4 +99,4 @@ class Json {
   std::size_t used_ = 0;
 };
 
-}  // namespace boomslang
+}  // namespace boomslang::trace

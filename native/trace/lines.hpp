@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace boomslang {
+namespace boomslang::trace {
 
 // How many: the last one may lack its newline.
 inline std::int64_t count_lines(std::string_view text) {
@@ -36,4 +36,4 @@ inline std::string picked_lines(std::span<const std::string_view> parts, std::sp
   return found;
 }
 
-}  // namespace boomslang
+}  // namespace boomslang::trace

@@ -13,7 +13,7 @@
 
 #include "trace/column.hpp"
 
-namespace boomslang {
+namespace boomslang::trace {
 
 inline std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
   const auto product = static_cast<unsigned __int128>(a) * b;
@@ -126,4 +126,4 @@ class Numbers {
   std::size_t far_ = 0;  // numbers in the slots
 };
 
-}  // namespace boomslang
+}  // namespace boomslang::trace

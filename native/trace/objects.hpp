@@ -12,7 +12,7 @@
 
 #include "trace/json.hpp"
 
-namespace boomslang {
+namespace boomslang::trace {
 
 // Longer texts are always left to the caller: the tokenizer knows no limit to the digits of a number, others do.
 constexpr std::int64_t longest_plain_object = 4096;
@@ -44,4 +44,4 @@ inline std::vector<std::int64_t> not_surely_objects(std::span<const std::int64_t
   return others;
 }
 
-}  // namespace boomslang
+}  // namespace boomslang::trace

@@ -10,7 +10,7 @@
 
 #include "trace/history.hpp"
 
-namespace boomslang {
+namespace boomslang::trace {
 namespace {
 
 struct Entry {
@@ -59,4 +59,4 @@ Column<std::int64_t> rank(const Interner& keys) {
   return ranks;
 }
 
-}  // namespace boomslang
+}  // namespace boomslang::trace

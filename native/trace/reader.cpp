@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace boomslang {
+namespace boomslang::trace {
 
 void Reader::begin_file(const std::string& name, const std::string* session, std::uint32_t first_line) {
   files_.push_back({name, session ? *session : std::string(), session != nullptr, first_line, given_});
@@ -265,4 +265,4 @@ void Reader::apply_lines(const Slice& slice) {
   }
 }
 
-}  // namespace boomslang
+}  // namespace boomslang::trace

@@ -15,7 +15,7 @@
 #include "trace/crew.hpp"
 #include "trace/history.hpp"
 
-namespace boomslang {
+namespace boomslang::trace {
 
 class Reader {
  public:
@@ -90,4 +90,4 @@ class Reader {
   std::vector<std::pair<bool, bool>> ended_;
 };
 
-}  // namespace boomslang
+}  // namespace boomslang::trace

@@ -4,7 +4,7 @@
 
 #include "trace/intern.hpp"
 
-namespace boomslang {
+namespace boomslang::trace {
 namespace {
 
 constexpr const char* op_names[op_count] = {"put",  "get",   "delete", "scan",   "iterator",
@@ -380,4 +380,4 @@ bool well_formed(Json& json, const char* line, std::size_t size) {
   }
 }
 
-}  // namespace boomslang
+}  // namespace boomslang::trace

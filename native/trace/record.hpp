@@ -12,7 +12,7 @@
 #include "trace/intern.hpp"
 #include "trace/json.hpp"
 
-namespace boomslang {
+namespace boomslang::trace {
 
 // The order is that of the columns' Kind (see model.py).
 enum class Op : std::uint8_t { put, get, del, scan, iterator, next, begin, commit, abort, append, list, select };
@@ -90,4 +90,4 @@ struct Record {
 // Is the line one well-formed JSON value? (If not, and it is the last one, it is torn.)
 bool well_formed(Json& json, const char* line, std::size_t size);
 
-}  // namespace boomslang
+}  // namespace boomslang::trace

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-namespace boomslang {
+namespace boomslang::trace {
 
 std::optional<double> to_double(const char* from, const char* to) {
   double value = 0;
@@ -66,4 +66,4 @@ std::string show(const Scalar& scalar) {
   return text;
 }
 
-}  // namespace boomslang
+}  // namespace boomslang::trace

@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-namespace boomslang {
+namespace boomslang::trace {
 
 enum class Type : std::uint8_t { null = 0, boolean = 1, integer = 2, real = 3, text = 4, bytes = 5 };
 
@@ -74,4 +74,4 @@ std::optional<double> to_double(const char* from, const char* to);
 // As a person would write it, for messages.
 std::string show(const Scalar& scalar);
 
-}  // namespace boomslang
+}  // namespace boomslang::trace

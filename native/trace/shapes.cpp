@@ -2,7 +2,7 @@
 
 #include "trace/digits.hpp"
 
-namespace boomslang {
+namespace boomslang::trace {
 namespace {
 
 // Goes past a whole number of at most 18 characters, as JSON has it; null if there is none.
@@ -158,4 +158,4 @@ void Shapes::learn(const char* line, std::size_t size, const Record& record, con
   nodes_[at].found = record.found;
 }
 
-}  // namespace boomslang
+}  // namespace boomslang::trace

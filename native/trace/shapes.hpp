@@ -17,7 +17,7 @@
 #include "trace/column.hpp"
 #include "trace/brief.hpp"
 
-namespace boomslang {
+namespace boomslang::trace {
 
 class Shapes {
  public:
@@ -54,4 +54,4 @@ class Shapes {
   std::uint16_t first_ = none;
 };
 
-}  // namespace boomslang
+}  // namespace boomslang::trace

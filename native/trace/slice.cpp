@@ -7,7 +7,7 @@
 
 #include <unistd.h>
 
-namespace boomslang {
+namespace boomslang::trace {
 namespace {
 
 // Does the text of the line hold this, and not what the tokenizer decoded?
@@ -189,4 +189,4 @@ std::int32_t Parser::session(Slice& slice, const Scalar& name) {
   return last_session_ = known.number;
 }
 
-}  // namespace boomslang
+}  // namespace boomslang::trace

@@ -17,7 +17,7 @@
 #include "trace/brief.hpp"
 #include "trace/shapes.hpp"
 
-namespace boomslang {
+namespace boomslang::trace {
 
 // The lines of a file that start in a stretch of it. Where these are, only whoever reads it sees.
 struct Stretch {
@@ -91,4 +91,4 @@ class Parser {
   std::uint32_t slice_ = 0;
 };
 
-}  // namespace boomslang
+}  // namespace boomslang::trace

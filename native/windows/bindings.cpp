@@ -7,7 +7,7 @@
 #include "common/binding.hpp"
 #include "windows.hpp"
 
-using namespace boomslang;
+namespace boomslang::windows {
 
 namespace {
 
@@ -32,11 +32,27 @@ struct Held {
         return view(array);
     }
 
-    Held(int32_t txns, int32_t points, int32_t keys, int32_t values, bool overlap, In<uint8_t> state, In<int64_t> read_start,
-         In<int32_t> read_key, In<int32_t> read_value, In<int32_t> read_writer, In<int64_t> key_start, In<int32_t> write_txn,
-         In<int32_t> write_value, In<int32_t> init, In<int32_t> edge_from, In<int32_t> edge_to,
-         In<int32_t> hint_next, In<int64_t> begin, In<int64_t> end, In<int32_t> clock, In<uint8_t> returned, bool real_time,
-         bool in_time, In<int32_t> sequence, In<uint8_t> uncertain, int jobs) {
+    Held(const nb::args& given, const nb::kwargs& named) {
+        Arguments a(given, named);
+        const auto txns = a.next<int32_t>("txns"), points = a.next<int32_t>("points"), keys = a.next<int32_t>("keys"),
+                   values = a.next<int32_t>("values");
+        const auto overlap = a.next<bool>("overlap");
+        const auto state = a.next<In<uint8_t>>("state");
+        const auto read_start = a.next<In<int64_t>>("read_start");
+        const auto read_key = a.next<In<int32_t>>("read_key"), read_value = a.next<In<int32_t>>("read_value"),
+                   read_writer = a.next<In<int32_t>>("read_writer");
+        const auto key_start = a.next<In<int64_t>>("key_start");
+        const auto write_txn = a.next<In<int32_t>>("write_txn"), write_value = a.next<In<int32_t>>("write_value"),
+                   init = a.next<In<int32_t>>("init"), edge_from = a.next<In<int32_t>>("edge_from"),
+                   edge_to = a.next<In<int32_t>>("edge_to"), hint_next = a.next<In<int32_t>>("hint_next");
+        const auto begin = a.next<In<int64_t>>("begin"), end = a.next<In<int64_t>>("end");
+        const auto clock = a.next<In<int32_t>>("clock");
+        const auto returned = a.next<In<uint8_t>>("returned");
+        const auto real_time = a.next<bool>("real_time"), in_time = a.next<bool>("in_time");
+        const auto sequence = a.next<In<int32_t>>("sequence");
+        const auto uncertain = a.next<In<uint8_t>>("uncertain");
+        const auto jobs = a.next<int>("jobs");
+        a.end();
         Whole w;
         w.txns = txns, w.points = points, w.keys = keys, w.unnamed = values, w.overlap = overlap;
         w.state = keep(state), w.read_start = keep(read_start), w.read_key = keep(read_key);
@@ -106,16 +122,9 @@ struct Held {
 
 }  // namespace
 
-NB_MODULE(_windows, m) {
+void bind(nb::module_ m) {
     nb::class_<Held>(m, "Windows")
-        .def(nb::init<int32_t, int32_t, int32_t, int32_t, bool, In<uint8_t>, In<int64_t>, In<int32_t>, In<int32_t>, In<int32_t>,
-                      In<int64_t>, In<int32_t>, In<int32_t>, In<int32_t>, In<int32_t>, In<int32_t>, In<int32_t>,
-                      In<int64_t>, In<int64_t>, In<int32_t>, In<uint8_t>, bool, bool, In<int32_t>, In<uint8_t>, int>(),
-             nb::arg("txns"), nb::arg("points"), nb::arg("keys"), nb::arg("values"), nb::arg("overlap"), nb::arg("state"),
-             nb::arg("read_start"), nb::arg("read_key"), nb::arg("read_value"), nb::arg("read_writer"), nb::arg("key_start"),
-             nb::arg("write_txn"), nb::arg("write_value"), nb::arg("init"), nb::arg("edge_from"),
-             nb::arg("edge_to"), nb::arg("hint_next"), nb::arg("begin"), nb::arg("end"), nb::arg("clock"), nb::arg("returned"),
-             nb::arg("real_time"), nb::arg("in_time"), nb::arg("sequence"), nb::arg("uncertain"), nb::arg("jobs"))
+        .def("__init__", [](Held* self, nb::args given, nb::kwargs named) { new (self) Held(given, named); })
         .def("cut", &Held::cut, nb::arg("size"), nb::arg("margin"), nb::arg("stop"), nb::arg("jobs"), nb::arg("conflicts"), nb::arg("seconds"),
              nb::arg("megabytes"))
         .def("solve", &Held::solve, nb::arg("stop"), nb::arg("jobs"), nb::arg("conflicts"), nb::arg("seconds"),
@@ -123,3 +132,5 @@ NB_MODULE(_windows, m) {
         .def("join", &Held::join, nb::arg("failed"))
         .def("stats", &Held::stats);
 }
+
+}  // namespace boomslang::windows

@@ -10,7 +10,7 @@
 
 #include "windows.hpp"
 
-namespace boomslang {
+namespace boomslang::windows {
 
 Windows::Windows(Whole whole, std::vector<int32_t> sequence, std::span<const uint8_t> uncertain, int jobs)
     : whole_(std::move(whole)), sequence_(std::move(sequence)), uncertain_(uncertain.begin(), uncertain.end()) {
@@ -216,4 +216,4 @@ std::vector<Solved> Windows::cut(int32_t size, int32_t margin, int stop, int job
     return {};
 }
 
-}  // namespace boomslang
+}  // namespace boomslang::windows

@@ -9,7 +9,7 @@
 
 #include "windows.hpp"
 
-namespace boomslang {
+namespace boomslang::windows {
 
 int32_t Windows::window_at(int32_t place) const {
     return int32_t(std::upper_bound(bounds_.begin(), bounds_.end(), place) - bounds_.begin()) - 1;
@@ -243,4 +243,4 @@ void Windows::fit(int32_t w, const Part& part) {
     }
 }
 
-}  // namespace boomslang
+}  // namespace boomslang::windows

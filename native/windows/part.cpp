@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace boomslang {
+namespace boomslang::windows {
 
 Scratch::Scratch(const Whole& whole)
     : key_stamp(size_t(whole.keys), 0), txn_stamp(size_t(whole.txns), 0), demand_stamp(size_t(whole.keys), 0),
@@ -402,4 +402,4 @@ Solved Part::solve(const Whole& whole, std::span<const int32_t> start, std::span
     return solved;
 }
 
-}  // namespace boomslang
+}  // namespace boomslang::windows

@@ -16,7 +16,7 @@
 #include "engine/engine.hpp"
 #include "whole.hpp"
 
-namespace boomslang {
+namespace boomslang::windows {
 
 constexpr int32_t NO_DEMAND = -5;
 
@@ -92,4 +92,4 @@ private:
     std::vector<Write> writes_;  // by key, value, transaction; of who does not commit here with a value that nobody reads
 };
 
-}  // namespace boomslang
+}  // namespace boomslang::windows

@@ -6,7 +6,7 @@
 
 #include "windows.hpp"
 
-namespace boomslang {
+namespace boomslang::windows {
 
 bool Windows::explains(const std::vector<int32_t>& order, const std::vector<std::pair<int32_t, int32_t>>& initial) const {
     const Whole& w = whole_;
@@ -58,4 +58,4 @@ bool Windows::explains(const std::vector<int32_t>& order, const std::vector<std:
     return true;
 }
 
-}  // namespace boomslang
+}  // namespace boomslang::windows

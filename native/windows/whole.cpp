@@ -4,7 +4,7 @@
 
 #include "common/parallel.hpp"
 
-namespace boomslang {
+namespace boomslang::windows {
 
 namespace {
 
@@ -64,4 +64,4 @@ std::pair<int64_t, int64_t> Whole::candidates(int32_t key, int32_t pattern) cons
     return {low - write_value.begin(), high - write_value.begin()};
 }
 
-}  // namespace boomslang
+}  // namespace boomslang::windows

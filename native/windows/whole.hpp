@@ -9,7 +9,9 @@
 
 #include "engine/problem.hpp"
 
-namespace boomslang {
+namespace boomslang::windows {
+
+using namespace engine;  // whose problems these are, in parts
 
 constexpr int64_t NO_TIME = INT64_MIN;
 
@@ -54,4 +56,4 @@ struct Whole {
     std::pair<int64_t, int64_t> candidates(int32_t key, int32_t pattern) const;
 };
 
-}  // namespace boomslang
+}  // namespace boomslang::windows

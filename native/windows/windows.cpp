@@ -3,7 +3,7 @@
 #include <algorithm>
 
 
-namespace boomslang {
+namespace boomslang::windows {
 
 // What is demanded counts, not by which read or in which order.
 uint64_t Windows::Window::hash(const Whole& whole) const {
@@ -101,4 +101,4 @@ bool Windows::join(const std::vector<int32_t>& failed) {
     return apply_joins();
 }
 
-}  // namespace boomslang
+}  // namespace boomslang::windows

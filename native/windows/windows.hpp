@@ -29,7 +29,7 @@
 #include "part.hpp"
 #include "whole.hpp"
 
-namespace boomslang {
+namespace boomslang::windows {
 
 struct WindowStats {
     int64_t cuts = 0, refined = 0, joined = 0, windows = 0, solved = 0, largest = 0;
@@ -142,4 +142,4 @@ private:
     std::vector<std::pair<int32_t, int32_t>> chosen_;  // initial values that were chosen
 };
 
-}  // namespace boomslang
+}  // namespace boomslang::windows

@@ -7,8 +7,9 @@
 #include "wire/relay.hpp"
 #include "wire/whole.hpp"
 
+namespace boomslang::wire {
+
 namespace nb = nanobind;
-using namespace boomslang::wire;
 
 namespace {
 std::string text(const nb::bytes& b) { return {b.c_str(), b.size()}; }
@@ -72,7 +73,7 @@ nb::object literals_of(const nb::bytes& data) {
 }
 }  // namespace
 
-NB_MODULE(_relay, m) {
+void bind(nb::module_ m) {
     m.def("skeleton", [](nb::bytes data) {
         const std::string made = skeleton('Q', text(data));
         return nb::bytes(made.data(), made.size());
@@ -118,3 +119,5 @@ NB_MODULE(_relay, m) {
         .def_prop_ro("waiting", &Relay::waiting)
         .def_prop_ro("forwarded", &Relay::forwarded);
 }
+
+}  // namespace boomslang::wire

@@ -1,8 +1,8 @@
-"""The files of an extension are compiled as one: no name that is meant for one file may be heard in another.
+"""The files of a part are compiled as one: no name that is meant for one file may be heard in another.
 
 Two constants or types of one name would not compile. Two functions of one name and different arguments would: they
 become overloads, and a call in one file may choose the other file's function without a word. So a file-local function
-must have a name that nothing else at the level of a namespace has, in all files of its extension and in all headers.
+must have a name that nothing else at the level of a namespace has, in all files of its part and in all headers.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ from support.paths import ROOT
 
 NATIVE = ROOT / "native"
 TARGETS = {
-    "_reader": ["trace", "trace/formats"],
-    "_analyse": ["asg"],
+    "trace": ["trace", "trace/formats"],
+    "asg": ["asg"],
     "engine": ["engine"],
-    "_windows": ["windows"],
-    "_live": ["stream"],
-    "_known": ["explain"],
-    "_relay": ["wire"],
+    "windows": ["windows"],
+    "around": ["stream", "explain"],
+    "wire": ["wire"],
 }
+BINDINGS = {NATIVE / "module.cpp", *NATIVE.glob("*/bindings.cpp")}
+"""Compiled together: each in the namespace of its phase, which all have a `bind`."""
 NOISE = re.compile(
     r"""//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<!\w)'(?:\\.|[^'\\\n])*'""", re.S
 )
@@ -79,8 +80,7 @@ def clashes(sources: dict[str, str], headers: dict[str, str]) -> list[str]:
 @pytest.mark.parametrize("target", TARGETS)
 def test_file_local_functions_have_names_of_their_own(target: str) -> None:
     files = [path for folder in TARGETS[target] for path in (NATIVE / folder).glob("*.cpp")]
-    if target == "engine":  # the bindings are compiled apart
-        files = [path for path in files if path.name != "bindings.cpp"]
+    files = [path for path in files if path not in BINDINGS]
     headers = list(NATIVE.rglob("*.hpp"))
     assert files and headers
 
@@ -92,10 +92,20 @@ def test_file_local_functions_have_names_of_their_own(target: str) -> None:
 
 def test_every_folder_is_looked_at() -> None:
     told = {folder for folders in TARGETS.values() for folder in folders}
-    sources = list(NATIVE.rglob("*.cpp"))
+    sources = [path for path in NATIVE.rglob("*.cpp") if path not in BINDINGS]
     assert {str(path.parent.relative_to(NATIVE)) for path in sources} == told
     found = [name for path in sources for name, its_own in functions(path.read_text()) if its_own]
     assert len(found) > 50, found
+
+
+def test_each_phase_has_a_namespace_of_its_own() -> None:
+    """All are linked into one module: two types of one name would be one, and a method of either stand for both."""
+    for path in (path for kind in ("*.cpp", "*.hpp") for path in NATIVE.rglob(kind)):
+        phase = path.relative_to(NATIVE).parts[0]
+        if phase in ("common", "module.cpp"):
+            continue
+        opened = re.findall(r"^namespace ([\w:]+) \{", path.read_text(), re.MULTILINE)
+        assert opened and set(opened) == {f"boomslang::{phase}"}, path
 
 
 def test_an_overload_across_files_is_found() -> None:

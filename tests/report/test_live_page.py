@@ -13,6 +13,7 @@ from support.browser import Browser, opened_browser
 
 from boomslang.errors import UsageError
 from boomslang.report.live import LivePage
+from boomslang.report.page import asset
 from boomslang.stream.tally import Status
 
 EVIL = "<img src=x onerror=alert(1)></script>\u202e"
@@ -51,6 +52,8 @@ def test_it_is_for_this_machine_alone(page: LivePage) -> None:
     assert code == 200 and b"&lt;img src=x" in body and b"<img" not in body
     policy = headers["Content-Security-Policy"]
     assert policy.startswith("default-src 'none'; ") and "unsafe" not in policy and "http" not in policy
+    shared = asset("head.html").replace("$policy", "").split('<meta name="generator"')[0]
+    assert body.decode().startswith(shared) and b'name="referrer"' in body, "the head of all pages"
     assert b"http" not in body.replace(b"http://www.w3.org/2000/svg", b""), "no outside resource"
     assert get(page, "/", Host="evil.example")[0] == 403
     assert get(page, "/status", Host="evil.example:80")[0] == 403

@@ -5,7 +5,7 @@
 #include "trace/formats/lines.hpp"
 #include "trace/formats/lookahead.hpp"
 
-namespace boomslang {
+namespace boomslang::trace {
 namespace {
 
 constexpr const char* awdit_form =
@@ -97,4 +97,4 @@ class Awdit final : public LineFormat {
 
 std::unique_ptr<Format> make_awdit() { return std::make_unique<Awdit>(); }
 
-}  // namespace boomslang
+}  // namespace boomslang::trace

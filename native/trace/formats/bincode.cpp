@@ -9,7 +9,7 @@
 // decoded is named by its byte.
 #include "trace/formats/format.hpp"
 
-namespace boomslang {
+namespace boomslang::trace {
 namespace {
 
 class Bincode final : public Format {
@@ -145,4 +145,4 @@ std::unique_ptr<Format> make_bincode(std::string_view option) {
   return std::make_unique<Bincode>(option == "partial commits");
 }
 
-}  // namespace boomslang
+}  // namespace boomslang::trace

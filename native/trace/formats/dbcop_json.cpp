@@ -7,7 +7,7 @@
 #include "trace/formats/format.hpp"
 #include "trace/formats/mops.hpp"
 
-namespace boomslang {
+namespace boomslang::trace {
 namespace {
 
 class DbcopJson : public Format {
@@ -174,4 +174,4 @@ class DbcopJson : public Format {
 
 std::unique_ptr<Format> make_dbcop_json() { return std::make_unique<DbcopJson>(); }
 
-}  // namespace boomslang
+}  // namespace boomslang::trace

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
-namespace boomslang {
+namespace boomslang::trace {
 namespace {
 
 constexpr std::uint8_t unescaped = 1, symbol = 2, blank = 4, digit_ = 8;
@@ -622,4 +622,4 @@ Scalar Document::value(const char* what, bool composite) {
        "let the workload use such keys and values");
 }
 
-}  // namespace boomslang
+}  // namespace boomslang::trace

@@ -21,7 +21,7 @@
 #include "trace/fault.hpp"
 #include "trace/scalar.hpp"
 
-namespace boomslang {
+namespace boomslang::trace {
 
 enum class Dialect : std::uint8_t { json, edn };
 
@@ -141,4 +141,4 @@ class Document {
   std::size_t used_ = 0, room_ = 0;  // of the last block
 };
 
-}  // namespace boomslang
+}  // namespace boomslang::trace

@@ -15,7 +15,7 @@
 
 #include "trace/history.hpp"
 
-namespace boomslang {
+namespace boomslang::trace {
 
 class Emit {
  public:
@@ -195,4 +195,4 @@ class Format {
 // By name; null if there is no such format.
 std::unique_ptr<Format> make_format(std::string_view name, std::string_view option);
 
-}  // namespace boomslang
+}  // namespace boomslang::trace

@@ -5,7 +5,7 @@
 // hold several.
 #include "trace/formats/lines.hpp"
 
-namespace boomslang {
+namespace boomslang::trace {
 namespace {
 
 constexpr const char* hist_form =
@@ -81,4 +81,4 @@ class Hist final : public LineFormat {
 
 std::unique_ptr<Format> make_hist() { return std::make_unique<Hist>(); }
 
-}  // namespace boomslang
+}  // namespace boomslang::trace

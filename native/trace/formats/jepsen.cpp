@@ -17,7 +17,7 @@
 #include "trace/formats/format.hpp"
 #include "trace/formats/mops.hpp"
 
-namespace boomslang {
+namespace boomslang::trace {
 namespace {
 
 enum class Completion : std::uint8_t { invoke, ok, fail, info };
@@ -456,4 +456,4 @@ class Jepsen : public Format {
 std::unique_ptr<Format> make_jepsen_edn() { return std::make_unique<Jepsen>(Dialect::edn); }
 std::unique_ptr<Format> make_jepsen_json() { return std::make_unique<Jepsen>(Dialect::json); }
 
-}  // namespace boomslang
+}  // namespace boomslang::trace

@@ -8,7 +8,7 @@
 #include "trace/digits.hpp"
 #include "trace/formats/format.hpp"
 
-namespace boomslang {
+namespace boomslang::trace {
 
 // With what it is looked up by.
 struct Number {
@@ -107,4 +107,4 @@ class LineFormat : public Format {
   std::size_t at_ = 0;
 };
 
-}  // namespace boomslang
+}  // namespace boomslang::trace

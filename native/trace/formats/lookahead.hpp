@@ -9,7 +9,7 @@
 
 #include "trace/fault.hpp"
 
-namespace boomslang {
+namespace boomslang::trace {
 
 // A Step has the number of its line.
 template <class Step>
@@ -38,4 +38,4 @@ class Lookahead {
   std::size_t count_ = 0;
 };
 
-}  // namespace boomslang
+}  // namespace boomslang::trace

@@ -7,7 +7,7 @@
 
 #include "trace/formats/format.hpp"
 
-namespace boomslang {
+namespace boomslang::trace {
 
 enum class Mop : std::uint8_t { put, append, get, absent, list, set };
 
@@ -71,4 +71,4 @@ class Mops {
   std::vector<Scalar> elements_;
 };
 
-}  // namespace boomslang
+}  // namespace boomslang::trace

@@ -1,7 +1,7 @@
 // The formats by name, as Python asks for them.
 #include "trace/formats/format.hpp"
 
-namespace boomslang {
+namespace boomslang::trace {
 
 // A new format declares its maker here and adds a line below.
 std::unique_ptr<Format> make_awdit();
@@ -27,4 +27,4 @@ std::unique_ptr<Format> make_format(std::string_view name, std::string_view opti
   return nullptr;
 }
 
-}  // namespace boomslang
+}  // namespace boomslang::trace

@@ -9,7 +9,7 @@
 #include "trace/formats/lines.hpp"
 #include "trace/formats/lookahead.hpp"
 
-namespace boomslang {
+namespace boomslang::trace {
 namespace {
 
 constexpr const char* text_form = "write r(key,value,session,transaction) or w(...), whole numbers, no spaces";
@@ -148,4 +148,4 @@ class Text final : public LineFormat {
 
 std::unique_ptr<Format> make_text() { return std::make_unique<Text>(); }
 
-}  // namespace boomslang
+}  // namespace boomslang::trace

@@ -10,7 +10,7 @@
 #include "trace/formats/format.hpp"
 #include "trace/formats/mops.hpp"
 
-namespace boomslang {
+namespace boomslang::trace {
 namespace {
 
 class TimeKiller : public Format {
@@ -220,4 +220,4 @@ class TimeKiller : public Format {
 
 std::unique_ptr<Format> make_timekiller() { return std::make_unique<TimeKiller>(); }
 
-}  // namespace boomslang
+}  // namespace boomslang::trace

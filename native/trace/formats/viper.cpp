@@ -19,7 +19,7 @@
 // transaction committed. Python looks which of the two it is, and says "success" as an option (see viper.py).
 #include "trace/formats/lines.hpp"
 
-namespace boomslang {
+namespace boomslang::trace {
 namespace {
 
 constexpr const char* viper_form = "write each transaction as Viper's logger does; see docs/formats.md";
@@ -388,4 +388,4 @@ std::unique_ptr<Format> make_viper(std::string_view option) {
   return std::make_unique<Viper>(option == "success");
 }
 
-}  // namespace boomslang
+}  // namespace boomslang::trace

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import boomslang
 from boomslang.errors import UsageError
-from boomslang.report.page import asset, hash_of, style_of
+from boomslang.report.page import asset, hash_of, head_of, style_of
 
 if TYPE_CHECKING:
     from boomslang.stream.tally import Status
@@ -158,10 +158,11 @@ def _page(title: str) -> tuple[bytes, str]:
         "trusted-types 'none'"
     )
     text = Template(asset("live.html")).substitute(
+        head=head_of(
+            title=escape(title), generator=escape(f"Boomslang {boomslang.__version__}"), style=style
+        ),
         title=escape(title),
-        generator=escape(f"Boomslang {boomslang.__version__}"),
         brand=asset("brand.html"),
-        style=style,
         script=script,
     )
     return text.encode(), policy

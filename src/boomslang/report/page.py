@@ -56,9 +56,10 @@ def asset(name: str) -> str:
     return (ASSETS / name).read_text(encoding="utf-8")
 
 
-def head_of(*, title: str, generator: str, policy: str, style: str) -> str:
-    """The head that pages share, up to their bodies; what it is given is HTML."""
-    return Template(asset("head.html")).substitute(title=title, generator=generator, csp=policy, style=style)
+def head_of(*, title: str, generator: str, style: str, policy: str | None = None) -> str:
+    """The head that pages share, up to their bodies; what it is given is HTML. No policy: it comes with the answer."""
+    told = "" if policy is None else f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+    return Template(asset("head.html")).substitute(title=title, generator=generator, policy=told, style=style)
 
 
 def style_of(*parts: str) -> str:

@@ -19,10 +19,11 @@
 #include "trace/lines.hpp"
 #include "trace/reader.hpp"
 
+namespace boomslang::trace {
+
 namespace nb = nanobind;
 using namespace nb::literals;
 
-namespace boomslang {
 namespace {
 
 // NumPy takes the buffer over; free() is its only cost.
@@ -218,10 +219,8 @@ void raise_fault(const Fault& f) {
 }
 
 }  // namespace
-}  // namespace boomslang
 
-NB_MODULE(_reader, m) {
-  using namespace boomslang;
+void bind(nb::module_ m) {
   m.doc() = "The native trace reader; see reader.py for how it is driven.";
   nb::register_exception_translator([](const std::exception_ptr& p, void*) {
     try {
@@ -328,3 +327,5 @@ NB_MODULE(_reader, m) {
       },
       "offset"_a, "data"_a, "ids"_a);
 }
+
+}  // namespace boomslang::trace
