@@ -23,14 +23,14 @@ nb::object maybe(const std::optional<std::string_view>& found) { return found ? 
 nb::tuple tuple_of(const std::vector<Value>& values) {
     nb::tuple made = nb::steal<nb::tuple>(PyTuple_New(static_cast<Py_ssize_t>(values.size())));
     Py_ssize_t place = 0;
-    for (const Value& v : values) PyTuple_SET_ITEM(made.ptr(), place++, maybe(v).release().ptr());
+    for (const Value& v : values) NB_TUPLE_SET_ITEM(made.ptr(), place++, maybe(v).release().ptr());
     return made;
 }
 
 nb::tuple numbers(const std::vector<int>& found) {
     nb::tuple made = nb::steal<nb::tuple>(PyTuple_New(static_cast<Py_ssize_t>(found.size())));
     Py_ssize_t place = 0;
-    for (const int n : found) PyTuple_SET_ITEM(made.ptr(), place++, nb::int_(n).release().ptr());
+    for (const int n : found) NB_TUPLE_SET_ITEM(made.ptr(), place++, nb::int_(n).release().ptr());
     return made;
 }
 

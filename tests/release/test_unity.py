@@ -108,6 +108,12 @@ def test_each_phase_has_a_namespace_of_its_own() -> None:
         assert opened and set(opened) == {f"boomslang::{phase}"}, path
 
 
+def test_bindings_keep_to_the_stable_api() -> None:
+    """One wheel serves Python 3.12 and later; what is spelled in capitals is a macro, which looks into an object."""
+    for path in BINDINGS | set((NATIVE / "common").glob("*.hpp")):
+        assert re.findall(r"\bPy[A-Z][a-z]\w*?_[A-Z]{2,}(?:_[A-Z]+)*\b", path.read_text()) == [], path
+
+
 def test_an_overload_across_files_is_found() -> None:
     one = """namespace a {
         namespace {
