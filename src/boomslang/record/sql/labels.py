@@ -63,7 +63,7 @@ def key_label(column: Column, value: Any) -> Any:
         return Unknown
     if type(value) is Octets:
         value = value.of(column)
-    if column.kind in AS_WRITTEN and not column.exact:
+    if not column.exact and column.kind in AS_WRITTEN:
         return value if type(value) is str and (MOMENT.fullmatch(value) or TIME.fullmatch(value)) else Unknown
     made = RULES[column.kind](column, value)
     if isinstance(made, float):

@@ -76,10 +76,13 @@ CALLS = re.compile(
 SYSTEM = re.compile(r"(?i)sqlite_|pg_|information_schema|performance_schema|duckdb_|mysql$|sys$")
 """Names of the database's own tables."""
 START = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/|\()*(\w+)", re.DOTALL)
-NAMES_MOVE = re.compile(r"\bsearch_path\b|^\s*(?:use|attach|detach)\b", re.IGNORECASE)
-SETTINGS_MOVE = re.compile(
-    r"\b(?:standard_conforming_strings|transform_null_equals|extra_float_digits|default_collation|sql_mode)\b",
-    re.IGNORECASE,
+NAMES_MOVE = re.compile(r"\s*(?:use|attach|detach)\b", re.IGNORECASE)
+SETTINGS = (
+    "standard_conforming_strings",
+    "transform_null_equals",
+    "extra_float_digits",
+    "default_collation",
+    "sql_mode",
 )
 """With another value of these, the same text means something else."""
 SETS = re.compile(r"\b(?:set|set_config|reset|pragma)\b", re.IGNORECASE)
@@ -139,12 +142,13 @@ class Meaning:
 
 def names_move(text: str) -> bool:
     """May names, or the text of a statement, mean something else from here on?"""
-    if NAMES_MOVE.search(text):
+    low = text.lower()
+    if "search_path" in low or NAMES_MOVE.match(text):
         return True
-    found = SETTINGS_MOVE.search(text)
-    if found is None or not SETS.search(text) or AS_USUAL.search(text):
+    found = [name for name in SETTINGS if name in low]  # most texts have none, and are many
+    if not found or not SETS.search(text) or AS_USUAL.search(text):
         return False
-    return found[0].lower() != "sql_mode" or ODD_MODES.search(text) is not None
+    return found != ["sql_mode"] or ODD_MODES.search(text) is not None
 
 
 def meaning_of(text: str, schema: Schema, given: Any) -> Meaning:

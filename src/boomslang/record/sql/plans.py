@@ -89,7 +89,7 @@ class Keyed:
         made = []
         for column, value in self._parts:
             found = value(given)
-            if found is Unknown or found is None or blank(column, found):
+            if found is Unknown or found is None or (type(found) is str and blank(column, found)):
                 return None
             one = key_label(column, found)
             if one is Unknown:
