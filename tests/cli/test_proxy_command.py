@@ -34,6 +34,7 @@ USAGE = 254
         (["mysql://127.0.0.1:1?sslmode=often", "--out", "t"], "found sslmode=often"),
         (["postgres://127.0.0.1:1", "--out", "t", "--watch"], "--watch is for --check"),
         (["postgres://127.0.0.1:1", "--out", "t", "--within", "1s"], "--within is for --check"),
+        (["postgres://no-such-host.invalid:1", "--out", "t"], "expected one that has an address"),
         (["--recover", "t"], "found nothing to recover"),
         (["postgres://127.0.0.1:1", "--recover", "t"], "--recover DIR stands alone"),
     ],
@@ -59,6 +60,7 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
         place = f"127.0.0.1:{taken.getsockname()[1]}"
         ran = command("proxy", "postgres://127.0.0.1:1", "--listen", place, "--out", str(tmp_path / "t"))
     assert ran.code == USAGE and f"cannot listen on {place}" in " ".join(ran.err.split())
+    assert not any(tmp_path.iterdir()), "the folder can be named again"
 
 
 @contextmanager

@@ -111,6 +111,34 @@ def test_a_role_that_looks_for_tables_elsewhere_accuses_nobody(dsn: str, tracer:
     assert any("left out" in note for note in verdict.notes), verdict.notes
 
 
+@pytest.mark.parametrize("autocommit", [True, False])
+def test_a_role_that_may_not_read_everything(dsn: str, tmp_path: Path, autocommit: bool) -> None:
+    """What it may not read is left out, and neither the recorder nor the application stumbles over it."""
+    pytest.importorskip("sqlglot")
+    with psycopg.connect(dsn, autocommit=True) as c:
+        c.execute("DROP SCHEMA IF EXISTS hidden CASCADE")
+        c.execute("CREATE SCHEMA hidden")
+        c.execute("CREATE TABLE hidden.away (id INT PRIMARY KEY)")
+        c.execute("DROP TABLE IF EXISTS shown, written")
+        for table in ("shown", "written"):
+            c.execute(f"CREATE TABLE {table} (id INT PRIMARY KEY, n INT)")
+        c.execute(
+            "DO $$ BEGIN IF NOT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = 'humble') THEN "
+            "CREATE ROLE humble LOGIN PASSWORD 'secret'; END IF; END $$"
+        )
+        c.execute("GRANT SELECT, INSERT ON shown TO humble")
+        c.execute("GRANT INSERT ON written TO humble")
+    with psycopg.connect(dsn, autocommit=autocommit, user="humble", password="secret") as plain:
+        told = trace_connection(plain, Tracer(tmp_path / "humble"))
+        told.execute("INSERT INTO shown VALUES (1, 1)")
+        told.execute("INSERT INTO written VALUES (1, 1)")
+        assert told.execute("SELECT n FROM shown WHERE id = 1").fetchall() == [(1,)]
+        told.commit()
+    verdict = check(read_trace(tmp_path / "humble"), level="strict serializable")
+    assert verdict.valid
+    assert "left out: written (a table that the user who was recorded first may not read)" in verdict.notes[0]
+
+
 # --- psycopg
 
 

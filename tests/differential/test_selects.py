@@ -57,6 +57,11 @@ def test_all_solvers_agree() -> None:
     assert found["unknown"] < found["valid"] / 8, found
 
 
+def test_a_read_whose_edge_another_one_stands_for() -> None:
+    """Two reads of a transaction that may have committed, each with one writer, the same: passes keep one edge."""
+    assert examine(2159, 3, ("native", "z3", "clingo"))["valid"]
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("part", range(8))
 def test_all_solvers_agree_on_more(part: int) -> None:

@@ -13,12 +13,12 @@ import pytest
 
 pytest.importorskip("sqlglot")
 
-from boomslang.record.sql.catalogs import catalog
+from boomslang.record.sql.catalogs import catalog, mysql
 from boomslang.record.sql.labels import key_label, label
-from boomslang.record.sql.meaning import meaning_of
+from boomslang.record.sql.meaning import meaning_of, names_move
 from boomslang.record.sql.returning import with_returning
 from boomslang.record.sql.schema import Column, Reach, Schema, Unknown
-from boomslang.record.sql.text import spelled
+from boomslang.record.sql.text import several, spelled
 from boomslang.record.sql.told import Answer
 from boomslang.record.statements import Record
 from boomslang.trace.scalars import Absent
@@ -133,6 +133,18 @@ CASES: dict[str, tuple[Any, list[str]]] = {
     "SELECT id, stock FROM items WHERE stock > 1 LIMIT 10": (
         {"rows": [(1, 5)]},
         ["select items ['>', {'column': 'stock'}, 1]: ['items[1]']", "get items[1].stock 5"],
+    ),
+    "SELECT stock FROM items WHERE (items.id = ? AND 1=1) LIMIT ? OFFSET ?": (
+        {"given": (3, 1, 0), "rows": []},
+        ["get items[3] absent"],
+    ),
+    "SELECT stock FROM items WHERE id = ? LIMIT 1 OFFSET 1": (
+        {"given": (3,), "rows": []},
+        ["left out: rows may be hidden"],
+    ),
+    "SELECT id FROM items WHERE 1 = 1 AND stock = 2": (
+        {"rows": [(4,)]},
+        ["select items ['=', {'column': 'stock'}, 2]: ['items[4]']"],
     ),
     "SELECT stock FROM items WHERE stock > 1": (
         {"rows": [(5,)]},
@@ -525,7 +537,7 @@ def test_returning_is_added_only_where_the_database_has_it(schema: Schema) -> No
             "a =  :p0  AND b =  :p1  AND $$ $1 $$",
             (1, 0),
         ),
-        ("mysql", "`%s` = %s", (1,), "`%s` =  :p0 ", (0,)),
+        ("mysql", "`%%s` = %s", (1,), "`%s` =  :p0 ", (0,)),
         ("sqlite", "\"a\" = %s AND b LIKE '%%'", (1,), "\"a\" =  :p0  AND b LIKE '%'", (0,)),
     ],
 )
@@ -587,11 +599,84 @@ def test_what_the_database_may_change_has_no_label(column: Column, written: Any)
 
 
 def test_a_row_is_found_whatever_its_collation_overlooks() -> None:
-    careless = Column("name", "text", exact=False)
+    careless = Column("name", "text", exact=False, overlooks=frozenset({"case", "blanks"}))
     assert key_label(careless, "Ann ") == key_label(careless, "ann") == "ann"
+    assert key_label(replace(careless, overlooks=frozenset({"case"})), "Ann ") == "ann "
+    assert key_label(replace(careless, overlooks=frozenset({"blanks"})), "Ann ") == "Ann"
     assert key_label(careless, "é") is Unknown
+    assert key_label(replace(careless, overlooks=None), "ann") is Unknown
     assert key_label(Column("name", "text"), "Ann ") == "Ann "
     assert key_label(careless, None) is Unknown
+
+
+# --- texts as a whole
+
+
+@pytest.mark.parametrize(
+    ("dialect", "text", "more"),
+    [
+        ("postgres", "SELECT 1;", False),
+        ("postgres", "SELECT ';' ; -- and; that\n /* was; it */ ;", False),
+        ("postgres", "SELECT 1; SELECT 2", True),
+        ("postgres", "SET a = 1; 'x'", True),
+        ("postgres", "DO $$ BEGIN x; y; END $$", False),
+        ("postgres", "SELECT E'\\';' ; ", False),
+        ("sqlite", "SELECT '\\'; DELETE FROM t", True),
+        ("mysql", "SELECT '\\'; DELETE FROM t'", False),
+        ("mysql", "SELECT 1; # DELETE FROM t", False),
+        ("sqlite", "CREATE TRIGGER x AFTER INSERT ON t BEGIN DELETE FROM t; DELETE FROM u; END", False),
+    ],
+)
+def test_texts_of_several_statements(dialect: str, text: str, more: bool) -> None:
+    assert several(text, dialect) == more
+
+
+@pytest.mark.parametrize(
+    ("text", "moves"),
+    [
+        ("SET search_path TO other", True),
+        ("SELECT set_config('search_path', 'x', false)", True),
+        ("USE other", True),
+        ("show standard_conforming_strings", False),
+        ("SET standard_conforming_strings = on", False),
+        ("SET standard_conforming_strings TO off", True),
+        ("SET extra_float_digits = 3", False),
+        ("SET extra_float_digits = 0", True),
+        ("SELECT @@sql_mode", False),
+        ("SET sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_DATE'", False),
+        ("SET SESSION sql_mode = CONCAT(@@sql_mode, ',ANSI_QUOTES')", True),
+        ("SET sql_mode = @before", True),
+        ("SET default_collation = 'nocase'", True),
+        ("UPDATE settings SET value = 1 WHERE name = 'x'", False),
+    ],
+)
+def test_what_changes_the_meaning_of_texts(text: str, moves: bool) -> None:
+    assert names_move(text) == moves
+
+
+# --- what the database may hide
+
+
+@pytest.mark.parametrize("grantee", ["'app'@'%'", "'other'@'%'"])
+def test_triggers_that_mysql_hides_are_not_taken_for_none(grantee: str) -> None:
+    """MySQL shows triggers only to those who may make them."""
+    column = ["t", "BASE TABLE", "id", "int", "int", None, 0, None, None, "NO", None, "", "InnoDB", "", 10]
+    answers = {
+        mysql.DATABASE: [("here", "8.0.36", 3306, "host", "")],
+        mysql.COLUMNS: [column],
+        mysql.UNIQUE: [("t", "PRIMARY", "id", None)],
+        mysql.GRANTED: [("app@%", grantee, "")],
+    }
+    asking = catalog("mysql")
+    query = next(asking)
+    try:
+        while True:
+            query = asking.send(answers.get(query, []))
+    except StopIteration as made:
+        found = made.value.find("t")
+    seen = grantee == "'app'@'%'"
+    assert found.silent == (None if seen else mysql.HIDDEN)
+    assert found.triggered == (frozenset() if seen else {Reach("*")})
 
 
 # --- other databases' ways to say it

@@ -202,7 +202,9 @@ def solution(problem: Problem, holds: Callable[[Atom], bool]) -> Solution:
     for read in ir.read_froms():
         if read.txn not in inside:
             continue
-        taken = next(w for w in read.candidates if true(ir.wr(w, read)))
+        taken = next((w for w in read.candidates if true(ir.wr(w, read))), None)
+        if taken is None:  # only one was left, and another edge stands for it (merge.py)
+            (taken,) = (w for w in read.candidates if problem.fixed.get(ir.wr(w, read)) is not False)
         writer[read.read] = taken if taken != START else -1
         pattern = int(asg.read_value[read.read])
         if taken == START and initial[read.key] in (UNKNOWN_INITIAL, PRESENT):

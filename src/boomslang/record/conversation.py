@@ -23,7 +23,7 @@ from boomslang.record.found_rows import rows_found
 from boomslang.record.outcomes import Effect, refused_commit
 from boomslang.record.session import RecordingFailed, Session
 from boomslang.record.sql.catalogs import isolation
-from boomslang.record.sql.meaning import START, unclear
+from boomslang.record.sql.meaning import START, names_move, unclear
 from boomslang.record.sql.notes import Notes
 from boomslang.record.sql.steps import CommitsFirst, SchemaChange, ToldAlone, ToldInside
 from boomslang.record.statements import (
@@ -46,8 +46,8 @@ CONTROL = {
     "begin": r"(BEGIN|START TRANSACTION)( (WORK|TRANSACTION|DEFERRED|IMMEDIATE|EXCLUSIVE|CONCURRENT))?"
     r"(,? (ISOLATION LEVEL (READ (UN)?COMMITTED|REPEATABLE READ|SERIALIZABLE)|READ (ONLY|WRITE)|(NOT )?DEFERRABLE"
     r"|WITH CONSISTENT SNAPSHOT))*",
-    "commit": r"(COMMIT|END)( (WORK|TRANSACTION))?",
-    "rollback": r"(ROLLBACK|ABORT)( (WORK|TRANSACTION))?",
+    "commit": r"(COMMIT|END)( (WORK|TRANSACTION))?( AND NO CHAIN)?",
+    "rollback": r"(ROLLBACK|ABORT)( (WORK|TRANSACTION))?( AND NO CHAIN)?",
     "savepoint": rf"SAVEPOINT {NAME}",
     "release": rf"RELEASE( SAVEPOINT)? {NAME}",
     "rollback to": rf"ROLLBACK( (WORK|TRANSACTION))? TO( SAVEPOINT)? {NAME}",
@@ -199,7 +199,7 @@ class Conversation:
     def _meaning(self, text: str) -> Statement | tuple[str, str] | None:
         """What a text is: a statement of the table, or one that every application has (with a savepoint's name)."""
         if text not in self.table:
-            if self.understanding is not None and "search_path" in text.lower():
+            if self.understanding is not None and names_move(text):
                 return None
             for kind, pattern in PATTERNS:
                 match = pattern.fullmatch(text)
@@ -217,7 +217,11 @@ class Conversation:
         assert known is not None
         lost = self.names_moved or known.schema is None or known.stale
         adds = adds and self._may_add(text)
-        what = unclear(text) if lost else known.meaning(text, parameters, adds=adds)
+        if lost:
+            routines = frozenset[str]() if known.schema is None else known.schema.routines
+            what = unclear(text, known.dialect, routines)
+        else:
+            what = known.meaning(text, parameters, adds=adds)
         if not what.plain:
             if AUTOCOMMIT.search(text):
                 self.refuse_inside("a change of autocommit")
@@ -478,6 +482,11 @@ class _Setting(Step):
 
     def __init__(self, talk: Conversation) -> None:
         self._talk = talk
+        self._inside = talk.open and talk.driver.in_transaction(talk.connection)
+
+    def _done(self, rows: Any, count: int) -> None:
+        if self._inside and not self._talk.driver.in_transaction(self._talk.connection):
+            self._talk.ended_behind_our_back()
 
     def _failed(self, error: BaseException) -> None:
         if self._talk.open:

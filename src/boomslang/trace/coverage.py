@@ -27,7 +27,7 @@ from boomslang.trace.scalars import STR, Scalars
 from boomslang.trace.statements import MARKS, sql_hints
 
 LEFT_OUT = "left out: what it read was written by a statement that is not understood"
-FROM = re.compile(r"\bfrom\s+[`\"]?([\w.]+)", re.IGNORECASE)
+FROM = re.compile(r"\b(?:from|into|update)\s+[`\"]?([\w.]+)", re.IGNORECASE)
 NAMED = 5
 """Tables that a sentence names."""
 EVERYTHING = "*"
@@ -91,7 +91,7 @@ class Coverage:
         out += [
             f"{_about(statement.text)} ({why})"
             for statement in self.statements
-            if statement.left_out and not statement.write
+            if statement.left_out and not (statement.write and self._tainting(statement))
             for why, _ in statement.reasons.most_common(1)
         ]
         out = list(dict.fromkeys(out))
@@ -103,6 +103,10 @@ class Coverage:
             these = "others" if EVERYTHING in self.tainted else "these"
             said += f"; {self.untold:,} values read ({_percent(share)}) are left out, as they may be what {these} wrote"
         return said
+
+    def _tainting(self, statement: StatementCount) -> bool:
+        """Is it among the reasons of what is tainted? (If not, nobody reads what it wrote.)"""
+        return any(why in self.tainted.values() for why in statement.reasons)
 
     def to_json(self) -> dict[str, Any]:
         return {

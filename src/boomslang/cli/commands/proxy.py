@@ -89,7 +89,7 @@ def _place(text: str) -> tuple[str, int]:
 
 def run(arguments: argparse.Namespace, screen: Screen) -> int:
     from boomslang.record.tracer import Tracer
-    from boomslang.record.wire.proxy import Address, Proxy, is_loopback
+    from boomslang.record.wire.proxy import Address, Proxy, is_loopback, try_out
 
     if arguments.recover is not None:
         return _recovered(arguments, screen)
@@ -108,6 +108,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
             "--beyond-loopback if that is what you want"
         )
     check = _check(arguments)
+    try_out(address, *arguments.listen)
     troubles = _Troubles(screen)
     proxy = Proxy(address, Tracer(arguments.out), trouble=troubles.told, unexpected=troubles.unexpected)
     where = f"{address.host}:{address.port}"

@@ -20,7 +20,7 @@ from boomslang.explain.replay.key_values import TABLE, statements_of
 from boomslang.explain.replay.rows_before import rows_before
 from boomslang.levels.level import Dependency, Level
 from boomslang.record.sql.given import Unsayable, as_given, spoken
-from boomslang.record.sql.text import Place, pieces
+from boomslang.record.sql.text import NotParsed, Place, pieces
 from boomslang.trace.model import NO_TIME, Kind, Operation, Outcome, Trace
 from boomslang.trace.rows import parse_row_key
 from boomslang.trace.statements import Executed, Statements
@@ -209,7 +209,13 @@ def _step(one: Executed, dialect: str, where: str) -> Step:
     cut: list[Any] = []
     given: list[Any] = []
     named = as_given(one.given)
-    for piece in pieces(one.text, dialect, named):
+    try:
+        found = pieces(one.text, dialect, named)
+    except NotParsed as why:
+        raise UsageError(
+            f"{where}: found the statement {one.text[:60]!r} with {why}; expected its parameters outside of strings"
+        ) from None
+    for piece in found:
         if isinstance(piece, Place):
             said = _parameter(named, piece.of, where)
             given.append(said)

@@ -36,8 +36,19 @@ def conjuncts(node: Any) -> Iterator[Any]:
     if isinstance(node, exp.And) and only(node, "this", "expression"):
         yield from conjuncts(node.this)
         yield from conjuncts(node.expression)
-    elif node is not None:
+    elif node is not None and not _always(node):
         yield node
+
+
+def _always(node: Any) -> bool:
+    """`1 = 1`, `TRUE`: some libraries write it where they have nothing to say."""
+    from sqlglot import exp
+
+    if isinstance(node, exp.EQ) and only(node, "this", "expression"):
+        one, other = node.this, node.expression
+        numbers = isinstance(one, exp.Literal) and isinstance(other, exp.Literal)
+        return numbers and not one.is_string and not other.is_string and one.this == other.this
+    return isinstance(node, exp.Boolean) and bool(node.this)
 
 
 Fixing = tuple[Source, Column, tuple[Any, ...], bool]
@@ -62,11 +73,16 @@ def fixings(node: Any, scope: Scope) -> list[Fixing]:
     return found
 
 
+def blank(column: Column, value: Any) -> bool:
+    """Blanks at the end: whether a CHAR overlooks them hangs on the type of what it is compared with."""
+    return column.kind.startswith("padded") and type(value) is str and value.endswith(" ")
+
+
 def fixed(ways: list[Fixing], parameters: Parameters) -> tuple[Source, Column, Any] | None:
     """The first way in which constants stand there; of several a list."""
     for source, column, nodes, several in ways:
         values = [constant(node, parameters) for node in nodes]
-        if not any(value is Unknown for value in values):
+        if not any(value is Unknown or blank(column, value) for value in values):
             return source, column, values if several else values[0]
     return None
 
@@ -157,8 +173,11 @@ def _condition(node: Any, table: Table, scope: Scope, parameters: Parameters, de
         raise Untold("a condition that only the database can evaluate")
     if isinstance(node, exp.Paren):
         return _condition(node.this, table, scope, parameters, depth)
+    if _always(node):
+        return True
     if isinstance(node, exp.And):
-        return ["and", *(inner(part) for part in conjuncts(node))]
+        made = [inner(part) for part in conjuncts(node)]
+        return ["and", *made] if len(made) > 1 else made[0] if made else True
     if isinstance(node, exp.Or):
         return ["or", inner(node.this), inner(node.expression)]
     if isinstance(node, exp.Not):
@@ -200,7 +219,12 @@ def _comparison(
     left, right = scope.find(node.this), scope.find(node.expression)
     if left is not None and right is not None:
         one, other = _named(node.this, table, scope), _named(node.expression, table, scope)
-        if one.kind != other.kind or not _fit(one, table, order) or not _fit(other, table, order):
+        if (
+            one.kind != other.kind
+            or one.kind == "enum"  # of two lists of members
+            or not _fit(one, table, order)
+            or not _fit(other, table, order)
+        ):
             raise Untold("a comparison of two columns that only the database can make")
         return [sign, _operand(one, table), _operand(other, table)]
     if left is not None:
@@ -234,7 +258,7 @@ def _operand(column: Column, table: Table) -> Any:
 
 def _literal(column: Column, node: Any, table: Table, parameters: Parameters, *, order: bool = False) -> Any:
     value = constant(node, parameters)
-    made = Unknown if value is Unknown else label(column, value)
+    made = Unknown if value is Unknown or blank(column, value) else label(column, value)
     if made is Unknown or not _fit(column, table, order):
         raise Untold(f"a comparison with {column.name} that only the database can make")
     return {"bytes": made.hex()} if isinstance(made, bytes) else made

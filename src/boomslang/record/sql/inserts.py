@@ -31,6 +31,8 @@ class Insert:
         self.tree, self.table, self.schema = tree, table, schema
         target = tree.this
         named = [node.name for node in target.expressions] if isinstance(target, exp.Schema) else None
+        if named is None and table.positions is not None:
+            named = list(table.positions)
         found = [table.column(name) for name in named] if named is not None else list(table.columns.values())
         self.named = None if any(column is None for column in found) else [c for c in found if c is not None]
         self.source = Source(table_name(tree), table)
@@ -47,13 +49,22 @@ class Insert:
             or (self.conflict is not None and not self.conflict.expressions)
         )
         self.updates = self.conflict is not None and bool(self.conflict.expressions)
+        self.moves = self.updates and any(self._moves(node) for node in self.conflict.expressions)
+        """A conflict may make the row another one."""
+
+    def _moves(self, node: Any) -> bool:
+        """Does an assignment set a part of the primary key, or nobody knows what?"""
+        from sqlglot import exp
+
+        column = self.table.column(node.this.name) if isinstance(node, exp.EQ) and node.this.name else None
+        return column is None or column.name in self.table.key
 
     def touched(self) -> set[Reach]:
         return {Reach(self.table.name), *self._behind()}
 
     def _behind(self) -> set[Reach]:
         gone = self.table.on_delete if self.replaces else ()
-        changed = self.table.on_update if self.updates and self.table.other_unique else ()
+        changed = self.table.on_update if self.updates and (self.moves or self.table.other_unique) else ()
         return {*self.table.triggered, *gone, *changed}
 
     def told(self, parameters: Parameters, answer: Answer) -> Told:
@@ -70,7 +81,7 @@ class Insert:
             told.why, told.partly = "a conflict: which row was there is not recorded", True
             return told
         rows = self._rows(parameters)
-        whole = self._returned_whole(answer)
+        whole = None if self.moves else self._returned_whole(answer)
         if whole is not None:
             self._write_returned(whole, rows, told)
             return told
@@ -233,6 +244,8 @@ class Insert:
             return "some of the rows were not inserted, and nobody knows which"
         if (self.replaces or (self.updates and not self._conflicts_by_key())) and self.table.other_unique:
             return "a conflict of another column than the primary key may have changed another row"
+        if self.moves:
+            return "a conflict may have changed a primary key"
         if self.updates and self.conflict.args.get("where") is not None:
             return "a conflict may have changed the row, or not"
         if not (self.updates or self.replaces) and count not in (len(rows), -1):

@@ -23,7 +23,13 @@ from uuid import UUID
 from boomslang.record.sql.schema import Column, Unknown
 
 EXACT_FLOAT = 2**53
-DIGITS = re.compile(r"[+-]?\d{1,18}")
+DIGITS = re.compile(r"[+-]?[0-9]{1,18}")
+NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
+DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+HOUR = r"[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?"
+DATE, TIME = re.compile(DAY), re.compile(HOUR)
+MOMENT = re.compile(f"{DAY}(?:[ T]{HOUR})?")
+"""Times as text that every database reads alike. Python reads more: weeks, any letter in between, a seventh digit."""
 PRINTABLE = re.compile(r"[ -~]*")
 
 
@@ -46,7 +52,9 @@ def label(column: Column, value: Any) -> Any:
         return Unknown
     if type(value) is Octets:
         value = value.of(column)
-    return None if value is None else RULES[column.kind](column, value)
+    if value is None:
+        return Unknown if column.required else None
+    return RULES[column.kind](column, value)
 
 
 def key_label(column: Column, value: Any) -> Any:
@@ -55,13 +63,25 @@ def key_label(column: Column, value: Any) -> Any:
         return Unknown
     if type(value) is Octets:
         value = value.of(column)
+    if not column.exact and column.kind in AS_WRITTEN:
+        return value if type(value) is str and (MOMENT.fullmatch(value) or TIME.fullmatch(value)) else Unknown
     made = RULES[column.kind](column, value)
     if isinstance(made, float):
         return Unknown
-    if isinstance(made, str) and not column.exact:
-        # Some collation overlooks case, accents or blanks. Of plain characters it is known what it overlooks.
-        return made.lower().rstrip(" ") if PRINTABLE.fullmatch(made) else Unknown
-    return made
+    return _overlooked(column, made) if isinstance(made, str) and not column.exact else made
+
+
+AS_WRITTEN = ("timestamp", "date", "time")
+"""Times that a database keeps as the text they were written as: two spellings of one moment are two rows."""
+
+
+def _overlooked(column: Column, made: str) -> Any:
+    """Some collation overlooks case, accents or blanks. Of plain characters it is known what it overlooks."""
+    if column.overlooks is None or not PRINTABLE.fullmatch(made):
+        return Unknown
+    if "case" in column.overlooks:
+        made = made.lower()
+    return made.rstrip(" ") if "blanks" in column.overlooks else made
 
 
 def _integer(column: Column, value: Any) -> Any:
@@ -117,13 +137,19 @@ def _sayable(value: str) -> bool:
 def _double(column: Column, value: Any) -> Any:
     if (type(value) is int and abs(value) <= EXACT_FLOAT) or type(value) is Decimal:
         value = float(value)
-    return value if type(value) is float and isfinite(value) else Unknown
+    if (
+        type(value) is not float
+        or not isfinite(value)
+        or (column.range is not None and value < column.range[0])
+    ):
+        return Unknown
+    return value
 
 
 def _decimal(column: Column, value: Any) -> Any:
     """A number of at most 15 digits: an integer, or the float that is written so."""
     try:
-        if type(value) in (int, Decimal, str):
+        if type(value) in (int, Decimal) or (type(value) is str and NUMBER.fullmatch(value)):
             exact = Decimal(value)
         elif type(value) is float:
             exact = Decimal(repr(value))
@@ -138,6 +164,8 @@ def _decimal(column: Column, value: Any) -> Any:
         return Unknown
     if column.scale is not None and -int(exact.as_tuple().exponent) > column.scale:
         return Unknown
+    if column.range is not None and not column.range[0] <= exact <= column.range[1]:
+        return Unknown
     if exact == exact.to_integral_value():
         return int(exact)
     return float(exact)
@@ -146,7 +174,7 @@ def _decimal(column: Column, value: Any) -> Any:
 def _timestamp(column: Column, value: Any) -> Any:
     if type(value) is str:
         try:
-            value = datetime.fromisoformat(value)
+            value = datetime.fromisoformat(value) if MOMENT.fullmatch(value) else None
         except ValueError:
             return Unknown
     if not isinstance(value, datetime) or value.tzinfo is not None or not _precise(column, value.microsecond):
@@ -174,7 +202,7 @@ def _zoned(column: Column, value: Any) -> Any:
 def _date(column: Column, value: Any) -> Any:
     if type(value) is str:
         try:
-            value = date.fromisoformat(value)
+            value = date.fromisoformat(value) if DATE.fullmatch(value) else None
         except ValueError:
             return Unknown
     return value.isoformat() if type(value) is date else Unknown
@@ -183,7 +211,7 @@ def _date(column: Column, value: Any) -> Any:
 def _time(column: Column, value: Any) -> Any:
     if type(value) is str:
         try:
-            value = time.fromisoformat(value)
+            value = time.fromisoformat(value) if TIME.fullmatch(value) else None
         except ValueError:
             return Unknown
     if type(value) is not time or value.tzinfo is not None or not _precise(column, value.microsecond):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import date, datetime
+from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -25,6 +25,8 @@ CASTS: dict[str, Callable[[Any], bool]] = {
     "TIMESTAMPTZ": lambda v: isinstance(v, datetime) and v.tzinfo is not None,
     "DATE": lambda v: type(v) is date,
     "UUID": lambda v: isinstance(v, UUID),
+    "TIME": lambda v: type(v) is time and v.tzinfo is None,
+    "VARBINARY": lambda v: isinstance(v, bytes | bytearray | memoryview),
 }
 """Casts that leave such a value as it is, by their type without a length."""
 

@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from boomslang.record.sql.catalogs import FAILS, ODD_MODES
 from boomslang.record.sql.inserts import Insert
 from boomslang.record.sql.plans import Plan, plan_of_delete, plan_of_select, plan_of_update
 from boomslang.record.sql.schema import EVERYTHING, Reach, Schema, Table, all_reached
 from boomslang.record.sql.scope import only, table_of
 from boomslang.record.sql.selects import Select
-from boomslang.record.sql.text import NotParsed, Parsed, parsed
+from boomslang.record.sql.text import NotParsed, Parsed, parsed, several
 from boomslang.record.sql.told import Answer, Told, taints_of
 from boomslang.record.sql.writes import Delete, Update, target_of
 
@@ -58,11 +59,14 @@ HARMLESS = frozenset(
 """First words of statements that read and write nothing that is recorded, whatever they do else."""
 SCHEMA_CHANGES = frozenset(["create", "alter", "drop", "rename", "truncate"])
 COMMITS = SCHEMA_CHANGES | frozenset(
-    ["lock", "unlock", "flush", "optimize", "check", "analyze", "repair", "grant", "revoke"]
+    ["lock", "unlock", "flush", "optimize", "check", "analyze", "repair", "grant", "revoke", "reset"]
 )
 """First words of statements before which MySQL commits."""
 ROWS_ONLY = frozenset(("select", "insert", "update", "delete", "replace", "with", "values", "table"))
 """First words of statements that read and write rows, and do nothing else."""
+CHANGES = re.compile(rf"\b({'|'.join(sorted(SCHEMA_CHANGES))})\b", re.IGNORECASE)
+READS = frozenset(("select", "values", "with", "table"))
+"""First words of statements that only read, unless one that writes is inside."""
 WRITES = re.compile(
     r"\b(insert|update|delete|merge|replace|truncate|into|copy|call|do|execute|load)\b", re.IGNORECASE
 )
@@ -72,7 +76,23 @@ CALLS = re.compile(
 SYSTEM = re.compile(r"(?i)sqlite_|pg_|information_schema|performance_schema|duckdb_|mysql$|sys$")
 """Names of the database's own tables."""
 START = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/|\()*(\w+)", re.DOTALL)
-NAMES_MOVE = re.compile(r"\bsearch_path\b|^\s*(?:use|attach|detach)\b", re.IGNORECASE)
+NAMES_MOVE = re.compile(r"\s*(?:use|attach|detach)\b", re.IGNORECASE)
+SETTINGS = (
+    "standard_conforming_strings",
+    "transform_null_equals",
+    "extra_float_digits",
+    "default_collation",
+    "sql_mode",
+)
+"""With another value of these, the same text means something else."""
+SETS = re.compile(r"\b(?:set|set_config|reset|pragma)\b", re.IGNORECASE)
+AS_USUAL = re.compile(
+    r"""\b(?:standard_conforming_strings['"]?\s*(?:=|\bto\b|,)\s*['"]?(?:on|true|1)\b|"""
+    r"""extra_float_digits['"]?\s*(?:=|\bto\b|,)\s*['"]?[123]\b)""",
+    re.IGNORECASE,
+)
+OR_FAIL = re.compile(r"\bor\s+fail\b", re.IGNORECASE)
+CASCADES = re.compile(r"\bcascade\b", re.IGNORECASE)
 TEMPORARY = re.compile(r"\s*create\s+(?:local\s+|global\s+)?temp(?:orary)?\b", re.IGNORECASE)
 
 CLAUSES = {
@@ -108,6 +128,8 @@ class Meaning:
     """It ends the transaction before it begins."""
     moves_names: bool = False
     """From here on names may mean other tables."""
+    keeps: bool = False
+    """If it fails, what it had written before stays (SQLite's OR FAIL)."""
     strangers: frozenset[str] = frozenset()
     """Tables that it names and that are not known."""
     tables: tuple[Table, ...] = ()
@@ -118,22 +140,46 @@ class Meaning:
     """It reads or writes rows, and does nothing to the transaction, the connection or the schema."""
 
 
+def names_move(text: str) -> bool:
+    """May names, or the text of a statement, mean something else from here on?"""
+    low = text.lower()
+    if "search_path" in low or NAMES_MOVE.match(text):
+        return True
+    found = [name for name in SETTINGS if name in low]  # most texts have none, and are many
+    if not found or not SETS.search(text) or AS_USUAL.search(text):
+        return False
+    return found != ["sql_mode"] or ODD_MODES.search(text) is not None
+
+
 def meaning_of(text: str, schema: Schema, given: Any) -> Meaning:
+    made = _meaning_of(text, schema, given)
+    keeps = made.is_write and schema.dialect == "sqlite" and (FAILS in schema.options or OR_FAIL.search(text))
+    return replace(made, keeps=True) if keeps else made
+
+
+def _meaning_of(text: str, schema: Schema, given: Any) -> Meaning:
     first = START.match(text)
     word = first[1].lower() if first else ""
-    moves = bool(NAMES_MOVE.search(text))
-    if word in HARMLESS and not (word == "explain" and WRITES.search(text)):
+    moves = names_move(text)
+    calls = {name.lower() for name in CALLS.findall(text)} & schema.routines
+    if several(text, schema.dialect):
+        if word in READS and not calls and not WRITES.search(text) and not CHANGES.search(text):
+            return _unread("several statements in one text")
+        made_of = _unknown_write([Reach(EVERYTHING)], schema, "several statements in one text", moves=moves)
+        return replace(made_of, changes_schema=CHANGES.search(text) is not None)
+    if word in HARMLESS and not calls and not (word == "explain" and WRITES.search(text)):
         commits = schema.dialect == "mysql" and word in COMMITS
+        if word == "fetch":
+            return _unread("rows of a cursor")
         return Meaning(_nothing, ignored=True, commits=commits, moves_names=moves)
     if word in SCHEMA_CHANGES:
         return _schema_change(text, word, schema, given)
-    calls = {name.lower() for name in CALLS.findall(text)} & schema.routines
     if word == "replace":
         text = re.sub(r"\breplace\b(\s+into\b)?", "INSERT INTO", text, count=1, flags=re.IGNORECASE)
     try:
         made = parsed(text, schema.dialect, given)
     except NotParsed as why:
-        if not WRITES.search(text) and not calls and word in ("select", "values", "with", "table"):
+        if not WRITES.search(text) and not calls and word in READS:
             return _unread(f"not understood by the parser ({str(why).splitlines()[0][:80]})")
         return _unknown_write([Reach(EVERYTHING)], schema, "not understood by the parser")
     made_of = meaning_of_tree(made, schema, word)
@@ -146,6 +192,9 @@ def meaning_of(text: str, schema: Schema, given: Any) -> Meaning:
 def meaning_of_tree(made: Parsed, schema: Schema, word: str) -> Meaning:
     """Of a statement that begins with this word, and calls nothing that somebody has written."""
     named, strangers = _named(made.tree, schema)
+    runs = [table.name for table in named if table.runs]
+    if runs:
+        return _unknown_write([Reach(EVERYTHING)], schema, f"a view that calls a function ({min(runs)})")
     found = _meaning(made, schema, word == "replace")
     plain = word in ROWS_ONLY and not found.ignored
     return replace(found, strangers=strangers, tables=named, plain=plain)
@@ -206,7 +255,7 @@ def _meaning(made: Parsed, schema: Schema, replaces: bool) -> Meaning:
         if hidden or tree.find(exp.Into):
             touched = _targets(hidden, schema) if hidden else {Reach(EVERYTHING)}
             return _unknown_write(touched, schema, "a SELECT that writes")
-        inner = tree.this if isinstance(tree, exp.Subquery) else tree
+        inner = tree.this if isinstance(tree, exp.Subquery) and only(tree, "this") else tree
         select = Select(inner, schema) if isinstance(inner, exp.Select) else None
         if select is None:
             return _unread("a set operation")
@@ -219,6 +268,8 @@ def _meaning(made: Parsed, schema: Schema, replaces: bool) -> Meaning:
             wants_rows=True,
             plan=plan_of_select(select, made),
         )
+    if isinstance(tree, exp.Values) and not hidden:
+        return Meaning(_nothing, ignored=True)
     if isinstance(tree, exp.Merge | exp.Copy):
         return _unknown_write(_mentioned(tree, schema), schema, f"a {type(tree).__name__.upper()}")
     return _unknown_write([Reach(EVERYTHING)], schema, "a statement that may do anything")
@@ -286,8 +337,23 @@ def _schema_change(text: str, word: str, schema: Schema, given: Any) -> Meaning:
         known = {table.name.lower(): table.name for table in schema.tables.values()}
         words = {found.lower() for found in re.findall(r"\w+", text)}
         touched = {Reach(name) for low, name in known.items() if set(re.findall(r"\w+", low)) <= words}
+    if word == "truncate" and CASCADES.search(text):
+        touched |= _referring(touched, schema)
     made = _unknown_write(touched, schema, f"{word.upper()}: the schema is changed")
     return Meaning(made.tell, made.writes, is_write=True, changes_schema=True, commits=commits)
+
+
+def _referring(touched: Iterable[Reach], schema: Schema) -> set[Reach]:
+    """The tables that refer to these, and those that refer to them."""
+    by_name = {table.name: table for table in schema.tables.values()}
+    found: set[str] = set()
+    ahead = [reach.table for reach in touched]
+    while ahead:
+        table = by_name.get(ahead.pop())
+        if table is not None and table.name not in found:
+            found.add(table.name)
+            ahead.extend(table.referred_by)
+    return {Reach(name) for name in found}
 
 
 def _mentioned(tree: Any, schema: Schema) -> set[Reach]:
@@ -311,14 +377,23 @@ def _nothing(given: Any, answer: Answer) -> Told:
     return Told()
 
 
-def unclear(text: str) -> Meaning:
+def unclear(text: str, dialect: str, routines: frozenset[str]) -> Meaning:
     """A statement whose tables nobody can name."""
     why = "names that may mean any table"
-    if WRITES.search(text):
+    first = START.match(text)
+    word = first[1].lower() if first else ""
+    commits = dialect == "mysql" and word in COMMITS and not TEMPORARY.match(text)
+    changes = word in SCHEMA_CHANGES or (";" in text and CHANGES.search(text) is not None)
+    calls = any(name.lower() in routines for name in CALLS.findall(text))
+    if changes or calls or WRITES.search(text) or word not in READS | HARMLESS:
         return Meaning(
-            lambda given, answer: Told(taints=[EVERYTHING], why=why), writes=(EVERYTHING,), is_write=True
+            lambda given, answer: Told(taints=[EVERYTHING], why=why),
+            writes=(EVERYTHING,),
+            is_write=True,
+            commits=commits,
+            changes_schema=changes,
         )
-    return _unread(why)
+    return replace(_unread(why), commits=commits)
 
 
 def untold(meaning: Meaning, why: str) -> Meaning:

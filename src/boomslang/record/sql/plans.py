@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from boomslang.record.json_text import quoted, text_of
-from boomslang.record.sql.conditions import Parts
+from boomslang.record.sql.conditions import Parts, blank
 from boomslang.record.sql.labels import key_label, label
 from boomslang.record.sql.literals import constant
 from boomslang.record.sql.rows import row_key
@@ -89,7 +89,7 @@ class Keyed:
         made = []
         for column, value in self._parts:
             found = value(given)
-            if found is Unknown or found is None:
+            if found is Unknown or found is None or (type(found) is str and blank(column, found)):
                 return None
             one = key_label(column, found)
             if one is Unknown:

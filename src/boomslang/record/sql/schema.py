@@ -35,6 +35,10 @@ class Column:
     kind: str
     exact: bool = True
     ordered: bool = True
+    overlooks: frozenset[str] | None = None
+    """Of a primary key that is not exact, what makes no other row: `case`, `blanks` at the end. None: nobody knows."""
+    required: bool = False
+    """It is never NULL: who writes NULL gets an error, or something else is written."""
     length: int | None = None
     """Characters of text, or bytes."""
     scale: int | None = None
@@ -77,6 +81,14 @@ class Table:
     """What cascades change when a row is deleted."""
     on_update: frozenset[Reach] = frozenset()
     """What they change when something is that others refer to."""
+    referred_by: frozenset[str] = frozenset()
+    """The tables that a TRUNCATE ... CASCADE empties with it."""
+    runs: bool = False
+    """A view that calls a function of somebody's: who reads it may write."""
+    readable: bool = True
+    """This user may read it."""
+    positions: tuple[str, ...] | None = None
+    """The columns that an INSERT without names gives, in order, if not all."""
 
     def column(self, name: str, quoted: bool = True) -> Column | None:
         """By its name, as databases look it up: exactly, else whatever the case."""
@@ -112,7 +124,9 @@ class Schema:
     def find(self, name: str, space: str = "", quoted: bool = True) -> Table | None:
         for where in (space,) if space else self.path:
             found = self.tables.get((where, name))
-            if found is None:
+            if (
+                found is None and self.dialect != "postgres"
+            ):  # there names have their case once they are parsed
                 low = (where.lower(), name.lower())
                 found = next((t for (s, n), t in self.tables.items() if (s.lower(), n.lower()) == low), None)
             if found is not None:
@@ -136,6 +150,8 @@ class Schema:
         }
         table = Table(self.full_name(space, name), kept, **parts)
         odd = next((kept[part].silent for part in table.key if kept[part].silent), None)
+        if odd is None and any(not kept[part].exact and kept[part].overlooks is None for part in table.key):
+            odd = "a collation of which it is not known what it takes for equal"
         self.tables[space, name] = (
             replace(table, silent=f"a primary key with {odd}") if odd and not table.silent else table
         )
@@ -156,6 +172,11 @@ def all_reached(schema: Schema, first: Iterable[Reach]) -> frozenset[Reach]:
         table = by_name.get(one.table)
         if table is not None:
             ahead.extend(table.triggered)
+            keyed = any(name in table.key for name in one.columns)
+            if keyed:  # a row whose primary key changes is another row
+                ahead.append(Reach(one.table))
             if not one.columns:
                 ahead.extend(table.on_delete)
+            if keyed or not one.columns or table.other_unique:  # what others may refer to
+                ahead.extend(table.on_update)
     return frozenset(found)

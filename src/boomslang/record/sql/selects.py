@@ -186,7 +186,12 @@ class Select:
 
     def _complete(self, parameters: Parameters, answer: Answer) -> bool:
         """Is what was returned all that matched?"""
-        if self.skips or not self.plain or self.tree.args.get("offset") or self.tree.args.get("fetch"):
+        if self.skips or not self.plain or self.tree.args.get("fetch"):
+            return False
+        offset = self.tree.args.get("offset")
+        if offset is not None and (
+            not only(offset, "expression") or constant(offset.expression, parameters) != 0
+        ):
             return False
         limit = self.tree.args.get("limit")
         if limit is None:
@@ -227,7 +232,7 @@ class Select:
             if one is None or other is None:
                 continue
             for a, b in ((one, other), (other, one)):
-                if a[0] is source and a[1].name == name and a[1].kind == b[1].kind and not b[0].optional:
+                if a[0] is source and a[1].name == name and _alike(a[1], b[1]) and not b[0].optional:
                     found.append((b[0], b[1].name))
         return found
 
@@ -312,6 +317,12 @@ class Select:
             except Untold:
                 pass
         return left_out("a count: which rows were counted is not known")
+
+
+def _alike(one: Column, other: Column) -> bool:
+    """If two columns are equal, do they have one label?"""
+    same = one.exact == other.exact and one.overlooks == other.overlooks
+    return one.kind == other.kind and one.kind != "enum" and same
 
 
 def key_of(row: tuple[Any, ...], places: list[tuple[str, Any]], table: Table | None) -> Key | None:

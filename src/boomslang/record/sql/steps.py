@@ -62,6 +62,12 @@ class ToldStep(Step):
             return False
         return lines is not None and self._talk.notes.tell_lines(self._sent, lines, invoked, returned)
 
+    def _note_failure(self, error: BaseException) -> None:
+        if self._meaning.keeps:
+            self._talk.notes.taint(self._sent, f"it failed, and kept what it had done ({told_of(error)})")
+        else:
+            self._talk.notes.failed(self._sent, told_of(error))
+
     def _left_out(self, why: str) -> None:
         meaning, self._meaning = self._meaning, untold(self._meaning, why)
         try:
@@ -97,7 +103,7 @@ class ToldInside(ToldStep):
 
     def _failed(self, error: BaseException) -> None:
         talk = self._talk
-        talk.notes.failed(self._sent, told_of(error))
+        self._note_failure(error)
         talk.after_failure(error, wrote=self.sent and self._meaning.is_write)
 
 
@@ -120,12 +126,14 @@ class ToldAlone(ToldStep):
 
     def _failed(self, error: BaseException) -> None:
         talk = self._talk
-        talk.notes.failed(self._sent, told_of(error))
+        self._note_failure(error)
         effect = talk.driver.effect(talk.connection, error)
         doubtful = effect in (Effect.LOST, Effect.DOUBTFUL) or self.sent
         if doubtful and self._meaning.is_write:
             talk.session.log("commit", error=told_of(error))
             talk.session.leave()
+        elif self._meaning.keeps:
+            talk.session.log("commit", returned=talk.session.now())
         else:
             talk.session.log("abort")
 

@@ -9,15 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from string import ascii_lowercase, ascii_uppercase
 from typing import Any
 
 from boomslang.errors import UsageError
 from boomslang.extras import how_to_install
 from boomslang.record.sql.schema import Unknown
 
-SKIPPED = (
-    r"""'(?:[^'\\]|''|\\.)*'|"(?:[^"]|"")*"|`[^`]*`|--[^\n]*|/\*.*?\*/|\$(?P<tag>\w*)\$.*?\$(?P=tag)\$"""
-)
+STRINGS = r"""(?<!\w)[eE]'(?:[^'\\]|''|\\.)*'|'(?:[^']|'')*'"""
+"""A backslash is one, but in an E'...' of PostgreSQL's."""
+SKIPPED = rf"""{STRINGS}|"(?:[^"]|"")*"|`[^`]*`|--[^\n]*|/\*.*?\*/|\$(?P<tag>\w*)\$.*?\$(?P=tag)\$"""
 PARAMETER = (
     r"%%|%s|%\((?P<percent>[^)]*)\)s|\$(?P<dollar>\d+)|\?(?P<question>\d*)|(?<![:\w]):(?P<colon>[A-Za-z_]\w*)"
 )
@@ -26,8 +27,22 @@ MYSQL_SKIPPED = (
     r"""'(?:[^'\\]|''|\\.)*'|"(?:[^"\\]|""|\\.)*"|`(?:[^`]|``)*`|--(?=\s|$)[^\n]*|\#[^\n]*|/\*.*?\*/"""
 )
 QUESTIONS = re.compile(rf"{MYSQL_SKIPPED}|(?P<parameter>\?)", re.DOTALL)
+MYSQL_PIECES = re.compile(rf"{MYSQL_SKIPPED}|(?P<parameter>{PARAMETER})", re.DOTALL)
+ENDS = re.compile(rf"{SKIPPED}|(?P<end>;)", re.DOTALL)
+MYSQL_ENDS = re.compile(rf"{MYSQL_SKIPPED}|(?P<end>;)", re.DOTALL)
+COMPOUND = re.compile(r"\s*create\b[^;]*?\b(?:trigger|procedure|function|event|package)\b", re.IGNORECASE)
+"""A statement with others inside."""
+EXECUTED = re.compile(r"/\*M?!")
+"""A comment of MySQL's that is none."""
+STRICT_NOT = re.compile(rf"{MYSQL_SKIPPED}|(?P<sign>!)(?!=)", re.DOTALL)
+"""A NOT that binds more tightly than NOT does."""
+SIGNED = re.compile(
+    rf"{SKIPPED}|(?:[=<>(,]|\b(?:where|and|or|not|between|in|then|when|else|on|by|select)\b)\s*(?P<sign>\+)",
+    re.DOTALL | re.IGNORECASE,
+)
+"""A plus with nothing on its left."""
 
-PERCENT = re.compile(r"%s|%\(\w+\)s")
+PERCENT = re.compile(r"%s|%\([^)]*\)s")
 STYLES = {
     "postgres": "percent dollar",
     "mysql": "percent",
@@ -77,20 +92,67 @@ def parsed(text: str, dialect: str, given: Any) -> Parsed:
     import logging
 
     import sqlglot
+    from sqlglot import exp
     from sqlglot.errors import SqlglotError
 
+    if (dialect == "mysql" and _own_way(text)) or (dialect == "sqlite" and _plus(text)):
+        raise NotParsed("a sign that the database reads in its own way")
     plain, places = spelled(text, dialect, given)
     log = logging.getLogger("sqlglot")
     quiet, log.disabled = log.disabled, True  # of what it does not know it warns; that is counted here
     try:
-        trees = [tree for tree in sqlglot.parse(plain, read=dialect) if tree is not None]
+        found = sqlglot.parse(plain, read=dialect)
+        trees = [tree for tree in found if tree is not None and not isinstance(tree, exp.Semicolon)]
     except (SqlglotError, RecursionError) as error:
         raise NotParsed(str(error)) from None
     finally:
         log.disabled = quiet
     if len(trees) != 1:
         raise NotParsed(f"{len(trees)} statements in one text")
+    if dialect == "postgres":
+        _fold(trees[0])
     return Parsed(trees[0], places)
+
+
+def several(text: str, dialect: str) -> bool:
+    """Are there more statements than one in a text?"""
+    if ";" not in text or (dialect in ("mysql", "sqlite") and COMPOUND.match(text)):
+        return False
+    ended = False
+    at = 0
+    for match in (MYSQL_ENDS if dialect == "mysql" else ENDS).finditer(text):
+        between, at = text[at : match.start()], match.end()
+        if ended and between.strip():
+            return True
+        if match["end"]:
+            ended = True
+        elif ended and match[0][:2] not in ("--", "/*") and match[0][0] != "#":
+            return True
+    return ended and bool(text[at:].strip())
+
+
+def _own_way(text: str) -> bool:
+    return "!" in text and (
+        EXECUTED.search(text) is not None or any(match["sign"] for match in STRICT_NOT.finditer(text))
+    )
+
+
+def _plus(text: str) -> bool:
+    """In SQLite `+n = '1'` is not `n = '1'`, and to the parser it is."""
+    return "+" in text and any(match["sign"] for match in SIGNED.finditer(text))
+
+
+CAPITALS = str.maketrans(ascii_uppercase, ascii_lowercase)
+
+
+def _fold(tree: Any) -> None:
+    """Names that are not quoted are in lower case: to PostgreSQL, `Items` and `"Items"` are two."""
+    from sqlglot import exp
+
+    for node in tree.find_all(exp.Identifier):
+        name = node.this
+        if not node.quoted and name != name.translate(CAPITALS):
+            node.set("this", name.translate(CAPITALS))
 
 
 def spelled(text: str, dialect: str, given: Any) -> tuple[str, tuple[int | str, ...]]:
@@ -133,6 +195,9 @@ def pieces(text: str, dialect: str, given: Any) -> list[str | Place]:
         found = match["parameter"]
         if found is None:
             # psycopg and PyMySQL look for their %s in strings too, and write %% for a %.
+            plain = match[0].replace("%%", "") if "percent" in styles else ""
+            if PERCENT.search(plain):
+                raise NotParsed("a parameter in a string")
             return match[0].replace("%%", "%") if "percent" in styles else match[0]
         place: int | str
         if found == "%%":
@@ -152,7 +217,7 @@ def pieces(text: str, dialect: str, given: Any) -> list[str | Place]:
             return found
         return Place(place)
 
-    for match in PIECES.finditer(text):
+    for match in (MYSQL_PIECES if dialect == "mysql" else PIECES).finditer(text):
         made += [text[at : match.start()], piece(match)]
         at = match.end()
     return [*made, text[at:]]

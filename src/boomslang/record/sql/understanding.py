@@ -25,7 +25,7 @@ from weakref import WeakKeyDictionary
 from boomslang.errors import UsageError
 from boomslang.record.json_text import quoted, text_of
 from boomslang.record.rules import STATE
-from boomslang.record.sql.catalogs import catalog, identity
+from boomslang.record.sql.catalogs import STRANGE, catalog, identity
 from boomslang.record.sql.labels import key_label, label
 from boomslang.record.sql.meaning import Meaning, meaning_of
 from boomslang.record.sql.returning import with_returning
@@ -43,7 +43,10 @@ PATIENCE = 60.0
 """Seconds that a process waits for another one to have noted them down."""
 REMEMBERED = 2000
 LATER = "a table that appeared while recording, with rows that nobody knows"
+UNREADABLE = "a table that the user who was recorded first may not read"
 
+DENIED = (1142, 1143)
+"""MySQL's errors: no right to this table, or to one of its columns."""
 WAIT = ""
 """In place of a query: let others work for a moment."""
 A_MOMENT = 0.01
@@ -100,7 +103,7 @@ class Understanding:
         """Ask for the schema; and, who is first, for the rows that are there."""
         schema = yield from catalog(self.dialect)
         known = schema.path if self.schema is None else self.schema.path
-        alike = schema.path == known
+        alike = schema.path == known and STRANGE not in schema.options
         schema = replace(schema, path=known)
         if self._claim():
             try:
@@ -114,7 +117,7 @@ class Understanding:
         if self._open_start:
             for place, table in schema.tables.items():
                 if table.name not in listed and table.silent is None:
-                    schema.tables[place] = replace(table, silent=LATER)
+                    schema.tables[place] = replace(table, silent=LATER if table.readable else UNREADABLE)
         self._catch_up()
         self.schema, self.stale = schema, False
         self.described.clear()
@@ -127,9 +130,9 @@ class Understanding:
         """Ask which database a new connection is to, and where it looks for tables: a role may have a path of its
         own."""
         assert self.schema is not None
-        database, path = yield from identity(self.dialect)
+        database, path, strange = yield from identity(self.dialect)
         yield from self._listed(database)
-        return path is None or path == self.schema.path
+        return not strange and (path is None or path == self.schema.path)
 
     def meaning(self, text: str, given: Any, *, adds: bool = False) -> Meaning:
         """What a text means. If a name in it is not known, the schema is stale: ask, and call again. `adds`: whoever
@@ -218,7 +221,7 @@ class Understanding:
         lines: list[str] = []
         taints: list[str] = []
         for (space, name), table in schema.tables.items():
-            if table.silent is not None:
+            if table.silent is not None or not table.readable:
                 continue
             columns = [*table.key, *(column.name for column in table.told)]
             named = ", ".join(_quoted(column, schema) for column in columns)
@@ -333,6 +336,18 @@ def drive(questions: Questions, ask: Callable[[str], Sequence[Sequence[Any]]]) -
         while True:
             if query == WAIT:
                 time.sleep(A_MOMENT)
-            query = questions.send([plain(row) or () for row in ask(query)] if query != WAIT else [])
+                query = questions.send([])
+                continue
+            try:
+                rows = ask(query)
+            except Exception as error:
+                query = questions.throw(refusal(error))
+            else:
+                query = questions.send([plain(row) or () for row in rows])
     except StopIteration:
         return
+
+
+def refusal(error: Exception) -> Exception:
+    """What the generator that asked is told: the error, or that this user may not know."""
+    return NotAnswered(str(error)) if error.args and error.args[0] in DENIED else error

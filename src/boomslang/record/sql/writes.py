@@ -170,6 +170,8 @@ class Update(Change):
         self.sets: list[tuple[Column, Any]] = []
         self.strange = False
         """It sets something that is no column of the table, or a part of the primary key."""
+        self.moves = False
+        """The latter."""
         from sqlglot import exp
 
         for node in tree.expressions:
@@ -178,6 +180,7 @@ class Update(Change):
             )
             if column is None or column.name in table.key:
                 self.strange = True
+                self.moves |= column is not None
             else:
                 self.sets.append((column, node.expression))
 
@@ -197,7 +200,7 @@ class Update(Change):
 
     def told(self, parameters: Parameters, answer: Answer) -> Told:
         if self.strange and answer.count != 0 and self.table.silent is None:
-            told = Told(why="a primary key is changed")
+            told = Told(why="a primary key is changed" if self.moves else "it sets what is not a column")
             told.taint(all_reached(self.schema, self.touched()))
             return told
         return super().told(parameters, answer)

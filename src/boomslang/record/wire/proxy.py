@@ -120,6 +120,23 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def listen(host: str, port: int) -> socket.socket:
+    try:
+        return socket.create_server(
+            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=1024
+        )
+    except OSError as error:
+        raise UsageError(
+            f"cannot listen on {host}:{port} ({error.strerror or error}); fix: --listen another port"
+        ) from None
+
+
+def try_out(address: Address, host: str, port: int) -> None:
+    """Can it be served at all? Asked before there is a trace: who corrects a word can name the same folder again."""
+    addresses_of(address.host, address.port)
+    listen(host, port).close()
+
+
 class Proxy:
     """Forwards to one server, and records into one trace."""
 
@@ -163,14 +180,7 @@ class Proxy:
     ) -> None:
         """Until `stop` is set. `listening` is told where clients can connect."""
         _load_parser(self.address.kind)
-        try:
-            listener = socket.create_server(
-                (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=1024
-            )
-        except OSError as error:
-            raise UsageError(
-                f"cannot listen on {host}:{port} ({error.strerror or error}); fix: --listen another port"
-            ) from None
+        listener = listen(host, port)
         async with AsyncExitStack() as stack:
             stack.callback(listener.close)
             listener.setblocking(False)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from boomslang.record.sql.meaning import CALLS, NAMES_MOVE, START, Meaning, meaning_of_tree
+from boomslang.record.sql.meaning import CALLS, START, Meaning, meaning_of_tree, names_move
 from boomslang.record.sql.schema import Schema
 from boomslang.record.sql.text import NotParsed, Parsed, parsed
 from boomslang.record.wire._relay import literals
@@ -47,7 +47,7 @@ class Shapes:
     def meaning(self, text: str, schema: Schema) -> Meaning | None:
         """None: parse it."""
         found = literals(text.encode()) if text.isascii() else None
-        if found is None or NAMES_MOVE.search(text):
+        if found is None or names_move(text):
             return None
         if schema.routines and {name.lower() for name in CALLS.findall(text)} & schema.routines:
             return None

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, cast
 
@@ -19,14 +20,26 @@ def catalog(dialect: str) -> Asking:
     return cast("Callable[[], Asking]", _module(dialect).read)()
 
 
+ODD_MODES = re.compile(
+    r"ansi|no_backslash|pipes_as|high_not|empty_string|oracle|mssql|db2|postgresql|maxdb|=\s*@(?!@)|\bdefault\b",
+    re.IGNORECASE,
+)
+"""In a SET sql_mode, or in its value: quotes, backslashes, signs or empty strings may mean something else."""
+FAILS = "fails"
+"""Another one: a trigger may end a statement and keep what it has done (SQLite's RAISE(FAIL))."""
+STRANGE = "strange"
+"""Among a schema's options: texts mean something else on the connection that it was read on."""
+
+
 def identity(
     dialect: str,
-) -> Generator[str, Sequence[Sequence[Any]], tuple[str, tuple[str, ...] | None]]:
-    """Asks which database this is, and which schemas a name is looked for in; None: the same in every connection."""
+) -> Generator[str, Sequence[Sequence[Any]], tuple[str, tuple[str, ...] | None, bool]]:
+    """Asks which database this is; which schemas a name is looked for in (None: the same in every connection); and
+    whether texts mean something else on this connection, by its settings or by temporary tables."""
     module = _module(dialect)
     rows = yield module.DATABASE
     path = module.path(rows) if hasattr(module, "path") else None
-    return cast(str, module.database(rows)), path
+    return cast(str, module.database(rows)), path, bool(module.strange(rows))
 
 
 def isolation(dialect: str) -> Generator[str, Sequence[Sequence[Any]], str | None]:

@@ -7,13 +7,14 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from boomslang.record.sql.catalogs import Asking
+from boomslang.record.sql.catalogs import STRANGE, Asking
 from boomslang.record.sql.literals import default_of
 from boomslang.record.sql.schema import Column, Schema, Unknown
 
 MAIN = "main"
 DATABASE = """
-SELECT current_database(), current_schema(), path FROM duckdb_databases() WHERE database_name = current_database()"""
+SELECT current_database(), current_schema(), path, current_setting('default_collation')
+FROM duckdb_databases() WHERE database_name = current_database()"""
 COLUMNS = """
 SELECT c.schema_name, c.table_name, c.column_name, c.data_type, c.column_default, t.sql, t.temporary
 FROM duckdb_columns() c LEFT JOIN duckdb_tables() t ON t.table_oid = c.table_oid AND t.database_oid = c.database_oid
@@ -35,13 +36,20 @@ BITS = {"TINYINT": 8, "SMALLINT": 16, "INTEGER": 32, "BIGINT": 64}
 
 
 def database(rows: Sequence[Sequence[Any]]) -> str:
-    name, _, path = rows[0]
+    name, _, path = rows[0][:3]
     return f"duckdb:{path or name}"
+
+
+def strange(rows: Sequence[Sequence[Any]]) -> bool:
+    """Texts are compared in another way."""
+    return bool(rows[0][3]) and str(rows[0][3]).lower() != "binary"
 
 
 def read() -> Asking:
     told = yield DATABASE
     schema = Schema("duckdb", database(told), (told[0][1],), MAIN)
+    if strange(told):
+        schema.options = frozenset({STRANGE})
     found: dict[tuple[str, str], list[Any]] = defaultdict(list)
     for row in (yield COLUMNS):
         found[row[0], row[1]].append(row)
@@ -54,10 +62,11 @@ def read() -> Asking:
             unique.add((owner, table))
     for place, rows in found.items():
         text, temporary = rows[0][5], rows[0][6]
+        collates = bool(re.search(r"\bcollate\b", text or "", re.IGNORECASE))
         computed = bool(re.search(r"\bgenerated\b", text or "", re.IGNORECASE))
         schema.add(
             *place,
-            columns={row[2]: column(row, computed) for row in rows},
+            columns={row[2]: column(row, collates) for row in rows},
             key=keys.get(place, ()),
             other_unique=place in unique,
             silent="a view"
@@ -73,7 +82,7 @@ def read() -> Asking:
     return schema
 
 
-def column(row: Any, computed: bool) -> Column:
+def column(row: Any, collates: bool) -> Column:
     _, _, name, declared, default = row[:5]
     bits = BITS.get(declared)
     scale = re.fullmatch(r"DECIMAL\(\d+,\s*(\d+)\)", declared)
@@ -85,9 +94,12 @@ def column(row: Any, computed: bool) -> Column:
         if "(" in default and "CAST" not in default
         else default_of(default, "duckdb")
     )
+    plain = kind != "text" or not collates
     return Column(
         name,
         kind,
+        exact=plain,
+        ordered=plain,
         scale=int(scale[1]) if scale else None,
         range=(-(1 << bits - 1), (1 << bits - 1) - 1) if bits else None,
         default=made,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from boomslang.record.sql.bodies import named_in
-from boomslang.record.sql.catalogs import Asking
+from boomslang.record.sql.catalogs import STRANGE, Asking
 from boomslang.record.sql.literals import default_of
 from boomslang.record.sql.schema import EVERYTHING, Column, Reach, Schema, Unknown
 
@@ -16,13 +16,18 @@ OURS = "n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT 
 DATABASE = """
 SELECT current_database()::text, (SELECT oid::bigint FROM pg_database WHERE datname = current_database()),
   current_setting('port'), array_to_string(current_schemas(false)::text[], '|'),
-  (SELECT datcollate::text FROM pg_database WHERE datname = current_database())"""
+  (SELECT datcollate::text FROM pg_database WHERE datname = current_database()),
+  current_setting('standard_conforming_strings') <> 'on' OR current_setting('transform_null_equals') <> 'off'
+  OR EXISTS (SELECT 1 FROM pg_class c JOIN pg_class hidden ON hidden.relname = c.relname
+    AND hidden.relnamespace <> c.relnamespace AND hidden.relkind IN ('r', 'p', 'v', 'm', 'f')
+    WHERE c.relnamespace = pg_my_temp_schema() AND c.relkind IN ('r', 'v'))
+  OR current_setting('extra_float_digits')::int < 1"""
 ISOLATION = "SELECT current_setting('transaction_isolation')"
 COLUMNS = f"""
 SELECT c.oid::bigint, n.nspname::text, c.relname::text, c.relkind::text, c.relrowsecurity, c.relhasrules,
   c.relpersistence::text, a.attnum::int, a.attname::text, t.typname::text, t.typtype::text, a.atttypmod::int,
   a.attgenerated::text, a.attidentity::text, pg_get_expr(d.adbin, d.adrelid), co.collname::text,
-  co.collisdeterministic
+  co.collisdeterministic, has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
   JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
   JOIN pg_type t ON t.oid = a.atttypid
@@ -38,7 +43,25 @@ REFERENCES = """
 SELECT conrelid::bigint, confrelid::bigint, confdeltype::text, confupdtype::text, array_to_string(conkey, ' ')
 FROM pg_constraint WHERE contype = 'f'"""
 INHERITS = "SELECT inhrelid::bigint, inhparent::bigint FROM pg_inherits"
-ROUTINES = f"SELECT p.proname::text FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE {OURS}"
+TRUSTED = "'btree_gin', 'btree_gist', 'citext', 'fuzzystrmatch', 'hstore', 'ltree', 'pg_trgm', 'pgcrypto', 'unaccent', "
+TRUSTED += "'uuid-ossp', 'vector'"
+"""Extensions whose functions write nothing."""
+ROUTINES = f"""
+SELECT p.proname::text FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE {OURS} AND NOT EXISTS (
+  SELECT 1 FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid WHERE d.classid = 'pg_proc'::regclass
+    AND d.objid = p.oid AND d.refclassid = 'pg_extension'::regclass AND e.extname IN ({TRUSTED}))"""
+RUN = f"""
+SELECT DISTINCT coalesce(r.ev_class, a.adrelid)::bigint FROM pg_depend d JOIN pg_proc p ON p.oid = d.refobjid
+  JOIN pg_namespace n ON n.oid = p.pronamespace
+  LEFT JOIN pg_rewrite r ON d.classid = 'pg_rewrite'::regclass AND r.oid = d.objid
+  LEFT JOIN pg_attrdef a ON d.classid = 'pg_attrdef'::regclass AND a.oid = d.objid
+WHERE d.refclassid = 'pg_proc'::regclass AND {OURS} AND p.prokind = 'f' AND p.provolatile = 'v'
+  AND (r.oid IS NOT NULL OR a.oid IS NOT NULL) AND NOT EXISTS (
+  SELECT 1 FROM pg_depend own JOIN pg_extension e ON e.oid = own.refobjid WHERE own.classid = 'pg_proc'::regclass
+    AND own.objid = p.oid AND own.refclassid = 'pg_extension'::regclass AND e.extname IN ({TRUSTED}))"""
+"""Views and defaults that call a function of somebody's, which may write."""
+UPWARDS = "SELECT seqrelid::bigint FROM pg_sequence WHERE seqincrement < 0 OR seqcycle"
+"""Sequences whose numbers do not tell which row came first."""
 
 KINDS = {
     "int2": "integer",
@@ -58,6 +81,8 @@ KINDS = {
     "uuid": "uuid",
     "bytea": "bytes",
 }
+TURKISH = ("tr", "az")
+"""Where I is not the capital of i."""
 ACTIONS = ("c", "n", "d")
 """CASCADE, SET NULL, SET DEFAULT."""
 BITS = {"int2": 15, "int4": 31, "int8": 63}
@@ -73,10 +98,17 @@ def path(rows: Sequence[Sequence[Any]]) -> tuple[str, ...]:
     return tuple(rows[0][3].split("|")) if rows[0][3] else ()
 
 
+def strange(rows: Sequence[Sequence[Any]]) -> bool:
+    """Backslashes mean something, `= NULL` does, temporary tables hide others, or numbers are shown rounded."""
+    return bool(rows[0][5])
+
+
 def read() -> Asking:
     told = yield DATABASE
-    ((_, _, _, _, collation),) = told
+    collation = told[0][4]
     schema = Schema("postgres", database(told), path(told), HOME)
+    if strange(told):
+        schema.options = frozenset({STRANGE})
     found: dict[int, list[Any]] = defaultdict(list)
     for row in (yield COLUMNS):
         found[row[0]].append(row)
@@ -91,8 +123,11 @@ def read() -> Asking:
     references = yield REFERENCES
     related = {table for pair in (yield INHERITS) for table in pair}
     schema.routines = frozenset(row[0].lower() for row in (yield ROUTINES))
+    runs = {row[0] for row in (yield RUN)}
+    counting_up = not (yield UPWARDS)
     names = {table: schema.full_name(rows[0][1], rows[0][2]) for table, rows in found.items()}
     numbered = {table: {row[7]: row[8] for row in rows} for table, rows in found.items()}
+    viewed = {table for table, rows in found.items() if rows[0][3] == "v"} & runs
     for table, rows in found.items():
         _, space, name, kind, secured, ruled, persistence = rows[0][:7]
         silent = (
@@ -112,12 +147,17 @@ def read() -> Asking:
             if owner == table
             for reach in (Reach(names[table]), *named_in(source, names.values(), schema.routines))
         }
-        if ruled:
+        if kind in "rp" and (ruled or table in runs):
             triggered.add(Reach(EVERYTHING))
         schema.add(
             space,
             name,
-            columns={row[8]: column(row, collation) for row in rows},
+            columns={row[8]: column(row, collation, counting_up) for row in rows},
+            readable=bool(rows[0][17]),
+            runs=kind == "v" and bool(viewed),  # one view may look at another
+            referred_by=frozenset(
+                names[child] for child, parent, *_ in references if parent == table and child in names
+            ),
             key=tuple(numbered[table][n] for n in keys.get(table, ())),
             other_unique=table in unique,
             silent=silent,
@@ -143,10 +183,10 @@ def read() -> Asking:
     return schema
 
 
-def column(row: Any, database_collation: str) -> Column:
+def column(row: Any, database_collation: str, counting_up: bool) -> Column:
     number = dict(enumerate(row))
     name, base, category, modifier = number[8], number[9], number[10], number[11]
-    generated, identity, default, collation, deterministic = row[12:]
+    generated, identity, default, collation, deterministic = row[12:17]
     kind = (
         "enum"
         if category == "e"
@@ -158,10 +198,12 @@ def column(row: Any, database_collation: str) -> Column:
     collated = database_collation if collation == "default" else collation
     limited = modifier >= 0
     numbered = bool(identity) or (default or "").startswith("nextval(")
+    careless = base == "citext" and deterministic is not False and not database_collation.startswith(TURKISH)
     return Column(
         name,
         kind,
         exact=not text or (base != "citext" and deterministic is not False),
+        overlooks=frozenset({"case"}) if careless else None,
         ordered=(not text and kind != "enum") or (text and collated in ("C", "POSIX") and base != "bpchar"),
         length=modifier - 4 if limited and text else None,
         scale=((modifier - 4) & 0x7FF if limited and kind == "decimal" else None)
@@ -169,6 +211,6 @@ def column(row: Any, database_collation: str) -> Column:
         else (modifier if limited and kind in ("timestamp", "zoned", "time") else None),
         range=(-(1 << BITS[base]), (1 << BITS[base]) - 1) if base in BITS else None,
         default=Unknown if numbered else default_of(default, "postgres"),
-        generated=numbered,
+        generated=numbered and counting_up,
         silent="computed by the database" if generated else None,
     )

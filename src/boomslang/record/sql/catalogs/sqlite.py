@@ -9,24 +9,31 @@ from collections.abc import Sequence
 from typing import Any
 
 from boomslang.record.sql.bodies import named_in
-from boomslang.record.sql.catalogs import Asking
+from boomslang.record.sql.catalogs import FAILS, STRANGE, Asking
 from boomslang.record.sql.literals import default_of
-from boomslang.record.sql.schema import Column, Reach, Schema
+from boomslang.record.sql.schema import EVERYTHING, Column, Reach, Schema
 
 MAIN = "main"
 COLUMNS = """
 SELECT m.name, m.type, m.sql, x.name, x.type, x."notnull", x.dflt_value, x.pk, x.hidden
-FROM sqlite_master m JOIN pragma_table_xinfo(m.name) x
+FROM sqlite_master m JOIN pragma_table_xinfo(m.name, 'main') x
 WHERE m.type IN ('table', 'view') AND m.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY m.name, x.cid"""
 UNIQUE = """
-SELECT m.name, i.origin FROM sqlite_master m JOIN pragma_index_list(m.name) i
+SELECT m.name, i.origin FROM sqlite_master m JOIN pragma_index_list(m.name, 'main') i
 WHERE m.type = 'table' AND i."unique" AND i.origin <> 'pk'"""
+KEYS = """
+SELECT m.name, x.name, x.coll FROM sqlite_master m JOIN pragma_index_list(m.name, 'main') i
+  JOIN pragma_index_xinfo(i.name, 'main') x
+WHERE m.type = 'table' AND i.origin = 'pk' AND x.key"""
 REFERENCES = """
 SELECT m.name, f."table", f."from", f.on_delete, f.on_update
-FROM sqlite_master m JOIN pragma_foreign_key_list(m.name) f WHERE m.type = 'table'"""
+FROM sqlite_master m JOIN pragma_foreign_key_list(m.name, 'main') f WHERE m.type = 'table'"""
 TRIGGERS = "SELECT tbl_name, sql FROM sqlite_master WHERE type = 'trigger'"
-DATABASE = "SELECT file FROM pragma_database_list WHERE name = 'main'"
+DATABASE = """
+SELECT file, EXISTS (SELECT 1 FROM sqlite_temp_master t WHERE t.type = 'trigger'
+  OR lower(t.name) IN (SELECT lower(m.name) FROM sqlite_master m)) FROM pragma_database_list WHERE name = 'main'"""
 
+OVERLOOKED = {"binary": frozenset[str](), "nocase": frozenset({"case"}), "rtrim": frozenset({"blanks"})}
 ACTIONS = ("CASCADE", "SET NULL", "SET DEFAULT")
 WORD = 2**63
 
@@ -35,18 +42,30 @@ def database(rows: Sequence[Sequence[Any]]) -> str:
     return f"sqlite:{rows[0][0] or 'in memory'}"
 
 
+def strange(rows: Sequence[Sequence[Any]]) -> bool:
+    """Temporary tables that hide others, or triggers that only this connection has."""
+    return bool(rows[0][1])
+
+
 def read() -> Asking:
-    schema = Schema("sqlite", database((yield DATABASE)), (MAIN,), MAIN)
+    told = yield DATABASE
+    schema = Schema("sqlite", database(told), (MAIN,), MAIN)
+    if strange(told):
+        schema.options = frozenset({STRANGE})
     found: dict[str, list[Any]] = defaultdict(list)
     for row in (yield COLUMNS):
         found[row[0]].append(row)
     unique = {row[0].lower() for row in (yield UNIQUE)}
+    keyed = {(table.lower(), name): coll.lower() for table, name, coll in (yield KEYS) if name is not None}
     references = yield REFERENCES
     bodies = list((yield TRIGGERS))
+    if any(re.search(r"\braise\s*\(\s*fail\b", body, re.IGNORECASE) for _, body in bodies):
+        schema.options |= {FAILS}
     for name, rows in found.items():
         text = str(rows[0][2] or "")
         collates = bool(re.search(r"\bcollate\b", text, re.IGNORECASE))
-        columns = {row[3]: column(row, collates) for row in rows}
+        resolves = bool(re.search(r"\bon\s+conflict\b", text, re.IGNORECASE))
+        columns = {row[3]: column(row, collates, keyed.get((name.lower(), row[3]))) for row in rows}
         key = [row[3] for row in sorted((row for row in rows if row[7]), key=lambda row: row[7])]
         plain = not re.search(r"\bwithout\s+rowid\b|\bdesc\b", text, re.IGNORECASE)
         declared = {row[3]: str(row[4] or "").upper() for row in rows}
@@ -63,6 +82,8 @@ def read() -> Asking:
             if rows[0][1] == "view"
             else "a virtual table"
             if re.match(r"\s*create\s+virtual", text, re.IGNORECASE)
+            else "constraints that resolve conflicts by themselves"
+            if resolves
             else None
             if key
             else "no primary key",
@@ -71,7 +92,9 @@ def read() -> Asking:
                 for table, body in bodies
                 if table.lower() == name.lower()
                 for reach in (Reach(name), *named_in(body, found))
-            ),
+            )
+            | ({Reach(EVERYTHING)} if resolves else set()),
+            positions=tuple(row[3] for row in rows if not row[8]),
             on_delete=frozenset(
                 Reach(child, () if done == "CASCADE" else (source,))
                 for child, parent, source, done, _ in references
@@ -86,15 +109,19 @@ def read() -> Asking:
     return schema
 
 
-def column(row: Any, collates: bool) -> Column:
-    _, _, _, name, declared, _, default, _, hidden = row
+def column(row: Any, collates: bool, keyed: str | None) -> Column:
+    """`keyed`: the collation that tells rows apart, of a column of the primary key."""
+    _, _, _, name, declared, required, default, _, hidden = row
     kind = kind_of(str(declared or "").upper())
+    collates = collates and keyed != "binary"
     plain = kind not in ("text", "timestamp", "date", "time") or (kind == "text" and not collates)
     return Column(
         name,
         kind,
         exact=plain,
         ordered=plain,
+        overlooks=OVERLOOKED.get(keyed or ""),
+        required=bool(required),
         range=(-WORD, WORD - 1) if kind == "integer" else None,
         default=default_of(default, "sqlite"),
         silent="computed by the database" if hidden else None,
@@ -114,7 +141,7 @@ def kind_of(declared: str) -> str:
         return "text"
     if "BLOB" in declared:
         return "bytes"
-    if not declared:
+    if not declared or declared == "ANY":
         return "of no type"
     if any(word in declared for word in ("REAL", "FLOA", "DOUB")):
         return "double"

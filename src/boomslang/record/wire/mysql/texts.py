@@ -31,10 +31,7 @@ AUTOCOMMIT = re.compile(r"(?i)\bautocommit\b['\"`]?\s*:?=\s*['\"]?(\w+)")
 NAMED = re.compile(r"(?i)\b(?:names|character\s+set|charset)\s+['\"]?(\w+)")
 CHARSETS = re.compile(r"(?i)\bcharacter_set_(client|connection)\b|\bnames\b|\bcharacter\s+set\b|\bcharset\b")
 QUOTING = re.compile(r"(?i)\bsql_mode\b")
-ODD_MODES = re.compile(r"(?i)ansi|no_backslash|oracle|mssql|db2|postgresql|maxdb")
 SECRETS = re.compile(r"(?i)\b(identified|password|master_password|source_password)\b")
-CONDITIONAL = re.compile(r"/\*M?!")
-"""A comment that some servers execute."""
 ON = frozenset(("1", "on", "true"))
 
 NOT_READ = "EXECUTE /* a statement that could not be read */"

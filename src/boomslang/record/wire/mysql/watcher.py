@@ -18,7 +18,8 @@ from typing import Any
 from boomslang.errors import UsageError
 from boomslang.record.outcomes import MYSQL_DISCONNECTED, MYSQL_ROLLED_BACK, MYSQL_STATEMENT
 from boomslang.record.session import RecordingFailed
-from boomslang.record.sql.text import Numbered
+from boomslang.record.sql.catalogs import ODD_MODES
+from boomslang.record.sql.text import EXECUTED, Numbered
 from boomslang.record.sql.understanding import Questions
 from boomslang.record.tracer import Tracer
 from boomslang.record.wire._relay import mysql_answer, mysql_text_row
@@ -557,7 +558,7 @@ class MySQLWatcher(Watcher):
 
     def _taken_out(self, text: str) -> tuple[str, Numbered | None]:
         """A statement without its values. What holds bytes that are no text, or is for some servers, is not read."""
-        if texts.CONDITIONAL.search(text):
+        if EXECUTED.search(text):
             return texts.NOT_READ, None
         made, values = (text, None) if self._encoding is None else taken_out(text, self._encoding)
         if _holds_bytes(made):
@@ -651,7 +652,7 @@ class MySQLWatcher(Watcher):
 
     def _prepare(self, message: Message) -> None:
         text = self._text(message.contents, 1)
-        if text is not None and (texts.CONDITIONAL.search(text) or _holds_bytes(text)):
+        if text is not None and (EXECUTED.search(text) or _holds_bytes(text)):
             text = None
         self._preparing = text and (texts.split(text) or [""])[0]
         self._forward(message, Shape.PREPARED)
@@ -774,7 +775,7 @@ class MySQLWatcher(Watcher):
         self._mode_changed = False
         try:
             ((mode,),) = yield MODE
-            self._odd_quotes = bool(texts.ODD_MODES.search(_as_text(mode)))
+            self._odd_quotes = bool(ODD_MODES.search(_as_text(mode)))
         except (UsageError, ValueError):
             self._odd_quotes = True
 
