@@ -52,14 +52,14 @@ PLAN = (
     "--sizes 100 --timeout 5",
     "--sizes 1000 --orders times --no-shared",
     "--sizes 1000 --orders times --levels strong-si,pl-fcv --no-shared",
-    "--sizes 1000 --orders log,sessions --timeout 3 --no-shared",
     "--sizes 10000 --orders times --levels pl-2+,si,ser,strong-session-ser,sser --no-shared",
     "--sizes 10000 --orders times --levels strong-si,pl-fcv --no-shared",
+    "--sizes 1000 --orders log,sessions --timeout 3 --no-shared",
     "--sizes 10000 --orders log,sessions --at si,ser --levels si,ser --timeout 5 --no-shared",
     "--sizes 100000 --orders times --at si,ser --levels si,ser,sser --within none --no-shared",
 )
-"""What the page is made of. Where nothing bounds a question, most that are not decided soon are not decided at all:
-those get less time."""
+"""What the page is made of, the most important first. Where nothing bounds a question, most that are not decided soon
+are not decided at all: those get less time."""
 PAGE = "benchmarks-applications"
 RESULTS = DATA / "applications"
 SHARED = HERE.parent.parent / "shared" / "apps"
