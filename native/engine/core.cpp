@@ -6,6 +6,7 @@
 // not logged (paths may be long, and most conflicts do not matter in the end): the known graph never changes, so a
 // shortest known path is found again here. What comes out is refuted, but not minimal; the caller shrinks it.
 #include <algorithm>
+#include <stdexcept>
 
 #include "engine.hpp"
 
@@ -115,7 +116,7 @@ void Engine::extract_core(Answer& answer) {
                     txns[size_t(data[0])] = txns[size_t(data[1])] = 1;
                     break;
                 case CYCLE:
-                    if (data[e.size - 1] < 0) break;  // a hint lies on it; no refutation rests on that
+                    if (data[e.size - 1] < 0) throw std::logic_error("a refutation rests on a hint");
                     for (uint32_t i = 0; i < e.size; ++i) {
                         const Var& x = vars_[size_t(data[i] >> 1)];
                         const Var& y = vars_[size_t(data[(i + 1) % e.size] >> 1)];

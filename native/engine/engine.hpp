@@ -127,6 +127,7 @@ private:
     int32_t source(int32_t r);
     int32_t suggested_source(int32_t r);
     bool unsure_source(int32_t r) const;
+    bool misses_nobody(int32_t r) const;
     bool find_path(int32_t r, int32_t writer, std::vector<PathStep>& path);
     bool path_read_holds(int32_t r);
     Repair repair_path(int32_t r);
@@ -141,6 +142,7 @@ private:
     // when it was last asked for, and what that was.
     std::vector<uint32_t> key_changes_, source_known_;
     std::vector<int32_t> source_;
+    std::vector<uint32_t> missed_nobody_;
     void key_changed(int32_t key) {
         if (!key_changes_.empty()) ++key_changes_[size_t(key)];
     }
@@ -156,15 +158,15 @@ private:
     std::vector<int32_t> given_;
 
     // --- search.cpp: clause learning
-    enum Kind : uint8_t { ORDER, READ_FROM, COMMITTED, INITIAL, HINTS };
+    enum Kind : uint8_t { ORDER, READ_FROM, COMMITTED, INITIAL, HINT };
     struct Var {
         Kind kind;
         int8_t value = 0;  // 1 true, -1 false, 0 open
-        bool tainted = false;
-        int32_t a, b;  // ORDER: nodes; READ_FROM: read, write (-1: initial); COMMITTED: txn; INITIAL: key, pattern
+        int32_t a, b;  // ORDER: nodes; READ_FROM: read, write (-1: initial); COMMITTED: txn; INITIAL: key, pattern; HINT: node
         int32_t level = 0;
         int32_t reason = -1;
         int32_t root = -1;  // log entry of its derivation, when it holds at level 0
+        int32_t rests_on = -1;  // the hints that this derivation used, in hint_sets_
     };
     struct Clause {
         uint32_t offset;
@@ -192,9 +194,10 @@ private:
     bool resolve_conflict();  // false: refuted
     void undo_to(size_t trail_size);
     void backtrack(int32_t level);
-    void take_hints();
+    Lit hint(int32_t node);
+    void use_hints_of(const Var& v);
     void drop_hints(const std::vector<int32_t>& which);
-    std::vector<int32_t> used_hints();
+    void look_where_it_failed();
     void reduce();
     int32_t level() const { return int32_t(trail_lim_.size()); }
     bool redundant(Lit l, uint32_t levels);
@@ -259,21 +262,29 @@ private:
     std::vector<Lit> pool_;
     std::vector<Lit> trail_;
     std::vector<int32_t> trail_lim_;
-    size_t head_ = 0;
+    size_t head_ = 0;      // literals of the trail whose clauses were looked at
+    size_t in_order_ = 0;  // those whose edge is in the order; no fewer
     HashMap order_var_, repair_clause_, read_from_first_, initial_var_;
     std::vector<int32_t> committed_var_;
     std::vector<std::vector<int32_t>> initial_vars_of_;  // made on demand, few keys
     HashMap initial_group_;
     std::vector<Lit> conflict_;
     int32_t conflict_log_ = -1;
-    int32_t hint_var_ = -1;
-    static constexpr int MOST_HINT_FAILURES = 60;
+    HashMap hint_var_;  // of a node, that its hint is to be kept
+    std::vector<int32_t> hint_vars_;
+    std::vector<std::vector<int32_t>> hint_sets_;
+    std::vector<int32_t> hints_used_;  // by what is being derived: variables, each marked
+    std::vector<uint8_t> hint_marked_;
+    void forget_hints_used(size_t from) {
+        for (size_t i = from; i < hints_used_.size(); ++i) hint_marked_[size_t(hints_used_[i])] = 0;
+        hints_used_.resize(from);
+    }
+    static constexpr int MOST_HINT_FAILURES = 200;
     int hint_failures_ = 0;
     std::vector<Lit> learnt_, clause_scratch_;
     std::vector<uint8_t> seen_;
     std::vector<int32_t> to_clear_, antecedents_;
     std::vector<Lit> redundant_stack_;
-    bool needs_hints_ = false;
     float activity_step_ = 1;
     int64_t live_learned_ = 0, next_reduce_ = 4000;
     uint64_t wasted_ = 0;

@@ -71,8 +71,8 @@ bool Order::reorder(int32_t from, int32_t to, Lit lit, std::vector<Lit>& cycle) 
             cycle.clear(), cycle_hints.clear();
             for (int32_t n = from; n != to; n = parent_[n]) {
                 if (parent_lit_[n] == NO_LIT) continue;
-                if (parent_lit_[n] == hint_lit) cycle_hints.push_back(parent_[n]);
-                cycle.push_back(parent_lit_[n]);
+                if (parent_lit_[n] == HINT_LIT) cycle_hints.push_back(parent_[n]);
+                else cycle.push_back(parent_lit_[n]);
             }
             cycle.push_back(lit);
             std::reverse(cycle.begin(), cycle.end());

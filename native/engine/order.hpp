@@ -1,7 +1,7 @@
 // The order: a topological order of a growing and shrinking graph.
 //
 // The graph has the known edges (static), the edges of literals that are true now (a stack), and
-// optionally one hinted successor a node (guarded by one literal, so that they can be given up).
+// optionally one hinted successor a node (each of which can be given up).
 // Adding an edge against the order moves only the nodes between its ends: Pearce and Kelly, "A dynamic
 // topological sort algorithm for directed acyclic graphs", JEA 11 (2006). Removing an edge moves nothing,
 // and that is the point: the order outlives backtracking and so is the memory of the whole search.
@@ -16,6 +16,7 @@ namespace boomslang::engine {
 
 using Lit = int32_t;  // 2 * variable, + 1 when negated
 constexpr Lit NO_LIT = -1;
+constexpr Lit HINT_LIT = -2;  // of a hinted edge; who asks names it by its node
 
 class Order {
 public:
@@ -30,7 +31,7 @@ public:
     std::vector<int32_t> at;   // position -> node
 
     // Adds from -> to because of `lit`. On a cycle nothing changes, `cycle` holds the literals on it in path
-    // order beginning with `lit`, and the answer is false.
+    // order beginning with `lit`, `cycle_hints` the nodes whose hinted edges lie on it, and the answer is false.
     bool add(int32_t from, int32_t to, Lit lit, std::vector<Lit>& cycle);
     void pop() {
         const Edge& e = edges_.back();
@@ -44,8 +45,7 @@ public:
     int32_t window_low = 0, window_high = -1;
 
     bool hints = false;
-    Lit hint_lit = NO_LIT;
-    std::vector<int32_t> cycle_hints;  // the nodes whose hinted edges lie on the last cycle
+    std::vector<int32_t> cycle_hints;
     void drop_hint(int32_t node) {
         hint_prev_[size_t(hint_next_[size_t(node)])] = -1;
         hint_next_[size_t(node)] = -1;
@@ -76,7 +76,7 @@ private:
     template <class F>
     void all_out(int32_t node, F&& f) const {
         known_out(node, [&](int32_t to) { f(to, NO_LIT); });
-        if (hints && hint_next_[node] >= 0) f(hint_next_[node], hint_lit);
+        if (hints && hint_next_[node] >= 0) f(hint_next_[node], HINT_LIT);
         for (int32_t e = out_head_[node]; e >= 0; e = edges_[e].next_out) f(edges_[e].to, edges_[e].lit);
     }
     template <class F>

@@ -82,10 +82,16 @@ bool Engine::unsure_source(int32_t r) const {
     return !(p_.state[read_txn_[size_t(r)]] == MUST && p_.read_writer[r] >= -1);
 }
 
+// Was nobody between the reader and whom it takes when it was last looked at, and has nothing changed at its key since?
+bool Engine::misses_nobody(int32_t r) const {
+    return !missed_nobody_.empty() && missed_nobody_[size_t(r)] == key_changes_[size_t(p_.read_key[r])] + 1;
+}
+
 // A path of the level's kind to the reader from somebody who wrote its key after `writer` (-1: the initial state).
 // With as few steps as possible that are not known.
 bool Engine::find_path(int32_t r, int32_t writer, std::vector<PathStep>& path) {
     path.clear();
+    if (misses_nobody(r)) return false;
     const int32_t t = read_txn_[size_t(r)], key = p_.read_key[r];
     const int32_t low = writer < 0 ? -1 : order_.pos[size_t(writer)];
     last_writer(r);  // for seen_slot_
@@ -100,7 +106,10 @@ bool Engine::find_path(int32_t r, int32_t writer, std::vector<PathStep>& path) {
         path_goal_[size_t(p)] = path_stamp_;
         first = at;
     }
-    if (first == INT32_MAX) return false;
+    if (first == INT32_MAX) {
+        if (!source_known_.empty()) missed_nobody_[size_t(r)] = key_changes_[size_t(key)] + 1;
+        return false;
+    }
 
     std::deque<int32_t>& queue = path_queue_;
     queue.assign(1, t);
@@ -227,6 +236,7 @@ void Engine::prepare_paths() {
         key_changes_.assign(size_t(p_.keys), 0);
         source_known_.assign(size_t(reads_), 0);
         source_.assign(size_t(reads_), -2);
+        missed_nobody_.assign(size_t(reads_), 0);
     }
     path_goal_.assign(size_t(p_.txns), 0);
     path_nodes_.assign(size_t(order_.nodes()), {});

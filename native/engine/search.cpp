@@ -7,11 +7,11 @@
 // problem appear during the search, when the order first violates them; and a backjump or restart takes back
 // edges but not the order, so nothing that was repaired has to be repaired again.
 //
-// Hints (session order that the level does not demand) are one literal that is true at level 0 from the start
-// and *taints* what follows from it: a clause learned with its help says so. If the search fails with the
-// hints, those that the failure used go, all that was tainted goes with them, and the search goes on with the rest:
-// first where it failed, for what breaks the level without those hints is mostly there, too, and elsewhere there may be
-// thousands of reads to repair.
+// Hints (session order that the level does not demand) are literals that are true from the start, each made when a
+// cycle first leads through it, and what is learned with their help says so: it has their negations among its literals.
+// If the search fails with the hints, some of those that the failure used go, and what was learned from these is void; all
+// else stays, and the search goes on with the rest: first where it failed, for what breaks the level without those hints
+// is mostly there, too, and elsewhere there may be thousands of reads to repair.
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
@@ -82,7 +82,6 @@ Answer Engine::solve() {
             sweep();
         }
     }
-    if (order_.hints) take_hints();
     stats.guess_violations = int64_t(queue_.size());
     if (queue_.empty() && p_.clause_start.empty()) {
         finish(answer);
@@ -127,7 +126,7 @@ Answer Engine::solve() {
         ++stats.conflicts;
         refuted = !resolve_conflict();
         if (refuted) continue;
-        if (hint_var_ >= 0 && order_.hints && stats.conflicts > options_.hint_conflicts) drop_hints({});
+        if (order_.hints && stats.conflicts > options_.hint_conflicts) drop_hints({});
         if (stats.conflicts - conflicts_at_restart_ > 50 && lbd_fast_ > 1.2 * lbd_slow_) {
             conflicts_at_restart_ = stats.conflicts;
             ++stats.restarts;
@@ -190,7 +189,7 @@ void Engine::enqueue(Lit l, int32_t reason) {
     if (v.kind == READ_FROM) key_changed(p_.read_key[v.a]);
     v.level = level();
     v.reason = reason;
-    v.tainted = false;
+    v.rests_on = -1;
     if (v.level == 0) {
         // What holds for good is logged now: its reason may be gone when the proof is walked.
         antecedents_.clear();
@@ -200,8 +199,13 @@ void Engine::enqueue(Lit l, int32_t reason) {
             for (uint32_t i = 0; i < c.size; ++i) {
                 const Var& o = vars_[size_t(pool_[c.offset + i] >> 1)];
                 if (&o == &v) continue;
-                if (o.tainted) v.tainted = true;
+                use_hints_of(o);
                 if (o.root >= 0) antecedents_.push_back(o.root);
+            }
+            if (!hints_used_.empty()) {
+                v.rests_on = int32_t(hint_sets_.size());
+                hint_sets_.push_back(hints_used_);
+                forget_hints_used(0);
             }
         }
         v.root = log(LEARNED, antecedents_);
@@ -218,7 +222,10 @@ bool Engine::theory(Lit l) {
             if (!order_.add(from, to, l, clause_scratch_)) {
                 conflict_.clear();
                 for (Lit x : clause_scratch_) conflict_.push_back(x ^ 1);
-                for (int32_t node : order_.cycle_hints) clause_scratch_.push_back(~node);
+                for (int32_t node : order_.cycle_hints) {
+                    conflict_.push_back(hint(node) ^ 1);
+                    clause_scratch_.push_back(~node);
+                }
                 conflict_log_ = log(CYCLE, clause_scratch_);
                 return false;
             }
@@ -258,7 +265,7 @@ bool Engine::theory(Lit l) {
             if (!fits) dirty_initial_readers(v.a);
             return true;
         }
-        case HINTS:
+        case HINT:
             return true;
     }
     return true;
@@ -267,7 +274,10 @@ bool Engine::theory(Lit l) {
 bool Engine::propagate() {
     while (head_ < trail_.size()) {
         Lit l = trail_[head_];
-        if (!theory(l)) return false;
+        if (head_ == in_order_) {
+            if (!theory(l)) return false;
+            ++in_order_;
+        }
         ++head_;
         ++stats.propagations;
         limits_.step(8);
@@ -320,19 +330,22 @@ bool Engine::resolve_conflict() {
     backtrack(top);
     std::vector<int32_t> used{conflict_log_};
     if (top == 0) {
-        bool tainted = false;
         for (Lit l : conflict_) {
             const Var& v = vars_[size_t(l >> 1)];
-            tainted |= v.tainted;
+            use_hints_of(v);
             if (v.root >= 0) used.push_back(v.root);
         }
         final_log_ = log(LEARNED, used);
-        if (!tainted) return false;
-        // Hints that fail again and again are no hints.
-        drop_hints(++hint_failures_ < MOST_HINT_FAILURES ? used_hints() : std::vector<int32_t>{});
+        if (hints_used_.empty()) return false;
+        look_where_it_failed();
+        // One of them is wrong, and what was learned from those that stay is kept: so half of them go, those that came
+        // into it last. Hints that fail again and again are no hints.
+        std::vector<int32_t> failed(hints_used_.begin() + int64_t(hints_used_.size() / 2), hints_used_.end());
+        forget_hints_used(0);
+        if (++hint_failures_ == MOST_HINT_FAILURES) failed.clear();
+        drop_hints(failed);
         return true;
     }
-    needs_hints_ = false;
     learnt_.assign(1, NO_LIT);
     int32_t open = 0;
     size_t i = trail_.size();
@@ -346,7 +359,7 @@ bool Engine::resolve_conflict() {
             seen_[size_t(v)] = 1;
             to_clear_.push_back(v);
             if (var.level == 0) {
-                needs_hints_ |= var.tainted;
+                use_hints_of(var);
                 if (var.root >= 0) used.push_back(var.root);
             } else if (var.level == top) {
                 ++open;
@@ -383,7 +396,8 @@ bool Engine::resolve_conflict() {
     for (int32_t v : to_clear_) seen_[size_t(v)] = 0;
     to_clear_.clear();
 
-    if (needs_hints_) learnt_.push_back((2 * hint_var_) ^ 1);
+    for (int32_t v : hints_used_) learnt_.push_back(2 * v + 1);
+    forget_hints_used(0);
     int32_t back = 0;
     int64_t blocks = 0;
     std::vector<int32_t> distinct;
@@ -415,7 +429,7 @@ bool Engine::resolve_conflict() {
 bool Engine::redundant(Lit lit, uint32_t levels) {
     redundant_stack_.assign(1, lit);
     size_t clear_from = to_clear_.size();
-    bool hints_before = needs_hints_;
+    const size_t hints_before = hints_used_.size();
     while (!redundant_stack_.empty()) {
         Lit l = redundant_stack_.back();
         redundant_stack_.pop_back();
@@ -426,7 +440,7 @@ bool Engine::redundant(Lit lit, uint32_t levels) {
             if ((q >> 1) == (l >> 1)) continue;
             Var& v = vars_[size_t(q >> 1)];
             if (v.level == 0) {
-                needs_hints_ |= v.tainted;
+                use_hints_of(v);
                 if (v.root >= 0) antecedents_.push_back(v.root);
                 continue;
             }
@@ -438,7 +452,7 @@ bool Engine::redundant(Lit lit, uint32_t levels) {
             } else {
                 for (size_t k2 = clear_from; k2 < to_clear_.size(); ++k2) seen_[size_t(to_clear_[k2])] = 0;
                 to_clear_.resize(clear_from);
-                needs_hints_ = hints_before;
+                forget_hints_used(hints_before);
                 return false;
             }
         }
@@ -452,11 +466,11 @@ void Engine::undo_to(size_t size) {
         trail_.pop_back();
         Var& v = vars_[size_t(l >> 1)];
         // Only literals that propagate() has reached have put an edge into the graph.
-        if (v.kind == ORDER && trail_.size() < head_) order_.pop();
+        if (v.kind == ORDER && trail_.size() < in_order_) order_.pop();
         if (v.kind == READ_FROM) key_changed(p_.read_key[v.a]);
-        v.value = 0, v.reason = -1, v.root = -1, v.tainted = false;
+        v.value = 0, v.reason = -1, v.root = -1, v.rests_on = -1;
     }
-    head_ = std::min(head_, size);
+    head_ = std::min(head_, size), in_order_ = std::min(in_order_, size);
 }
 
 void Engine::backtrack(int32_t to) {
@@ -465,11 +479,35 @@ void Engine::backtrack(int32_t to) {
     trail_lim_.resize(size_t(to));
 }
 
-// The hints that the refutation at final_log_ rests on; its reads are looked at next, and then all take turns: to go on
-// digging there is what failed.
-std::vector<int32_t> Engine::used_hints() {
-    std::vector<int32_t> hints;
-    if (log_full_) return hints;
+// The literal that a node's hint is to be kept. It holds below all decisions, and on no trail: nothing takes it back.
+Lit Engine::hint(int32_t node) {
+    int32_t& known = hint_var_[uint64_t(uint32_t(node))];
+    if (known < 0) {
+        known = new_var(HINT, node, 0);
+        vars_.back().value = 1;
+        hint_vars_.push_back(known);
+        hint_marked_.resize(vars_.size(), 0);
+    }
+    return 2 * known;
+}
+
+// What follows from this variable, which holds at level 0, rests on the hints that it rests on.
+void Engine::use_hints_of(const Var& v) {
+    auto use = [&](int32_t hint) {
+        if (hint_marked_[size_t(hint)]) return;
+        hint_marked_[size_t(hint)] = 1;
+        hints_used_.push_back(hint);
+    };
+    if (v.kind == HINT) use(int32_t(&v - vars_.data()));
+    if (v.rests_on >= 0)
+        for (int32_t hint : hint_sets_[size_t(v.rests_on)]) use(hint);
+}
+
+// The reads of the refutation at final_log_ are looked at next, and then all take turns: to go on digging there is what
+// failed.
+void Engine::look_where_it_failed() {
+    dig_ = false;
+    if (log_full_) return;
     std::vector<uint8_t> seen(log_.size(), 0);
     std::vector<int32_t> stack{final_log_};
     auto next = [&](int32_t read) {
@@ -487,38 +525,47 @@ std::vector<int32_t> Engine::used_hints() {
         if (e.kind == READ_CLAUSE) next(data[0]);
         if (e.kind == PATH_CLAUSE)
             for (int32_t i = 1; i <= data[0]; ++i) next(data[i]);
-        if (e.kind == CYCLE)
-            for (uint32_t i = 0; i < e.size; ++i)
-                if (data[i] < 0) hints.push_back(~data[i]);
     }
-    dig_ = false;
-    return hints;
 }
 
-// Gives up these hints; all of them if none is named. What was learned with the help of the old ones is void: it speaks
-// of a literal that is false from now on. The rest get a literal of their own.
+// Gives up the hints of these variables; all of them if none is named. What was learned with their help has a literal
+// that holds from now on. What rests on others, or on none, is put in force again.
 void Engine::drop_hints(const std::vector<int32_t>& which) {
-    trail_lim_.clear();
-    undo_to(0);
-    for (int32_t node : which)
-        if (order_.hint_next(node) >= 0) {
-            order_.drop_hint(node);
-            ++stats.hints_dropped;
-        }
-    enqueue(2 * hint_var_ + 1, -1);
-    for (size_t c = 0; c < clauses_.size(); ++c)
-        if (clauses_[c].size == 1 && value(pool_[clauses_[c].offset]) == 0) enqueue(pool_[clauses_[c].offset], int32_t(c));
+    backtrack(0);
     order_.hints = !which.empty();
-    if (order_.hints) take_hints();
+    for (int32_t v : order_.hints ? which : hint_vars_) vars_[size_t(v)].value = -1;
+    // What is known by then stays as far as it rests on none of these.
+    size_t kept = 0;
+    std::vector<std::vector<int32_t>> sets;
+    for (; kept < trail_.size(); ++kept) {
+        int32_t& rests_on = vars_[size_t(trail_[kept] >> 1)].rests_on;
+        if (rests_on < 0) continue;
+        std::vector<int32_t>& set = hint_sets_[size_t(rests_on)];
+        if (std::any_of(set.begin(), set.end(), [&](int32_t v) { return vars_[size_t(v)].value < 0; })) break;
+        rests_on = int32_t(sets.size());
+        sets.push_back(std::move(set));
+    }
+    undo_to(kept);
+    head_ = 0;  // what followed from these and is gone may follow again
+    hint_sets_.swap(sets);
+    for (int32_t v : which) {
+        order_.drop_hint(vars_[size_t(v)].a);
+        ++stats.hints_dropped;
+    }
+    for (size_t c = 0; c < clauses_.size(); ++c) {
+        const Clause& clause = clauses_[c];
+        if (clause.deleted || clause.size == 0) continue;
+        Lit only = NO_LIT;  // the one literal that is not false by a hint
+        bool unit = true;
+        for (uint32_t i = 0; i < clause.size && unit; ++i) {
+            Lit l = pool_[clause.offset + i];
+            if (vars_[size_t(l >> 1)].kind == HINT && value(l) < 0) continue;
+            unit = only == NO_LIT;
+            only = l;
+        }
+        if (unit && only != NO_LIT && value(only) == 0) enqueue(only, int32_t(c));
+    }
     lbd_fast_ = lbd_slow_;
-}
-
-void Engine::take_hints() {
-    hint_var_ = new_var(HINTS, 0, 0);
-    Var& v = vars_[size_t(hint_var_)];
-    v.tainted = true, v.value = 1;
-    trail_.push_back(2 * hint_var_);
-    order_.hint_lit = 2 * hint_var_;
 }
 
 // Deletes half of the learned clauses, those that tie many levels together first. Clauses of the problem stay:

@@ -224,6 +224,32 @@ def test_unknown_beside_its_bounded_answer() -> None:
     assert any(line.startswith(told.format(2)) for line in applications.report(asked, []))
 
 
+def test_what_was_asked_is_met_or_not() -> None:
+    slow = replace(example("valid", None, "sser"), cpu=10.1)
+    elsewhere = replace(example("invalid", None, "si"), size=0, family="mariadb-10000-2", core=20, lines=14)
+    told = replace(elsewhere, name="lost update")
+    unnamed, late = replace(elsewhere, name="no name"), replace(told, cpu=1.1)
+
+    def asked(answers: list[Answer], shared: list[Answer]) -> list[str]:
+        return [line for line in applications.asked_for(answers, shared) if line.startswith("| ")][2:]
+
+    def met(lines: list[str], what: str) -> str:
+        return next(line for line in lines if line.startswith(f"| {what}")).split(" | ")[-1]
+
+    good = asked([example("valid", None, "sser"), example("valid", None, "ser within 1s")], [told])
+    assert all(line.endswith(("| yes |", "| told |")) for line in good)
+    bad = asked([slow, example("unknown", None, "ser within 1s"), example("unknown", None)], [unnamed, late])
+    broken = [line for line in bad if line.endswith("| **no** |")]
+    assert [line.split(",")[0].split(" at ")[0] for line in broken] == [
+        "| strict levels",
+        "| levels within 1s",
+        "| plain levels unknown that take a bound",
+        "| mariadb-10000-2",
+        "| mariadb-10000-2",
+    ]
+    assert met(asked([example("unknown", None, "sser")], []), "strict levels") == "**no** |"
+
+
 def test_runs_add_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(applications, "RESULTS", tmp_path / "runs")
     applications.Results(["--sizes", "100"]).keep(example("unknown", None))

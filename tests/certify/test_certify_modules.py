@@ -28,7 +28,12 @@ from boomslang.certify.certificate import Core, Witness, read_certificate
 from boomslang.certify.refute import CoreError
 from boomslang.certify.replay import ReplayError
 from boomslang.certify.with_hints import refute_with_hints
-from boomslang.certify.with_modules import minimal_with_modules, refute_with_modules, replay_with_modules
+from boomslang.certify.with_modules import (
+    minimal_with_modules,
+    needless_parts_with_modules,
+    refute_with_modules,
+    replay_with_modules,
+)
 from boomslang.cli.main import main
 from boomslang.ir.expression import Edge, Not
 from boomslang.levels.level import Dependency
@@ -125,6 +130,26 @@ def test_an_order_that_a_module_forbids() -> None:
     assert replay_with_modules(trace, witness)
     with pytest.raises(ReplayError, match="contradicts what is known or told: T0 -> T1 -> T0"):
         replay_with_modules(trace, replace(witness, order=witness.order[::-1]))
+
+
+def test_a_core_with_modules_is_not_waited_for_beyond_its_time(tmp_path: Path, capsys: Any) -> None:
+    trace, proof = tmp_path / "trace.jsonl", tmp_path / "proof.json"
+    write_trace(stale(), trace)
+    words = ["check", str(trace), "--level", "ser", "--module", "session-order"]
+    assert main([*words, "--certificate", str(proof)]) == 1
+    assert main(["verify", str(trace), str(proof)]) == 0
+    capsys.readouterr()
+    assert main(["verify", str(trace), str(proof), "--timeout", "1e-9"]) == 2
+    assert "not checked: that no order explains these" in capsys.readouterr().out
+
+
+def test_parts_with_modules_are_tried_as_far_as_the_time_goes(tmp_path: Path) -> None:
+    verdict = check(stale(), "ser", modules=["session-order"])
+    core = reread(stale(), verdict, tmp_path)
+    assert isinstance(core, Core) and core.modules
+    assert needless_parts_with_modules(stale(), core) == ([], 0)
+    parts = len(core.transactions) + len(core.reads)
+    assert needless_parts_with_modules(stale(), core, seconds=0.0) == ([], parts)
 
 
 def test_an_expression_that_does_not_hold() -> None:

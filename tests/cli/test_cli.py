@@ -525,6 +525,23 @@ def test_a_core_whose_parts_are_too_many_to_be_tried(
     assert ran.code == 1 and "do not break the level" in ran.out
 
 
+def test_a_core_that_is_not_refuted_in_time_is_neither_right_nor_wrong(cli: Any, tmp_path: Path) -> None:
+    proof = tmp_path / "proof.json"
+    cli("check", SKEW, "--level", "ser", "--certificate", proof)
+    in_no_time = cli("verify", SKEW, proof, "--timeout", "1e-9")
+    assert in_no_time.code == exit_codes.UNKNOWN
+    assert "Z3 came to no end of its 2 transactions and 2 reads in 1e-09 s (--timeout)" in in_no_time.out
+    assert "checked: the trace is the one that it was made for, and has its transactions" in in_no_time.out
+    assert "not checked: that no order explains these" in in_no_time.out
+    assert cli("verify", SKEW, proof, "--timeout", "60").code == exit_codes.VALID
+    # What is wrong on its face is wrong however little time there is.
+    data = json.loads(proof.read_text())
+    data["core"]["reads"].append([0, 99])
+    proof.write_text(json.dumps(data))
+    ran = cli("verify", SKEW, proof, "--timeout", "1e-9")
+    assert ran.code == exit_codes.INVALID and "not in the trace" in ran.out
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -13,13 +13,18 @@ that takes w's version of x, every other writer of x is placed before w or after
 outside the core that no kept read could have read from need not commit, and is left out; the others are
 few. A list read takes the version of the last transaction in the list, and says that those in it appended in
 that order and nobody else before its last. Nothing here is shared with the solver that found the core.
+
+Where values repeat, a large core has thousands of transactions that its reads may have read from, and no solver comes
+to an end of that. Whoever does not want to wait sets a moment (`deadline.until`); LimitReached says that it has passed,
+and that is no answer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from itertools import combinations, pairwise, product
-from time import process_time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,9 +42,13 @@ from boomslang.certify.seen import (
 )
 from boomslang.certify.selects import Asked, asked
 from boomslang.certify.slack import slack_of
+from boomslang.deadline import left as seconds_left
+from boomslang.deadline import look as look_at_the_clock
+from boomslang.deadline import until
 from boomslang.extras import how_to_install
 from boomslang.trace import ABSENT, NO_TIME, Flag, Initial, Kind, Outcome, Trace
 from boomslang.trace.conditions import ConditionError
+from boomslang.trace.errors import LimitReached
 
 if TYPE_CHECKING:
     from boomslang.certify.certificate import Core
@@ -96,22 +105,32 @@ def minimal(trace: Trace, core: Core) -> list[Part]:
 
     An empty list says that the core is minimal. Dropping a transaction drops its reads with it.
     """
-    return needless_parts(trace, core, None)[0]
+    return needless_parts(core, lambda fewer: refute(trace, fewer))[0]
 
 
-def needless_parts(trace: Trace, core: Core, seconds: float | None) -> tuple[list[Part], int]:
-    """The same as far as this process came in so many seconds of its own, and how many parts were not tried."""
-    kept, reads = set(core.transactions), set(core.reads)
+def needless_parts(
+    core: Core, refutes: Callable[[Core], bool], seconds: float | None = None
+) -> tuple[list[Part], int]:
+    """The same by whatever refutes, as far as it came in so many seconds; and how many parts were not tried to the
+    end."""
     parts: list[Part] = [*core.transactions, *core.reads]
     spare: list[Part] = []
-    began = process_time()
-    for n, part in enumerate(parts):
-        if seconds is not None and process_time() - began > seconds:
-            return spare, len(parts) - n
-        left = (kept - {part}, reads) if isinstance(part, int) else (kept, reads - {part})
-        if _unsatisfiable(trace, core.level, *left):
-            spare.append(part)
+    limits = [limit for limit in (seconds, seconds_left()) if limit is not None]
+    with until(time.monotonic() + min(limits) if limits else None):
+        for n, part in enumerate(parts):
+            try:
+                look_at_the_clock()
+                if refutes(_without(core, part)):
+                    spare.append(part)
+            except LimitReached:
+                return spare, len(parts) - n
     return spare, 0
+
+
+def _without(core: Core, part: Part) -> Core:
+    if isinstance(part, int):
+        return replace(core, transactions=tuple(t for t in core.transactions if t != part))
+    return replace(core, reads=tuple(read for read in core.reads if read != part))
 
 
 def _blocks(trace: Trace, reader: int, key: int, elements: tuple[int, ...]) -> list[int] | None:
@@ -183,6 +202,7 @@ def _unsatisfiable(trace: Trace, level: str, kept: set[int], reads: set[tuple[in
     actors = sorted(
         (kept - aborted).union(*sources, *(set(row) - aborted for *_, row in lists), *seen_by_selects)
     )
+    look_at_the_clock()
     finals = {t: {k: v for _, k, v in written(trace, rows_of(trace, t))} for t in actors}
 
     solver = z3.Solver()
@@ -203,6 +223,7 @@ def _unsatisfiable(trace: Trace, level: str, kept: set[int], reads: set[tuple[in
         solver.add(*(value == given.get(key, ABSENT) for key, value in first.items()))
 
     for b in kept - aborted:
+        look_at_the_clock()
         others = kept - aborted - {b}
         ahead = [a for a in others if session and _in_session_order(trace, a, b)]
         returned = [a for a in others if in_time(a, b)]
@@ -219,6 +240,7 @@ def _unsatisfiable(trace: Trace, level: str, kept: set[int], reads: set[tuple[in
     overwrite_ends = commit if base == "prefix" else begin
     if two or base in ONCE:
         for a, b in combinations(actors, 2):
+            look_at_the_clock()
             if finals[a].keys() & finals[b].keys():
                 apart = z3.Or(commit[a] < overwrite_ends[b], commit[b] < overwrite_ends[a])
                 solver.add(z3.Implies(z3.And(committed[a], committed[b]), apart))
@@ -237,6 +259,7 @@ def _unsatisfiable(trace: Trace, level: str, kept: set[int], reads: set[tuple[in
             latest = marked is None or bool(marked[row])
         options: dict[int, Any] = {}
         for w in [INITIAL, *writers]:
+            look_at_the_clock()
             option = [holds] if w == INITIAL else [committed[w], commit[w] < begin[t]]
             for p in others:
                 if latest and p != w:
@@ -290,8 +313,21 @@ def _unsatisfiable(trace: Trace, level: str, kept: set[int], reads: set[tuple[in
         so = [] if base == "read-committed-be" else so
         rt = [(a, b) for a in kept for b in kept if in_time(a, b)]
         order = [(a, b) for a, b in so + rt if a in committed and b in committed]
-        solver.add(*_no_paths(z3, base, actors, finals, committed, begin, taken, order))
-    return bool(solver.check() == z3.unsat)
+        for said in _no_paths(z3, base, actors, finals, committed, begin, taken, order):
+            look_at_the_clock()
+            solver.add(said)
+    return _no_solution(z3, solver)
+
+
+def _no_solution(z3: Any, solver: Any) -> bool:
+    look_at_the_clock()
+    seconds = seconds_left()
+    if seconds is not None:
+        solver.set("timeout", max(1, int(seconds * 1000)))
+    answer = solver.check()
+    if answer == z3.unknown:
+        raise LimitReached("time" if seconds is not None else str(solver.reason_unknown()))
+    return bool(answer == z3.unsat)
 
 
 def _no_paths(

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
@@ -24,8 +23,9 @@ import numpy as np
 from boomslang.asg.entries import everything
 from boomslang.asg.graph import ASG, OUT, PRESENT, UNKNOWN_INITIAL, build_asg
 from boomslang.certify.certificate import Core, Witness
-from boomslang.certify.refute import CoreError, MissingSolver, Part
+from boomslang.certify.refute import CoreError, MissingSolver, Part, needless_parts
 from boomslang.certify.replay import ReplayError, replay
+from boomslang.deadline import left as seconds_left
 from boomslang.errors import UsageError
 from boomslang.extras import how_to_install
 from boomslang.ir.expression import (
@@ -52,7 +52,9 @@ from boomslang.modules.module import Module, prepare
 from boomslang.modules.registry import find_recorded
 from boomslang.passes.problem import expand
 from boomslang.solve.backends import EAGER
+from boomslang.solve.clock import Clock
 from boomslang.solve.solution import Limits
+from boomslang.trace.errors import LimitReached
 from boomslang.trace.model import ABSENT, Initial, Outcome, Trace
 
 
@@ -394,15 +396,15 @@ def refute_with_modules(trace: Trace, core: Core, given: Iterable[Module] = ()) 
 
 def minimal_with_modules(trace: Trace, core: Core, given: Iterable[Module] = ()) -> list[Part]:
     """The parts that could be dropped, each by itself, with the refutation still standing."""
+    return needless_parts_with_modules(trace, core, given)[0]
+
+
+def needless_parts_with_modules(
+    trace: Trace, core: Core, given: Iterable[Module] = (), seconds: float | None = None
+) -> tuple[list[Part], int]:
+    """The same as far as it came in so many seconds, and how many parts were not tried to the end."""
     asg = _prepared(trace, core, given)
-    spare: list[Part] = []
-    for t in core.transactions:
-        fewer = tuple(x for x in core.transactions if x != t)
-        spare += [t] * _refuted(asg, replace(core, transactions=fewer))
-    for read in core.reads:
-        rest = tuple(x for x in core.reads if x != read)
-        spare += [read] * _refuted(asg, replace(core, reads=rest))
-    return spare
+    return needless_parts(core, lambda fewer: _refuted(asg, fewer), seconds)
 
 
 def _prepared(trace: Trace, core: Core, given: Iterable[Module]) -> ASG:
@@ -423,7 +425,11 @@ def _refuted(asg: ASG, core: Core) -> bool:
         ir = lower(part, find_level(core.level))
     except UsageError:
         return False
-    return EAGER["z3"].solve(expand(ir), Limits()).status == "invalid"
+    clock = Clock(Limits(seconds_left()))
+    found = EAGER["z3"].solve(expand(ir, clock), clock.left())
+    if found.status == "unknown":
+        raise LimitReached(found.reason or "")
+    return found.status == "invalid"
 
 
 def _part(asg: ASG, core: Core) -> ASG:

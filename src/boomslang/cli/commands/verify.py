@@ -4,13 +4,15 @@ A witness is replayed (certify/replay.py), a core is refuted by Z3 and tried for
 (certify/refute.py). Neither shares code with the engine that made the certificate. What rests on modules or hints is
 verified together with what these say (certify/with_modules.py, with_hints.py), and the answer tells what was
 believed. A certificate in lines is verified without loading the trace (certify/lines).
-Exit code 0: it proves it; 1: it does not; 254: it cannot be read, or was made for another trace.
+Exit code 0: it proves it; 1: it does not; 2: Z3 came to no end in time, which says neither; 254: it cannot be read, or
+was made for another trace.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -21,12 +23,18 @@ from boomslang.certify.proved import fault_of_proof
 from boomslang.certify.refute import CoreError, MissingSolver, Part, needless_parts, refute
 from boomslang.certify.replay import ReplayError, replay
 from boomslang.certify.with_hints import refute_with_hints
-from boomslang.certify.with_modules import minimal_with_modules, refute_with_modules, replay_with_modules
+from boomslang.certify.with_modules import (
+    needless_parts_with_modules,
+    refute_with_modules,
+    replay_with_modules,
+)
 from boomslang.cli import exit_codes
 from boomslang.cli.options.jobs import add_jobs
+from boomslang.cli.options.limits import positive
 from boomslang.cli.options.trace_input import add_format, free_ctrl_c, load
 from boomslang.cli.progress import Watch, watched
 from boomslang.cli.screen import Screen
+from boomslang.deadline import until
 from boomslang.encodings import find_encoding
 from boomslang.errors import UsageError
 from boomslang.levels import Level, find_level, fitted, implies, is_shipped, known_levels
@@ -34,16 +42,19 @@ from boomslang.modules import Module, find_modules
 from boomslang.modules.registry import find_recorded
 from boomslang.storage import located
 from boomslang.trace import Trace
+from boomslang.trace.errors import LimitReached
 from boomslang.trace.rows import what_was_read
 from boomslang.verdict import vacuous, vacuous_count
 
+SECONDS = 60.0
+"""In which a core must be refuted, unless --timeout says otherwise."""
 MINIMAL_SECONDS = 20.0
-"""Of this process, in which the parts of a refuted core are left out one by one."""
+"""In which the parts of a refuted core are left out one by one."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Does a certificate prove what it claims? Exit code 0: yes; 1: no; 254: it cannot be "
+        "Does a certificate prove what it claims? Exit code 0: yes; 1: no; 2: not decided in time; 254: it cannot be "
         "read, or was made for another trace. A certificate of `invalid` needs the Z3 extra (pip install "
         "'boomslang-checker[z3]'), unless it proves it by counting or by states."
     )
@@ -64,6 +75,13 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="a Python file with the level that the certificate was made at, if it is none of Boomslang's",
     )
+    parser.add_argument(
+        "--timeout",
+        type=positive,
+        default=SECONDS,
+        metavar="S",
+        help=f"let Z3 try to refute a core for S seconds ({SECONDS:g} unless given)",
+    )
     parser.add_argument("--quiet", "-q", action="store_true", help="print nothing but errors and warnings")
     parser.set_defaults(run=run)
 
@@ -76,6 +94,8 @@ class Finding:
     """What is wrong with it; empty if it is right."""
     how: str = ""
     """What shows that it is right."""
+    undecided: str = ""
+    """What could not be shown either way in the time there was."""
     believed: tuple[str, ...] = ()
     """What had to be taken on trust."""
 
@@ -99,9 +119,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     free_ctrl_c()
     try:
         if _version(path) == 2:
-            claimed = watched(
-                lambda watch: _in_lines(arguments.trace, path, watch, arguments.jobs), quiet=arguments.quiet
-            )
+            claimed = watched(lambda watch: _in_lines(arguments, path, watch), quiet=arguments.quiet)
         else:
             claimed = watched(lambda watch: _whole(arguments, path, given, watch), quiet=arguments.quiet)
     except MissingSolver as missing:
@@ -114,6 +132,11 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
     if found.fault:
         screen.line(("WRONG", "bold red"), f": {path} does not show that {claim}: {found.fault}")
         return exit_codes.INVALID
+    if found.undecided:
+        screen.line(("unknown", "bold yellow"), f": {path} may show that {claim}, or not: {found.undecided}")
+        for text in found.believed:
+            screen.line((text, "dim"), indent=2)
+        return exit_codes.UNKNOWN
     screen.line(("right", "bold green"), f": {path} shows that {claim}: {found.how}")
     for text in found.believed:
         screen.line((text, "dim"), indent=2)
@@ -131,11 +154,11 @@ def _whole(arguments: argparse.Namespace, path: Path, given: tuple[Module, ...],
     if isinstance(certificate, Witness):
         found = _undecidable(trace, level) or _replayed(trace, certificate, given)
         return Claimed("valid", level, found, tuple(trace.warnings), certificate.modules)
-    found = _refuted(trace, certificate, given, _says_it_is_minimal(path))
+    found = _refuted(trace, certificate, given, _says_it_is_minimal(path), arguments.timeout)
     return Claimed("invalid", level, found, tuple(trace.warnings), certificate.modules)
 
 
-def _in_lines(name: str, path: Path, watch: Watch, jobs: int | None) -> Claimed:
+def _in_lines(arguments: argparse.Namespace, path: Path, watch: Watch) -> Claimed:
     """Version 2: the trace is read beside the certificate, and never held."""
     from boomslang.certify.lines.files_read import FilesRead
     from boomslang.certify.lines.reader import Lines
@@ -144,7 +167,8 @@ def _in_lines(name: str, path: Path, watch: Watch, jobs: int | None) -> Claimed:
     from boomslang.trace.reader import all_cores
 
     watch.begin("verifying")
-    trace, threads = located(name), all_cores() if jobs is None else jobs
+    trace, jobs = located(arguments.trace), arguments.jobs
+    threads = all_cores() if jobs is None else jobs
     with path.open("rb") as file:
         certificate = Lines(path, cast(BinaryIO, file))
         if not certificate.invalid:
@@ -167,7 +191,8 @@ def _in_lines(name: str, path: Path, watch: Watch, jobs: int | None) -> Claimed:
     level = _level(certificate.level, small.trace, path)
     explanation = certificate.head.get("explanation")
     minimal = not (isinstance(explanation, dict) and explanation.get("minimal") is False)
-    return Claimed("invalid", level, _refuted(small.trace, small.core, (), minimal), small.warnings)
+    found = _refuted(small.trace, small.core, (), minimal, arguments.timeout)
+    return Claimed("invalid", level, found, small.warnings)
 
 
 def _version(path: Path) -> int:
@@ -251,41 +276,68 @@ _LESS = (
 )
 
 
-def _refuted(trace: Trace, core: Core, given: tuple[Module, ...], claims_minimal: bool) -> Finding:
+def _refuted(
+    trace: Trace, core: Core, given: tuple[Module, ...], claims_minimal: bool, seconds: float
+) -> Finding:
     if core.proof is not None:
         return _proved(trace, core)
-    size = f"{len(core.transactions)} transactions and {len(core.reads)} reads"
-    untried = 0
     try:
         if core.encoding:
-            title = find_encoding(core.encoding).title
-            if not refute_with_hints(trace, core):
-                return Finding(f"what {title} reads in the hints of its transactions closes no cycle")
-            return Finding(
-                how=f"what {title} reads in the hints of its {len(core.transactions)} transactions closes a cycle",
-                believed=("believed: the hints; without them the trace may be valid",),
-            )
-        level = find_level(core.level)
-        as_data = bool(core.modules) or not is_shipped(level)
-        stands = refute_with_modules(trace, core, given) if as_data else refute(trace, core)
-        if not stands:
-            return Finding("its transactions and reads do not break the level")
-        if claims_minimal:
-            spare, untried = (
-                (minimal_with_modules(trace, core, given), 0)
-                if as_data
-                else needless_parts(trace, core, MINIMAL_SECONDS)
-            )
-            if spare:
-                what = _name(trace, spare[0], bool(core.modules))
-                return Finding(f"it is refuted, but not minimal: {what} can be left out")
+            return _hinted(trace, core)
+        with until(time.monotonic() + seconds):
+            return _refuted_in_time(trace, core, given, claims_minimal)
     except CoreError as error:
         return Finding(str(error))
+    except LimitReached as limit:
+        why = f"in {seconds:g} s (--timeout)" if limit.reason == "time" else f"({limit.reason})"
+        return Finding(undecided=f"Z3 came to no end of its {_size(core)} {why}", believed=_looked_at(core))
+
+
+def _size(core: Core) -> str:
+    return f"{len(core.transactions):,} transactions and {len(core.reads):,} reads"
+
+
+def _looked_at(core: Core) -> tuple[str, ...]:
+    """What is known of a core that was not refuted in time."""
+    found = "" if core.modules else ", and has its transactions and reads"
+    return (
+        f"checked: the trace is the one that it was made for{found}",
+        "not checked: that no order explains these, and that each of them is needed",
+    )
+
+
+def _hinted(trace: Trace, core: Core) -> Finding:
+    title = find_encoding(core.encoding).title
+    if not refute_with_hints(trace, core):
+        return Finding(f"what {title} reads in the hints of its transactions closes no cycle")
+    return Finding(
+        how=f"what {title} reads in the hints of its {len(core.transactions)} transactions closes a cycle",
+        believed=("believed: the hints; without them the trace may be valid",),
+    )
+
+
+def _refuted_in_time(trace: Trace, core: Core, given: tuple[Module, ...], claims_minimal: bool) -> Finding:
+    level = find_level(core.level)
+    as_data = bool(core.modules) or not is_shipped(level)
+    if not (refute_with_modules(trace, core, given) if as_data else refute(trace, core)):
+        return Finding("its transactions and reads do not break the level")
+    untried = 0
+    if claims_minimal:
+        spare, untried = (
+            needless_parts_with_modules(trace, core, given, MINIMAL_SECONDS)
+            if as_data
+            else needless_parts(core, lambda fewer: refute(trace, fewer), MINIMAL_SECONDS)
+        )
+        if spare:
+            what = _name(trace, spare[0], bool(core.modules))
+            return Finding(f"it is refuted, but not minimal: {what} can be left out")
+    believed = (_most_needed(core, untried),) if untried else ()
     if core.modules:
-        return Finding(how=f"Z3 refutes its {size}, with what the modules say of them", believed=(_TRUST,))
+        how = f"Z3 refutes its {_size(core)}, with what the modules say of them"
+        return Finding(how=how, believed=(_TRUST, *believed))
     if not is_shipped(level):
-        return Finding(how=f"Z3 refutes its {size}", believed=(_defined(level),))
-    return Finding(how=f"Z3 refutes its {size}", believed=(_most_needed(core, untried),) if untried else ())
+        believed = (_defined(level), *believed)
+    return Finding(how=f"Z3 refutes its {_size(core)}", believed=believed)
 
 
 def _most_needed(core: Core, untried: int) -> str:
