@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "common/binding.hpp"
+#include "rank.hpp"
 #include "windows.hpp"
 
 using namespace boomslang;
@@ -107,6 +108,17 @@ struct Held {
 }  // namespace
 
 NB_MODULE(_windows, m) {
+    m.def(
+        "in_turn",
+        [](In<int64_t> begins, In<int64_t> ends, In<int64_t> of) {
+            std::vector<int32_t> points;
+            {
+                nb::gil_scoped_release release;
+                points = in_turn(view(begins), view(ends), view(of));
+            }
+            return out(std::move(points));
+        },
+        nb::arg("begins"), nb::arg("ends"), nb::arg("of"));
     nb::class_<Held>(m, "Windows")
         .def(nb::init<int32_t, int32_t, int32_t, int32_t, bool, In<uint8_t>, In<int64_t>, In<int32_t>, In<int32_t>, In<int32_t>,
                       In<int64_t>, In<int32_t>, In<int32_t>, In<int32_t>, In<int32_t>, In<int32_t>, In<int32_t>,
