@@ -1,6 +1,7 @@
 // The meaning of each operation: own writes, final writes, and what was seen from outside.
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <map>
 #include <type_traits>
 #include <utility>
@@ -237,6 +238,21 @@ struct Walk {
         }
     }
 
+    // Room for what transactions up to `last` will write and read, or most of it: what grows is copied again and again.
+    void make_room(int32_t first, int32_t last) {
+        int64_t writes = 0, reads = 0;
+        for (int64_t o = c.txn_ops[first]; o < c.txn_ops[last]; ++o) {
+            const uint8_t kind = c.op_kind[o];
+            writes += kind == PUT || kind == APPEND || kind == DELETE;
+            reads += kind == GET || kind == LIST || kind == DELETE;
+        }
+        for (std::vector<int32_t>* column : {&out.final.txn, &out.final.key, &out.final.value, &out.final.op})
+            column->reserve(size_t(writes));
+        for (std::vector<int32_t>* column : {&out.reads.key, &out.reads.value, &out.reads.op}) column->reserve(size_t(reads));
+        out.reads.kind.reserve(size_t(reads));
+        out.reads.start.reserve(size_t(last - first) + 1);
+    }
+
     // The transactions from `first` up to `last`.
     void walk(int32_t first, int32_t last) {
         out.reads.start.assign(1, 0);
@@ -285,29 +301,18 @@ void sort(Writes& w, int32_t keys, int jobs, Limits& limits) {
         });
     }
     in_parallel(jobs, parts, limits, [&](size_t part, int, Limits&) {
-        for (int64_t i = writes * int64_t(part) / int64_t(parts); i < writes * int64_t(part + 1) / int64_t(parts); ++i)
+        const int64_t from = writes * int64_t(part) / int64_t(parts), until = writes * int64_t(part + 1) / int64_t(parts);
+        auto k = int32_t(std::upper_bound(start.begin(), start.end(), from) - start.begin()) - 1;
+        for (int64_t i = from; i < until; ++i) {
+            while (start[size_t(k) + 1] <= i) ++k;
+            w.key[size_t(i)] = k;
             w.value[size_t(i)] = rows[size_t(i)].value, w.txn[size_t(i)] = rows[size_t(i)].txn, w.op[size_t(i)] = rows[size_t(i)].op;
+        }
     });
-    for (int32_t k = 0; k < keys; ++k)
-        for (int64_t i = start[size_t(k)]; i < start[size_t(k) + 1]; ++i) w.key[size_t(i)] = k;
 }
 
-// One column of all parts, one after the other; the parts lose theirs.
-template <class Column>
-auto joined(std::vector<Extracted>& parts, Column&& column) {
-    std::remove_reference_t<decltype(column(parts[0]))> all;
-    size_t size = 0;
-    for (Extracted& part : parts) size += column(part).size();
-    all.reserve(size);
-    for (Extracted& part : parts) {
-        auto& own = column(part);
-        all.insert(all.end(), own.begin(), own.end());
-        std::remove_reference_t<decltype(own)>().swap(own);
-    }
-    return all;
-}
-
-Extracted joined(std::vector<Extracted> parts) {
+// All parts, one after the other, some columns at a time; the parts lose theirs.
+Extracted joined(std::vector<Extracted> parts, int jobs, Limits& limits) {
     if (parts.size() == 1) return std::move(parts[0]);
     Extracted all;
     int64_t reads = 0;
@@ -318,22 +323,35 @@ Extracted joined(std::vector<Extracted> parts) {
         if (&part != &parts[0]) part.reads.start.erase(part.reads.start.begin());
         all.own_seen += part.own_seen, all.own_missed += part.own_missed;
     }
+    std::vector<std::function<void()>> columns;
+    auto column = [&](auto&& of) {
+        columns.push_back([&all, &parts, of] {
+            auto& whole = of(all);
+            whole.swap(of(parts[0]));  // which has room for the others
+            for (size_t i = 1; i < parts.size(); ++i) {
+                auto& own = of(parts[i]);
+                whole.insert(whole.end(), own.begin(), own.end());
+                std::remove_reference_t<decltype(own)>().swap(own);
+            }
+        });
+    };
     for (Writes Extracted::* of : {&Extracted::final, &Extracted::intermediate}) {
-        (all.*of).txn = joined(parts, [&](Extracted& e) -> auto& { return (e.*of).txn; });
-        (all.*of).key = joined(parts, [&](Extracted& e) -> auto& { return (e.*of).key; });
-        (all.*of).value = joined(parts, [&](Extracted& e) -> auto& { return (e.*of).value; });
-        (all.*of).op = joined(parts, [&](Extracted& e) -> auto& { return (e.*of).op; });
+        column([of](Extracted& e) -> auto& { return (e.*of).txn; });
+        column([of](Extracted& e) -> auto& { return (e.*of).key; });
+        column([of](Extracted& e) -> auto& { return (e.*of).value; });
+        column([of](Extracted& e) -> auto& { return (e.*of).op; });
     }
-    all.reads.start = joined(parts, [](Extracted& e) -> auto& { return e.reads.start; });
-    all.reads.key = joined(parts, [](Extracted& e) -> auto& { return e.reads.key; });
-    all.reads.value = joined(parts, [](Extracted& e) -> auto& { return e.reads.value; });
-    all.reads.op = joined(parts, [](Extracted& e) -> auto& { return e.reads.op; });
-    all.reads.kind = joined(parts, [](Extracted& e) -> auto& { return e.reads.kind; });
-    all.internal.txn = joined(parts, [](Extracted& e) -> auto& { return e.internal.txn; });
-    all.internal.key = joined(parts, [](Extracted& e) -> auto& { return e.internal.key; });
-    all.internal.seen = joined(parts, [](Extracted& e) -> auto& { return e.internal.seen; });
-    all.internal.own = joined(parts, [](Extracted& e) -> auto& { return e.internal.own; });
-    all.internal.op = joined(parts, [](Extracted& e) -> auto& { return e.internal.op; });
+    column([](Extracted& e) -> auto& { return e.reads.start; });
+    column([](Extracted& e) -> auto& { return e.reads.key; });
+    column([](Extracted& e) -> auto& { return e.reads.value; });
+    column([](Extracted& e) -> auto& { return e.reads.op; });
+    column([](Extracted& e) -> auto& { return e.reads.kind; });
+    column([](Extracted& e) -> auto& { return e.internal.txn; });
+    column([](Extracted& e) -> auto& { return e.internal.key; });
+    column([](Extracted& e) -> auto& { return e.internal.seen; });
+    column([](Extracted& e) -> auto& { return e.internal.own; });
+    column([](Extracted& e) -> auto& { return e.internal.op; });
+    in_parallel(jobs, columns.size(), limits, [&](size_t i, int, Limits&) { columns[i](); });
     return all;
 }
 
@@ -349,11 +367,14 @@ Extracted extract(const Columns& columns, Limits& limits, int jobs) {
     in_parallel(jobs, parts, limits, [&](size_t part, int, Limits& own) {
         Walk walk(columns, own);
         walk.prepare_ranges();
-        walk.walk(int32_t(int64_t(txns) * int64_t(part) / int64_t(parts)), int32_t(int64_t(txns) * int64_t(part + 1) / int64_t(parts)));
+        const auto first = int32_t(int64_t(txns) * int64_t(part) / int64_t(parts));
+        const auto last = int32_t(int64_t(txns) * int64_t(part + 1) / int64_t(parts));
+        walk.make_room(first, part == 0 ? txns : last);  // the others will join the first
+        walk.walk(first, last);
         made[part] = std::move(walk.out);
         if (parts == 1) lists = std::move(walk.lists);
     });
-    Extracted all = joined(std::move(made));
+    Extracted all = joined(std::move(made), jobs, limits);
     sort(all.final, columns.keys, jobs, limits);
     sort(all.intermediate, columns.keys, jobs, limits);
     if (!lists.empty()) find_lists(columns, lists, all, limits);

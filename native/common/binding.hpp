@@ -26,7 +26,7 @@ std::span<const T> view(const In<T>& a) {
 
 template <class T>
 nb::object out(std::vector<T>&& v) {
-    v.shrink_to_fit();
+    if (v.capacity() - v.size() > v.size() / 8) v.shrink_to_fit();  // a copy: not for a little
     auto* owned = new std::vector<T>(std::move(v));
     nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
     size_t shape[1] = {owned->size()};

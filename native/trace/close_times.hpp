@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <mutex>
+#include <vector>
 
 #include "trace/column.hpp"
 #include "trace/numbers.hpp"
@@ -19,33 +21,48 @@ struct CloseTimes {
   Column<std::int64_t> base;    // of each block its first time, or anything if it has none
   Column<std::uint32_t> after;  // of each row
 
-  // Takes the times over, if all of them fit; or leaves them, and itself empty.
-  void take(Column<std::int64_t>& times, std::int64_t missing) {
-    const std::size_t rows = times.size();
+  // Takes the times over, row i to row to(i), if all of them fit; or leaves them, and itself empty.
+  // `in_parts(rows, work)` calls work(from, until) for all rows, perhaps several parts of them at a time.
+  template <class To, class InParts>
+  void take(Column<std::int64_t>& times, std::int64_t missing, const To& to, const InParts& in_parts) {
+    const std::size_t rows = times.size(), blocks = (rows + block - 1) / block;
     if (!rows) return;
-    base.resize((rows + block - 1) / block);
-    after.resize(rows);
-    for (std::size_t b = 0; b * block < rows; ++b) {
-      const std::size_t from = b * block, until = std::min(rows, from + block);
+    struct Span {
       std::int64_t low = INT64_MAX, high = INT64_MIN;
+    };
+    std::vector<Span> spans(blocks);
+    std::mutex mutex;
+    in_parts(rows, [&](std::size_t from, std::size_t until) {
+      std::vector<Span> own(blocks);  // rows of one block may be in several parts
       for (std::size_t i = from; i < until; ++i) {
         const std::int64_t time = times[i];
-        low = time != missing && time < low ? time : low;
-        high = std::max(high, time);  // a missing one is the smallest number
+        Span& span = own[to(i) / block];
+        span.low = time != missing && time < span.low ? time : span.low;
+        span.high = std::max(span.high, time);  // a missing one is the smallest number
       }
-      if (low == INT64_MAX) low = 0;
-      if (high != missing &&
-          static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low) >= no_time_here) {
-        base.discard();
-        after.discard();
+      const std::lock_guard lock(mutex);
+      for (std::size_t b = 0; b < blocks; ++b) {
+        spans[b].low = std::min(spans[b].low, own[b].low);
+        spans[b].high = std::max(spans[b].high, own[b].high);
+      }
+    });
+    for (Span& span : spans) {
+      if (span.low == INT64_MAX) span.low = 0;
+      if (span.high != missing &&
+          static_cast<std::uint64_t>(span.high) - static_cast<std::uint64_t>(span.low) >= no_time_here)
         return;
-      }
-      base[b] = low;
-      for (std::size_t i = from; i < until; ++i)
-        after[i] = times[i] == missing
-                       ? no_time_here
-                       : static_cast<std::uint32_t>(static_cast<std::uint64_t>(times[i]) - static_cast<std::uint64_t>(low));
     }
+    base.resize(blocks);
+    for (std::size_t b = 0; b < blocks; ++b) base[b] = spans[b].low;
+    after.resize(rows);
+    in_parts(rows, [&](std::size_t from, std::size_t until) {
+      for (std::size_t i = from; i < until; ++i) {
+        const std::size_t row = to(i);
+        after[row] = times[i] == missing ? no_time_here
+                                         : static_cast<std::uint32_t>(static_cast<std::uint64_t>(times[i]) -
+                                                                      static_cast<std::uint64_t>(base[row / block]));
+      }
+    });
     times.discard();
   }
 };

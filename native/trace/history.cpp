@@ -727,17 +727,10 @@ void History::check_loads() const {
 
 namespace {
 
-// By so many threads, the caller's included, each with a part of the rows: no two rows go to the same place.
-template <class T>
-void permute(Column<T>& column, const Column<std::uint32_t>& to, int jobs) {
-  if (column.empty()) return;
+// Calls work(from, until) by so many threads, the caller's included, each with a part of the rows.
+template <class Work>
+void in_parts(std::size_t rows, int jobs, const Work& work) {
   constexpr std::size_t worthwhile = 1u << 16;  // rows, for a thread
-  Column<T> sorted;
-  sorted.resize(column.size());
-  const auto move = [&](std::size_t from, std::size_t until) {
-    for (std::size_t i = from; i < until; ++i) sorted[to[i]] = column[i];
-  };
-  const std::size_t rows = column.size();
   const std::size_t parts = std::clamp<std::size_t>(rows / worthwhile, 1, static_cast<std::size_t>(jobs));
   std::vector<std::thread> threads;
   threads.reserve(parts);
@@ -745,14 +738,25 @@ void permute(Column<T>& column, const Column<std::uint32_t>& to, int jobs) {
   for (std::size_t part = 1; part < parts; ++part) {
     const std::size_t until = rows * part / parts;
     try {
-      threads.emplace_back(move, at, until);
+      threads.emplace_back([&work, at, until] { work(at, until); });
     } catch (const std::system_error&) {
       break;  // no more threads to be had
     }
     at = until;
   }
-  move(at, rows);
+  work(at, rows);
   for (std::thread& thread : threads) thread.join();
+}
+
+// No two rows go to the same place.
+template <class T>
+void permute(Column<T>& column, const Column<std::uint32_t>& to, int jobs) {
+  if (column.empty()) return;
+  Column<T> sorted;
+  sorted.resize(column.size());
+  in_parts(column.size(), jobs, [&](std::size_t from, std::size_t until) {
+    for (std::size_t i = from; i < until; ++i) sorted[to[i]] = column[i];
+  });
   column.swap(sorted);
 }
 
@@ -780,6 +784,17 @@ void History::group() {
 template <class T>
 void History::settle(Column<T>& column, int jobs) {
   if (interleaved_) permute(column, op_txn_, jobs);
+}
+
+// The same of a column of times, in half the memory if that can be.
+void History::settle(Column<std::int64_t>& times, CloseTimes& close, int jobs) {
+  const auto parts = [&](std::size_t rows, const auto& work) { in_parts(rows, jobs, work); };
+  if (interleaved_) {
+    close.take(times, no_time, [&](std::size_t i) -> std::size_t { return op_txn_[i]; }, parts);
+    settle(times, jobs);
+  } else {
+    close.take(times, no_time, [](std::size_t i) { return i; }, parts);
+  }
 }
 
 bool History::finish_step(int jobs) {
@@ -810,14 +825,8 @@ bool History::finish_step(int jobs) {
     case 5: settle(op_value, jobs); return true;
     case 6: settle(op_range, jobs); return true;
     case 7: settle(op_line, jobs); return true;
-    case 8:
-      settle(op_invoke, jobs);
-      close_invoke.take(op_invoke, no_time);
-      return true;
-    case 9:
-      settle(op_return, jobs);
-      close_return.take(op_return, no_time);
-      return true;
+    case 8: settle(op_invoke, close_invoke, jobs); return true;
+    case 9: settle(op_return, close_return, jobs); return true;
     case 10: settle(op_ctx, jobs); return true;
     case 11: settle(op_error, jobs); return true;
     case 12: settle(op_where, jobs); return true;

@@ -169,6 +169,7 @@ class History {
   void group();
   template <class T>
   void settle(Column<T>& column, int jobs);
+  void settle(Column<std::int64_t>& times, CloseTimes& close, int jobs);
 
   std::int32_t find_txn(std::int32_t session, std::int32_t name);
   std::int32_t find_load(std::int32_t session, std::int32_t name) const;

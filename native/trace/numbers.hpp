@@ -4,7 +4,7 @@
 // small numbers are an array, everyone else is in an open-addressing hash table that holds the number itself, so
 // that a lookup waits for memory once. How far the array goes is decided when the hash table is full, as in
 // Lua's tables ("The Implementation of Lua 5.0", J. UCS 2005): up to the largest power of two of which an eighth
-// is in use.
+// is in use, and the upper half, too.
 #pragma once
 
 #include <array>
@@ -95,7 +95,7 @@ class Numbers {
     for (int width = 0; width <= farthest; ++width) {
       used += by_width[width];
       const std::size_t size = std::size_t{1} << width;
-      if (size > best && used * 8 > size) best = size;
+      if (by_width[width] && size > best && used * 8 > size) best = size;  // no farther than any number goes
     }
     return best;
   }

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "common/binding.hpp"
+#include "rank.hpp"
 #include "windows.hpp"
 
 namespace boomslang::windows {
@@ -123,6 +124,17 @@ struct Held {
 }  // namespace
 
 void bind(nb::module_ m) {
+    m.def(
+        "in_turn",
+        [](In<int64_t> begins, In<int64_t> ends, In<int64_t> of) {
+            std::vector<int32_t> points;
+            {
+                nb::gil_scoped_release release;
+                points = in_turn(view(begins), view(ends), view(of));
+            }
+            return out(std::move(points));
+        },
+        nb::arg("begins"), nb::arg("ends"), nb::arg("of"));
     nb::class_<Held>(m, "Windows")
         .def("__init__", [](Held* self, nb::args given, nb::kwargs named) { new (self) Held(given, named); })
         .def("cut", &Held::cut, nb::arg("size"), nb::arg("margin"), nb::arg("stop"), nb::arg("jobs"), nb::arg("conflicts"), nb::arg("seconds"),

@@ -6,6 +6,8 @@
 // in the window, if it stands before all its writers. Windows in which only transactions of unknown outcome write the
 // key let its state pass, unless they alone can have left what is demanded. What cannot be met joins windows.
 #include <algorithm>
+#include <condition_variable>
+#include <mutex>
 
 #include "windows.hpp"
 
@@ -191,22 +193,53 @@ bool Windows::fit(int jobs, Limits& limits) {
     perhaps_.clear(), chosen_.clear();
     find_spanning();
     for (Window& w : windows_) w.final_reads.clear(), w.final_others.clear();
-    // Parts are made by all threads, some at a time, and looked at in order.
-    constexpr int32_t batch = 64;
-    std::vector<Part> parts(size_t(std::min(batch, windows())));
-    for (int32_t first = 0; first < windows(); first += batch) {
-        const int32_t count = std::min(batch, windows() - first);
-        parallel(jobs, size_t(count), limits, [&](size_t i, Scratch& scratch, Limits&) {
-            if (!windows_[size_t(first) + i].made) parts[i] = part_of(first + int32_t(i), scratch);
-        });
-        for (int32_t w = first; w < first + count; ++w) {
-            Window& window = windows_[size_t(w)];
-            if (!window.made) window.part = std::move(parts[size_t(w - first)]), window.made = true;
-            window.size = int32_t(window.part.size());
-            fit(w, window.part);
-            if (whole_.certain) window.part = Part(), window.made = false;
+    // Parts are made by all threads, and looked at in order, by whoever has made the one that is next. Nobody goes so far
+    // ahead that parts of much of the trace are there at a time.
+    const int32_t ahead = 4 * std::max(2, jobs);
+    struct Made {
+        Part part;
+        bool ready = false;
+    };
+    std::vector<Made> made(size_t(std::min(ahead, windows())));
+    std::mutex mutex;
+    std::condition_variable moved;
+    int32_t next = 0;
+    bool looking = false, failed = false;  // is somebody looking, and has somebody failed?
+    auto look_at = [&](int32_t w, Made& one) {
+        Window& window = windows_[size_t(w)];
+        if (!window.made) window.part = std::move(one.part), window.made = true;
+        window.size = int32_t(window.part.size());
+        fit(w, window.part);
+        if (whole_.certain) window.part = Part(), window.made = false;
+    };
+    parallel(jobs, size_t(windows()), limits, [&](size_t i, Scratch& scratch, Limits& own) {
+        const auto w = int32_t(i);
+        std::unique_lock lock(mutex, std::defer_lock);
+        try {
+            Part part;
+            if (!windows_[i].made) part = part_of(w, scratch);
+            lock.lock();
+            while (w >= next + ahead) {  // the one that is next is in the hands of somebody who does not wait
+                if (failed) return;
+                moved.wait_for(lock, std::chrono::milliseconds(1));
+                own.step(20001);
+            }
+            made[i % made.size()] = {std::move(part), true};
+            if (looking) return;
+            looking = true;
+            for (Made* one; next < windows() && (one = &made[size_t(next) % made.size()])->ready; ++next, moved.notify_all()) {
+                lock.unlock();
+                look_at(next, *one);
+                lock.lock();
+                one->ready = false;
+            }
+            looking = false;
+        } catch (...) {
+            if (!lock) lock.lock();
+            failed = true;
+            throw;
         }
-    }
+    });
     for (int32_t k = 0; k < whole_.keys; ++k)
         if (state_[size_t(k)].pattern != NO_DEMAND || perhaps_.count(k)) settle(k);
     return !apply_joins();

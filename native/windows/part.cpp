@@ -285,7 +285,7 @@ Solved Part::solve(const Whole& whole, std::span<const int32_t> start, std::span
         uint8_t bit = uint8_t(points == 1 ? BEGIN | COMMIT : whole.is_begin(point) ? BEGIN : COMMIT);
         return has_[size_t(i)] & bit ? i * points + point % points : -1;
     };
-    for (int32_t i = 0; i < own && !whole.edges_in.empty(); ++i)
+    for (int32_t i = 0; i < own && whole.edges_in; ++i)
         for (int64_t j = whole.edges_start[size_t(txn_[size_t(i)])]; j < whole.edges_start[size_t(txn_[size_t(i)]) + 1]; ++j) {
             int32_t e = whole.edges_in[size_t(j)], a = inside(whole.edge_from[e]), b = inside(whole.edge_to[e]);
             if (a >= 0 && b >= 0) edge(a, b);

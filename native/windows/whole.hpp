@@ -4,6 +4,7 @@
 // forms): there an order of the points settles everything, and orders of windows can be put one after the other.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -41,10 +42,10 @@ struct Whole {
         int32_t key, value;
     };
     std::vector<int64_t> txn_write_start;
-    std::vector<Write> txn_writes;
+    std::unique_ptr<Write[]> txn_writes;
     bool certain = false;  // is of each read known who wrote it?
     std::vector<int64_t> edges_start;  // the edges into each transaction
-    std::vector<int32_t> edges_in;
+    std::unique_ptr<int32_t[]> edges_in;  // null: there are no edges
 
     int32_t begin_of(int32_t txn) const { return txn * points; }
     int32_t commit_of(int32_t txn) const { return txn * points + points - 1; }

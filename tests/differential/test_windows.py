@@ -30,6 +30,10 @@ from boomslang.solve.brute import brute
 from boomslang.solve.solution import Limits, witness
 from boomslang.solve.strategy import solve
 from boomslang.trace import LimitReached
+from boomslang.trace._reader import Reader
+from boomslang.trace.reader import Limits as ReadingLimits
+from boomslang.trace.reader import finish
+from boomslang.windows._windows import in_turn
 from boomslang.windows.solve import solve_in_windows
 from boomslang.windows.worth import fits_windows
 
@@ -214,3 +218,53 @@ def test_the_number_of_jobs_changes_no_witness() -> None:
     made = [check(trace, "ser", window=10, jobs=jobs).witness for jobs in (1, 2, 2)]
     assert made[0] is not None and len(made[0].order) == 300
     assert all(w is not None and np.array_equal(made[0].order, w.order) for w in made)
+
+
+def serial_history(transactions: int, sessions: int) -> Trace:
+    """One transaction after the other, each in one of the sessions by turns: eight operations on 400 keys."""
+    draw = random.Random(transactions)
+    lines, state = ['{"boomslang":1}'], [0] * 400
+    for t in range(transactions):
+        name = f'"session":"s{t % sessions}","txn":{t}'
+        lines.append(f'{{{name},"op":"begin","invoke":{20 * t},"return":{20 * t + 1}}}')
+        for i in range(8):
+            key, at = draw.randrange(400), f'"invoke":{20 * t + i + 1},"return":{20 * t + i + 2}'
+            if i % 2 == 0:
+                state[key] = 8 * t + i + 1
+                lines.append(f'{{{name},"op":"put","key":{key},"value":{state[key]},{at}}}')
+            elif state[key]:
+                lines.append(f'{{{name},"op":"get","key":{key},"value":{state[key]},{at}}}')
+            else:
+                lines.append(f'{{{name},"op":"get","key":{key},"absent":true,{at}}}')
+        lines.append(f'{{{name},"op":"commit","invoke":{20 * t + 10},"return":{20 * t + 15}}}')
+    reader = Reader()
+    reader.begin_file("", None)
+    reader.feed("\n".join([*lines, ""]).encode())
+    reader.end_file()
+    return finish(reader, ReadingLimits())
+
+
+def test_the_number_of_jobs_changes_no_witness_of_a_long_trace() -> None:
+    """So many writes that all threads share in putting them in order, and many more windows than are made ahead."""
+    trace = serial_history(30_000, 7)
+    for level in ("ser", "si"):
+        made = [check(trace, level, window=150, jobs=jobs) for jobs in (1, 2, 3)]
+        orders = [verdict.witness.order for verdict in made if verdict.witness is not None]
+        assert len(orders) == 3 and len(orders[0]) == 30_000 * (2 if level == "si" else 1)
+        assert all(np.array_equal(orders[0], order) for order in orders)
+        assert all(verdict.stats["windows: windows"] > 100 for verdict in made)
+
+
+def test_begins_and_commits_are_put_in_turn() -> None:
+    """As one stable sort of both would have them: at one time a begin before its own commit, and else as they stand."""
+    draw = np.random.default_rng(3)
+    for _ in range(300):
+        count, latest = int(draw.integers(0, 60)), int(draw.integers(1, 90))
+        ends = draw.integers(0, latest, count)
+        if draw.random() < 0.5:
+            ends = np.sort(ends)
+        begins = np.minimum(draw.integers(0, latest, count), ends)
+        inside = np.sort(draw.choice(3 * count + 1, count, replace=False)).astype(np.int64)
+        points = np.stack([2 * inside, 2 * inside + 1], axis=1).ravel()
+        wanted = points[np.argsort(np.stack([begins, ends], axis=1).ravel(), kind="stable")]
+        assert np.array_equal(in_turn(begins, ends, inside), wanted)

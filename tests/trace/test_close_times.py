@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 
 from boomslang.trace import read_trace, write_trace
+from boomslang.trace._reader import Reader
 from boomslang.trace.close_times import BLOCK, CloseTimes
 from boomslang.trace.model import NO_TIME
+from boomslang.trace.reader import Limits, finish
 
 
 def lines(times: list[tuple[int | None, int | None]]) -> str:
@@ -61,6 +63,32 @@ def test_what_is_read_is_what_was_recorded(count: int, step: int, close: bool, t
     again = tmp_path / "again.jsonl"
     write_trace(trace, again)
     assert [o.invoke for t in read_trace(again).transactions() for o in t.operations] == [a for a, _ in times]
+
+
+@pytest.mark.parametrize(("step", "close"), ((1_000, True), (10**10, False)))
+def test_of_sessions_in_turn_by_several_threads(step: int, close: bool) -> None:
+    """Rows move to their transactions, and several threads have rows of one block."""
+    rng, each, sessions, rounds = random.Random(step), 100, 3, 500
+    now, out, wanted = 0, [], {}
+    for n in range(rounds * each * sessions):
+        session, txn = n % sessions, n // (each * sessions)
+        name = f'"session":"s{session}","txn":{txn}'
+        if n % (each * sessions) < sessions:
+            out.append(f'{{{name},"op":"begin"}}')
+        now += rng.randint(0, step)
+        wanted.setdefault((txn, session), []).append(now)
+        out.append(f'{{{name},"op":"put","key":1,"value":{n},"invoke":{now}}}')
+        if n % (each * sessions) >= (each - 1) * sessions:
+            out.append(f'{{{name},"op":"commit"}}')
+    text = ("\n".join(out) + "\n").encode()
+    for jobs in (1, 2, 3):
+        reader = Reader(jobs)
+        reader.begin_file("", None)
+        reader.feed(text)
+        reader.end_file()
+        held = finish(reader, Limits()).op_invoke
+        assert isinstance(held, CloseTimes) == close
+        assert np.array_equal(np.asarray(held), np.concatenate([wanted[name] for name in sorted(wanted)]))
 
 
 def test_it_reads_like_an_array() -> None:

@@ -6,12 +6,12 @@ What can go by so is our own format at the levels that an order of begins and co
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from boomslang.free_memory import give_back, keep_what_is_freed
 from boomslang.levels.level import Level
 from boomslang.solve.solution import Limits
 from boomslang.stream.forward import Counted, Forward, NotForward, Stuck, Taken
@@ -35,9 +35,6 @@ IN_WORK, AT_REST = 24, 1.6
 """MB for each MB of lines: in the window that is being decided, and in one that is kept."""
 SMALLEST, LARGEST = 1 << 20, 32 << 20
 """Bytes of a window's lines."""
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
-"""Of the C library's `mallopt`: what is free at the end of the heap before it is given back, and what is so large that
-it is given back at once."""
 PRESSED = 0.6
 """Of the memory: once so much of it is taken, older windows are given up."""
 
@@ -90,7 +87,7 @@ def check_as_it_goes_by(
     """
     jobs = jobs or all_cores()
     limits = Limits(seconds, megabytes, jobs=jobs)
-    keep_what_is_freed()
+    keep_what_is_freed()  # `pressed_by` gives it back when it is needed
     reading = ReadingLimits(memory=None if megabytes is None else int(megabytes))
     with ExitStack() as stack:
         blocks = Blocks(read_ahead(sources_of(path, stack), stack), jobs=jobs, check=reading.check)
@@ -153,21 +150,11 @@ def pressed_by(megabytes: float | None) -> Callable[[], bool]:
     return lambda: megabytes is not None and _pressed(PRESSED * megabytes)
 
 
-def keep_what_is_freed() -> None:
-    """Windows take and free the same memory again and again. Given back to the system, it would be taken page by page
-    each time, which was a third of the work; `pressed_by` gives it back when it is needed."""
-    with suppress(OSError, AttributeError):  # where the C library has no such function
-        mallopt = ctypes.CDLL(None).mallopt
-        mallopt(_TRIM_THRESHOLD, 1 << 30)
-        mallopt(_MMAP_THRESHOLD, 1 << 28)
-
-
 def _pressed(megabytes: float) -> bool:
     """Does this process hold more than so much, even when what it does not use is given back?"""
     if resident_mb() <= megabytes:
         return False
-    with suppress(OSError, AttributeError):  # where the C library has no such function
-        ctypes.CDLL(None).malloc_trim(0)
+    give_back()
     return resident_mb() > megabytes
 
 

@@ -8,8 +8,6 @@ read between still sees what it saw, every other key is left as it was, and the 
 
 from __future__ import annotations
 
-from weakref import WeakKeyDictionary
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -70,6 +68,7 @@ def _walk(asg: ASG, level: Level, points: Int64) -> tuple[dict[int, int | None] 
     seen: dict[int, int | None] = {}
     many, apart = level.points, writers_must_not_overlap(level)
     two = many == 2
+    written = _written(asg, points // many)
     for i, point in enumerate(points.tolist()):
         txn = point // many
         if not two or point % 2 == 0:
@@ -77,28 +76,22 @@ def _walk(asg: ASG, level: Level, points: Int64) -> tuple[dict[int, int | None] 
             for r in range(int(asg.read_start[txn]), int(asg.read_start[txn + 1])):
                 seen[r] = wrote.get(int(asg.read_key[r]))
         if not two or point % 2 == 1:
-            for k in _written(asg, txn):
+            for k in written[txn]:
                 if apart and at.get(k, -1) > begun.get(txn, -1):
                     return None, wrote
                 wrote[k], at[k] = txn, i
     return seen, wrote
 
 
-def _written(asg: ASG, txn: int) -> list[int]:
-    """The keys that a transaction wrote."""
-    order, start = _writes_by_transaction(asg)
-    keys: list[int] = asg.write_key[order[start[txn] : start[txn + 1]]].tolist()
-    return keys
-
-
-_sorted: WeakKeyDictionary[ASG, tuple[Int64, Int64]] = WeakKeyDictionary()
-
-
-def _writes_by_transaction(asg: ASG) -> tuple[Int64, Int64]:
-    found = _sorted.get(asg)
-    if found is None:
-        order = np.argsort(asg.write_txn, kind="stable")
-        found = _sorted[asg] = order, np.searchsorted(asg.write_txn[order], np.arange(asg.transactions + 1))
+def _written(asg: ASG, transactions: Int64) -> dict[int, list[int]]:
+    """Of each of these transactions the keys that it wrote."""
+    wanted = np.zeros(asg.transactions, bool)
+    wanted[transactions] = True
+    rows = np.flatnonzero(wanted[asg.write_txn])
+    keys = np.searchsorted(asg.key_start, rows, side="right") - 1
+    found: dict[int, list[int]] = {txn: [] for txn in transactions.tolist()}
+    for txn, key in zip(asg.write_txn[rows].tolist(), keys.tolist(), strict=True):
+        found[txn].append(key)
     return found
 
 
@@ -119,7 +112,7 @@ def _may_move(asg: ASG, level: Level, between: Int64, moved: int, place: Int64, 
         if returned and bool(((begin[others] != NO_TIME) & (end[moved] < begin[others])).any()):
             return False
     if writers_must_not_overlap(level):  # nobody who writes one of its keys is open at either end
-        for k in _written(asg, moved):
+        for k in _written(asg, np.array([moved]))[moved]:
             writers = asg.write_txn[asg.key_start[k] : asg.key_start[k + 1]]
             begin_at, commit_at = place[2 * writers], place[2 * writers + 1]
             open_after = (begin_at >= 0) & (begin_at <= high) & ((commit_at > high) | (commit_at < 0))

@@ -210,8 +210,10 @@ class Block:
             if not lines:
                 found.append(NOTHING)
                 continue
-            at = np.unique(line[file == f]) - (1 + bool(self.headers[f]))
-            found.append(_picked(lines, at[at >= 0]))
+            before = 1 + bool(self.headers[f])  # line 0 stands for none
+            wanted = np.zeros(before + len(lines.number), bool)
+            wanted[line[file == f]] = True
+            found.append(_picked(lines, np.flatnonzero(wanted[before:])))
         return found
 
     def with_places(self, trace: Trace | None = None) -> Trace:
@@ -437,7 +439,7 @@ class Blocks:
         named = trace.txn_session >= 0
         of = np.where(named, trace.txn_session.astype(np.int64) * len(self.sources) + trace.txn_file, -1)
         last = np.full(len(trace.sessions) * len(self.sources) + 1, -1, np.int64)
-        np.maximum.at(last, of, np.arange(len(trace)))
+        last[of] = np.arange(len(trace))  # of one place the last is kept
         found &= ~named | (last[of] == np.arange(len(trace)))
         going_on = np.array([not source.done and not source.idle for source in self.sources], bool)
         idle = np.array([not source.done and source.idle for source in self.sources], bool)

@@ -3,8 +3,8 @@
 The engine's cost on a long trace is that of one huge order: repairs move points of it, and its arrays leave the cache.
 But a database's order is local: what a transaction depends on happened around it. So
 
-- **rank** (rank.py): order the points as the trace suggests, by times, by the lines of the one log, or by who read
-  from whom;
+- **rank** (rank.py, native/windows/rank.cpp): order the points as the trace suggests, by times, by the lines of the
+  one log, or by who read from whom;
 - **cut** that order into windows of a few thousand transactions (native/windows/cut.cpp);
 - **fit** (native/windows/fit.cpp): say of each window what its reads need of the state at its start, and ask the
   windows before it to leave just that;

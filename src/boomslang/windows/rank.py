@@ -15,6 +15,7 @@ from boomslang.ir.model import IR
 from boomslang.solve.depths import order_by_depth
 from boomslang.solve.native import begin_priorities, hinted_successors, priorities
 from boomslang.solve.solution import Limits
+from boomslang.windows import _windows
 from boomslang.windows.worth import READS, ranked_by
 
 Int32 = NDArray[np.int32]
@@ -31,6 +32,4 @@ def ranked_points(ir: IR, limits: Limits) -> Int32 | None:
     if ir.graph.points == 1:
         return inside[np.argsort(ends, kind="stable")].astype(np.int32)
     begins = np.minimum(begin_priorities(asg)[inside], ends)
-    rank = np.stack([begins, ends], axis=1).ravel()
-    points = np.stack([2 * inside, 2 * inside + 1], axis=1).ravel()
-    return points[np.argsort(rank, kind="stable")].astype(np.int32)
+    return _windows.in_turn(begins, ends, inside)

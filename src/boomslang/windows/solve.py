@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boomslang.asg.graph import suppose
+from boomslang.free_memory import give_back
 from boomslang.ir.model import IR, ambiguous_reads
 from boomslang.levels.level import Dependency, Point
 from boomslang.solve.native import hinted_successors, undecidable_doubt
@@ -41,6 +42,8 @@ MOST_FAILED = 0.2
 LARGEST = 0.3
 """Of the trace: once a window is as large as this, nothing is gained any more."""
 PART_CONFLICTS = 20_000
+LONG = 250_000
+"""Transactions of a trace that takes so much memory that what is free of it is worth giving back."""
 
 _EMPTY = np.zeros(0, np.int32)
 
@@ -61,7 +64,12 @@ def solve_in_windows(
         sequence = ranked_points(settled, limits)
         if sequence is None:
             return None, {}
+        long = settled.asg.transactions >= LONG
+        if long:  # what reading, analysing and ranking have freed
+            give_back()
         windows = _made(settled, sequence, in_time, _jobs(limits))
+        if long:
+            give_back()
         beginning = sequence[: BEGINNINGS[-1] * ir.graph.points].copy()
         del sequence  # which is as long as the trace
         size = limits.window or SIZE
