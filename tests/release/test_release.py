@@ -108,3 +108,11 @@ def test_ways_out_of_the_site_become_paths() -> None:
         "[a](../examples/x.go), [b](other.md), c (`examples/y`)\n```json\n{}\n```\n"
     )
     assert site_links.without_ways_out("[a](../examples/x.go)", "page.md") == "a (`examples/x.go`)"
+
+
+def test_the_container_gets_what_builds_and_no_more() -> None:
+    lines = (ROOT / ".dockerignore").read_text().splitlines()
+    assert "*" in lines
+    kept = {line[1:] for line in lines if line.startswith("!")}
+    assert kept == wheels.CONTENTS - {"PKG-INFO", "CHANGELOG.md", "CITATION.cff"}
+    assert all((ROOT / name).exists() for name in kept)
