@@ -69,7 +69,8 @@ def test_what_is_read_is_what_was_recorded(count: int, step: int, close: bool, t
 def test_of_sessions_in_turn_by_several_threads(step: int, close: bool) -> None:
     """Rows move to their transactions, and several threads have rows of one block."""
     rng, each, sessions, rounds = random.Random(step), 100, 3, 500
-    now, out, wanted = 0, [], {}
+    now, out = 0, []
+    wanted: dict[tuple[int, int], list[int]] = {}
     for n in range(rounds * each * sessions):
         session, txn = n % sessions, n // (each * sessions)
         name = f'"session":"s{session}","txn":{txn}'
