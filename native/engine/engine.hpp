@@ -279,8 +279,8 @@ private:
         for (size_t i = from; i < hints_used_.size(); ++i) hint_marked_[size_t(hints_used_[i])] = 0;
         hints_used_.resize(from);
     }
-    static constexpr int MOST_HINT_FAILURES = 200;
-    int hint_failures_ = 0;
+    static constexpr int32_t SHORT = 2000;  // transactions
+    int32_t hint_failures_ = 0;
     std::vector<Lit> learnt_, clause_scratch_;
     std::vector<uint8_t> seen_;
     std::vector<int32_t> to_clear_, antecedents_;

@@ -343,7 +343,11 @@ def _refuted_in_time(trace: Trace, core: Core, given: tuple[Module, ...], claims
 def _most_needed(core: Core, untried: int) -> str:
     """A refutation stands whether or not it could be smaller, so nobody has to wait for all of that."""
     parts = len(core.transactions) + len(core.reads)
-    tried = f"none of the other {parts - untried} can be left out"
+    tried = (
+        f"none of the other {parts - untried} can be left out"
+        if untried < parts
+        else "none was tried to the end"
+    )
     return f"believed: that {untried} of its {parts} parts are needed; {tried}"
 
 
