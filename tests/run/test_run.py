@@ -478,7 +478,8 @@ def test_runs_of_a_hunt_differ_in_seed_and_contention_but_not_in_what_was_given(
     assert free[0].keys == 1000 and free[0].sessions == 8
     assert {s.keys for s in free} == {1000, 250, 62, 15, 3}
     assert {s.distribution for s in free} == {"uniform", "zipf", "hotspot"}
-    assert {s.sessions for s in free} == {2, 4, 8} and {s.ops for s in free} == {1, 2, 4, 8, 12}
+    assert {s.sessions for s in free} == {2, 4, 8, 16} and {s.pause for s in free} == {0, 1, 4}
+    assert {s.ops for s in free} == {1, 2, 4, 8, 12}
     assert {s.values for s in free} == {0, 2, 5, 100} and {s.width for s in free} == {2, 10, 100}
     assert {(s.reads, s.appends) for s in free} == {(50, 32)}, "this workload has no use for them"
     assert free == settings(), "the same each time"
