@@ -375,6 +375,34 @@ case(
 )
 case(
     "postgres",
+    "an operator that writes",
+    [
+        "CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER)",
+        "INSERT INTO t VALUES (1, 10), (2, 20)",
+        "CREATE FUNCTION f(INTEGER, INTEGER) RETURNS BOOLEAN LANGUAGE sql AS 'UPDATE t SET n = n + 1 RETURNING true'",
+        "CREATE OPERATOR === (LEFTARG = INTEGER, RIGHTARG = INTEGER, FUNCTION = f)",
+    ],
+    "SELECT n FROM t WHERE id = 1",
+    "SELECT 1 === 1",
+    "SELECT n FROM t WHERE id = 1",
+    "b:SELECT * FROM t",
+    silent=True,
+)
+case(
+    "postgres",
+    "an operator that compares as it likes",
+    [
+        "CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT)",
+        "INSERT INTO t VALUES (1, '1'), (2, '2')",
+        "CREATE FUNCTION f(TEXT, INTEGER) RETURNS BOOLEAN IMMUTABLE LANGUAGE sql AS 'SELECT true'",
+        "CREATE OPERATOR = (LEFTARG = TEXT, RIGHTARG = INTEGER, FUNCTION = f)",
+    ],
+    "UPDATE t SET a = '3' WHERE a = 1",
+    "SELECT * FROM t",
+    silent=True,
+)
+case(
+    "postgres",
     "backslashes that mean something",
     "CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT)",
     "SET standard_conforming_strings = off",

@@ -13,7 +13,19 @@ from boomslang.record.sql.schema import EVERYTHING, Column, Reach, Schema, Unkno
 
 HOME = "public"
 OURS = "n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT LIKE 'pg\\_toast%'"
-DATABASE = """
+TRUSTED = "'btree_gin', 'btree_gist', 'citext', 'fuzzystrmatch', 'hstore', 'ltree', 'pg_trgm', 'pgcrypto', 'unaccent', "
+TRUSTED += "'uuid-ossp', 'vector'"
+"""Extensions whose functions write nothing."""
+OPERATORS = f"""
+EXISTS (SELECT 1 FROM pg_operator o JOIN pg_namespace n ON n.oid = o.oprnamespace JOIN pg_proc p ON p.oid = o.oprcode
+  LEFT JOIN pg_type l ON l.oid = o.oprleft LEFT JOIN pg_type r ON r.oid = o.oprright
+  WHERE {OURS} AND (p.provolatile = 'v' OR (coalesce(l.typnamespace, r.typnamespace) = 'pg_catalog'::regnamespace
+    AND coalesce(r.typnamespace, l.typnamespace) = 'pg_catalog'::regnamespace)) AND NOT EXISTS (
+    SELECT 1 FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid WHERE d.classid = 'pg_operator'::regclass
+      AND d.objid = o.oid AND d.refclassid = 'pg_extension'::regclass
+      AND (p.provolatile <> 'v' OR e.extname IN ({TRUSTED}))))"""
+"""Is there an operator that may write, or one, of no extension, that says how PostgreSQL's own types compare?"""
+DATABASE = f"""
 SELECT current_database()::text, (SELECT oid::bigint FROM pg_database WHERE datname = current_database()),
   current_setting('port'), array_to_string(current_schemas(false)::text[], '|'),
   (SELECT datcollate::text FROM pg_database WHERE datname = current_database()),
@@ -21,7 +33,7 @@ SELECT current_database()::text, (SELECT oid::bigint FROM pg_database WHERE datn
   OR EXISTS (SELECT 1 FROM pg_class c JOIN pg_class hidden ON hidden.relname = c.relname
     AND hidden.relnamespace <> c.relnamespace AND hidden.relkind IN ('r', 'p', 'v', 'm', 'f')
     WHERE c.relnamespace = pg_my_temp_schema() AND c.relkind IN ('r', 'v'))
-  OR current_setting('extra_float_digits')::int < 1"""
+  OR current_setting('extra_float_digits')::int < 1 OR {OPERATORS}"""
 ISOLATION = "SELECT current_setting('transaction_isolation')"
 COLUMNS = f"""
 SELECT c.oid::bigint, n.nspname::text, c.relname::text, c.relkind::text, c.relrowsecurity, c.relhasrules,
@@ -43,9 +55,6 @@ REFERENCES = """
 SELECT conrelid::bigint, confrelid::bigint, confdeltype::text, confupdtype::text, array_to_string(conkey, ' ')
 FROM pg_constraint WHERE contype = 'f'"""
 INHERITS = "SELECT inhrelid::bigint, inhparent::bigint FROM pg_inherits"
-TRUSTED = "'btree_gin', 'btree_gist', 'citext', 'fuzzystrmatch', 'hstore', 'ltree', 'pg_trgm', 'pgcrypto', 'unaccent', "
-TRUSTED += "'uuid-ossp', 'vector'"
-"""Extensions whose functions write nothing."""
 ROUTINES = f"""
 SELECT p.proname::text FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE {OURS} AND NOT EXISTS (
   SELECT 1 FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid WHERE d.classid = 'pg_proc'::regclass
@@ -99,7 +108,8 @@ def path(rows: Sequence[Sequence[Any]]) -> tuple[str, ...]:
 
 
 def strange(rows: Sequence[Sequence[Any]]) -> bool:
-    """Backslashes mean something, `= NULL` does, temporary tables hide others, or numbers are shown rounded."""
+    """Backslashes mean something, `= NULL` does, temporary tables hide others, numbers are shown rounded, or operators
+    are somebody's own."""
     return bool(rows[0][5])
 
 
