@@ -303,8 +303,13 @@ def test_what_was_asked_for_line_by_line() -> None:
         example("invalid", "invalid"), family="inventory-200-lost", size=0, core=11, name="lost update"
     )
     text = applications.asked_for(asked, [replace(lost, lines=10)])
-    assert "| strict levels, with times, up to 10,000 | all, in 10 s | 1 of 2, 11.0 s at most | **no** |" in text
-    assert "| levels within 1s, with times, up to 10,000 | all, in 10 s | 0 of 1, 0.0 s at most | **no** |" in text
+    assert (
+        "| strict levels, with times, up to 10,000 | all, in 10 s | 1 of 2, 11.0 s at most | **no** |" in text
+    )
+    assert (
+        "| levels within 1s, with times, up to 10,000 | all, in 10 s | 0 of 1, 0.0 s at most | **no** |"
+        in text
+    )
     assert "| plain levels unknown that take a bound, with no answer within one | none | 1 | **no** |" in text
     mark = "in 1 s; a name and fewer than 15 lines if broken"
     assert f"| inventory-200-lost at ser | {mark} | invalid in 0.50 s, lost update, 10 lines | yes |" in text
