@@ -16,14 +16,22 @@ OURS = "n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT 
 TRUSTED = "'btree_gin', 'btree_gist', 'citext', 'fuzzystrmatch', 'hstore', 'ltree', 'pg_trgm', 'pgcrypto', 'unaccent', "
 TRUSTED += "'uuid-ossp', 'vector'"
 """Extensions whose functions write nothing."""
+
+
+def _of_an_extension(catalog: str, oid: str, which: str) -> str:
+    """Does what has this number in a catalog belong to an extension, such as `which` says of e?"""
+    return f"""EXISTS (SELECT 1 FROM pg_depend own JOIN pg_extension e ON e.oid = own.refobjid
+  WHERE own.classid = '{catalog}'::regclass AND own.objid = {oid} AND own.refclassid = 'pg_extension'::regclass
+    AND ({which}))"""
+
+
+IN_TRUSTED = _of_an_extension("pg_proc", "p.oid", f"e.extname IN ({TRUSTED})")
+SURE = _of_an_extension("pg_operator", "o.oid", f"p.provolatile <> 'v' OR e.extname IN ({TRUSTED})")
 OPERATORS = f"""
 EXISTS (SELECT 1 FROM pg_operator o JOIN pg_namespace n ON n.oid = o.oprnamespace JOIN pg_proc p ON p.oid = o.oprcode
   LEFT JOIN pg_type l ON l.oid = o.oprleft LEFT JOIN pg_type r ON r.oid = o.oprright
   WHERE {OURS} AND (p.provolatile = 'v' OR (coalesce(l.typnamespace, r.typnamespace) = 'pg_catalog'::regnamespace
-    AND coalesce(r.typnamespace, l.typnamespace) = 'pg_catalog'::regnamespace)) AND NOT EXISTS (
-    SELECT 1 FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid WHERE d.classid = 'pg_operator'::regclass
-      AND d.objid = o.oid AND d.refclassid = 'pg_extension'::regclass
-      AND (p.provolatile <> 'v' OR e.extname IN ({TRUSTED}))))"""
+    AND coalesce(r.typnamespace, l.typnamespace) = 'pg_catalog'::regnamespace)) AND NOT {SURE})"""
 """Is there an operator that may write, or one, of no extension, that says how PostgreSQL's own types compare?"""
 DATABASE = f"""
 SELECT current_database()::text, (SELECT oid::bigint FROM pg_database WHERE datname = current_database()),
@@ -56,20 +64,17 @@ SELECT conrelid::bigint, confrelid::bigint, confdeltype::text, confupdtype::text
 FROM pg_constraint WHERE contype = 'f'"""
 INHERITS = "SELECT inhrelid::bigint, inhparent::bigint FROM pg_inherits"
 ROUTINES = f"""
-SELECT p.proname::text FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE {OURS} AND NOT EXISTS (
-  SELECT 1 FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid WHERE d.classid = 'pg_proc'::regclass
-    AND d.objid = p.oid AND d.refclassid = 'pg_extension'::regclass AND e.extname IN ({TRUSTED}))"""
+SELECT p.proname::text FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE {OURS}
+  AND NOT {IN_TRUSTED}"""
 RUN = f"""
 SELECT DISTINCT coalesce(r.ev_class, a.adrelid)::bigint FROM pg_depend d JOIN pg_proc p ON p.oid = d.refobjid
   JOIN pg_namespace n ON n.oid = p.pronamespace
   LEFT JOIN pg_rewrite r ON d.classid = 'pg_rewrite'::regclass AND r.oid = d.objid
   LEFT JOIN pg_attrdef a ON d.classid = 'pg_attrdef'::regclass AND a.oid = d.objid
 WHERE d.refclassid = 'pg_proc'::regclass AND {OURS} AND p.prokind = 'f' AND p.provolatile = 'v'
-  AND (r.oid IS NOT NULL OR a.oid IS NOT NULL) AND NOT EXISTS (
-  SELECT 1 FROM pg_depend own JOIN pg_extension e ON e.oid = own.refobjid WHERE own.classid = 'pg_proc'::regclass
-    AND own.objid = p.oid AND own.refclassid = 'pg_extension'::regclass AND e.extname IN ({TRUSTED}))"""
+  AND (r.oid IS NOT NULL OR a.oid IS NOT NULL) AND NOT {IN_TRUSTED}"""
 """Views and defaults that call a function of somebody's, which may write."""
-UPWARDS = "SELECT seqrelid::bigint FROM pg_sequence WHERE seqincrement < 0 OR seqcycle"
+NOT_UPWARDS = "SELECT seqrelid::bigint FROM pg_sequence WHERE seqincrement < 0 OR seqcycle"
 """Sequences whose numbers do not tell which row came first."""
 
 KINDS = {
@@ -134,7 +139,7 @@ def read() -> Asking:
     related = {table for pair in (yield INHERITS) for table in pair}
     schema.routines = frozenset(row[0].lower() for row in (yield ROUTINES))
     runs = {row[0] for row in (yield RUN)}
-    counting_up = not (yield UPWARDS)
+    counting_up = not (yield NOT_UPWARDS)
     names = {table: schema.full_name(rows[0][1], rows[0][2]) for table, rows in found.items()}
     numbered = {table: {row[7]: row[8] for row in rows} for table, rows in found.items()}
     viewed = {table for table, rows in found.items() if rows[0][3] == "v"} & runs
