@@ -225,17 +225,22 @@ Relay::Connection* Relay::find(uint32_t id) {
     return found == all_.end() ? nullptr : found->second.get();
 }
 
+// A client is taken only when there is room for all that a connection takes: its socket, the server's, and the file that
+// it is recorded in. One that was taken without would have to be turned away, or would not be recorded; one that waits in
+// the queue is served as soon as there is room.
 void Relay::accept_all() {
     while (true) {
-        const int fd = accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (fd < 0) {
-            if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-                tell(nullptr, Kind::TROUBLE, "cannot take another connection (" + reason() + ")");
-                epoll_ctl(epoll_, EPOLL_CTL_DEL, listener_, nullptr);
-                listening_ = false;
-            }
-            return;
+        const int for_the_server = fcntl(listener_, F_DUPFD_CLOEXEC, 0);
+        const int for_the_file = for_the_server < 0 ? -1 : fcntl(listener_, F_DUPFD_CLOEXEC, 0);
+        const int fd = for_the_file < 0 ? -1 : accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)) {
+            tell(nullptr, Kind::TROUBLE, "it has to wait until others end (" + reason() + ")");
+            epoll_ctl(epoll_, EPOLL_CTL_DEL, listener_, nullptr);
+            listening_ = false;
         }
+        for (const int kept : {for_the_server, for_the_file})
+            if (kept >= 0) ::close(kept);
+        if (fd < 0) return;
         prepare(fd);
         auto c = std::make_unique<Connection>();
         c->id = ++connections_;

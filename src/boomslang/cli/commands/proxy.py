@@ -223,7 +223,7 @@ def _served_and_watched(
 
 
 class _Troubles:
-    """What ended connections that neither side has ended: told, but not a thousand times."""
+    """What ended connections that neither side has ended, or lets them wait: told, but not a thousand times."""
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
@@ -233,7 +233,7 @@ class _Troubles:
         count = self._counts[why] = self._counts.get(why, 0) + 1
         if count <= REPEATED:
             more = "; it is not told again" if count == REPEATED else ""
-            self._screen.warning(f"a connection was closed: {why}{more}")
+            self._screen.warning(f"trouble with a connection: {why}{more}")
 
     def unexpected(self, error: Exception) -> None:
         import os
