@@ -339,8 +339,9 @@ bool Engine::resolve_conflict() {
         if (hints_used_.empty()) return false;
         look_where_it_failed();
         // One of them is wrong. In a long trace hints are worth much, so half go, those that came into it last; in a short
-        // one it is sooner done without. Hints that fail again and again are no hints.
-        const int64_t stay = p_.txns > SHORT ? int64_t(hints_used_.size() / 2) : 0;
+        // one it is sooner done without, and so it is with two points, where there is twice as much room beside them.
+        // Hints that fail again and again are no hints.
+        const int64_t stay = p_.txns > SHORT && p_.points == 1 ? int64_t(hints_used_.size() / 2) : 0;
         std::vector<int32_t> failed(hints_used_.begin() + stay, hints_used_.end());
         forget_hints_used(0);
         if (++hint_failures_ == 200 + p_.txns / 20) failed.clear();

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from boomslang.asg.graph import ASG, OUT
+from boomslang.asg.graph import ASG, OUT, linked
 from boomslang.certify.certificate import Core
 from boomslang.errors import UsageError
 from boomslang.explain.parts import Parts, first_broken
@@ -184,7 +184,8 @@ def _shrunk(small: ASG, level: Level, parts: Parts, stop: float | None) -> Minim
     if used is None:
         return None
     if len(used.transactions) > MANY and not small.modules and small.entries is None:
-        parts, tried_reads = _drop(small, level, used, _reads, _without_reads, stop)
+        may_go = _MayGo(small, level)
+        parts, tried_reads = _drop(small, level, used, _reads, _without_reads, stop, may_go=may_go)
         # Who goes takes its reads along: a transaction with a read that is needed is needed, and need not be tried.
         needed = _whose(small, parts) if tried_reads else set()
         parts, tried_transactions = _drop(
@@ -231,9 +232,10 @@ def _drop(
     without: Callable[[Parts, set[int]], Parts],
     stop: float | None,
     known: Collection[int] = (),
+    may_go: Callable[[Parts, int, Limits | None], bool] | None = None,
 ) -> tuple[Parts, bool]:
     """Drops what can be dropped, in blocks that halve when they cannot and double when they can. `known`: what is known
-    to be needed."""
+    to be needed. `may_go`: asked of one alone before it is tried."""
     needed = set(known)
     block = len(droppable(parts)) // 2
     while rest := [x for x in droppable(parts) if x not in needed]:
@@ -242,7 +244,9 @@ def _drop(
         block = max(1, min(block, len(rest)))
         # A question that is not answered in time is not answered with yes, and the next look at the clock ends this.
         limits = None if stop is None else _left(stop)
-        if (used := refuted(asg, level, without(parts, set(rest[:block])), limits)) is not None:
+        if block == 1 and may_go is not None and not may_go(parts, rest[0], limits):
+            needed.add(rest[0])
+        elif (used := refuted(asg, level, without(parts, set(rest[:block])), limits)) is not None:
             parts = used
             block *= 2
         elif block == 1:
@@ -250,6 +254,27 @@ def _drop(
         else:
             block //= 2
     return parts, stop is None or now() <= stop
+
+
+class _MayGo:
+    """Can parts be refuted without one of their reads? Mostly not, and that is asked at half the price when it is asked of
+    the same transactions each time."""
+
+    def __init__(self, asg: ASG, level: Level) -> None:
+        self.asg, self.level = asg, level
+        self.parts: Parts | None = None
+
+    def __call__(self, parts: Parts, read: int, limits: Limits | None) -> bool:
+        """True: perhaps."""
+        if parts is not self.parts:
+            self.parts = parts
+            self.part = self.asg.restrict(parts.transactions, parts.reads, parts.internal)
+            reads = np.sort(parts.reads)
+            self.reads = reads[np.isin(self.asg.read_txn[reads], parts.transactions)]
+        others = self.reads != read
+        if read < 0 or others.all():
+            return True
+        return breaks(linked(self.part.only_reads(others)), self.level, limits)
 
 
 def _transactions(parts: Parts) -> list[int]:

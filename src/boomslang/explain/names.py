@@ -35,10 +35,13 @@ def listed(elements: Sequence[object]) -> str:
 
 
 class Names:
-    """Names of an ASG's transactions, keys and values."""
+    """Names of an ASG's transactions, keys and values. An argument says the same few again and again, so keys and places
+    are put into words once."""
 
     def __init__(self, asg: ASG) -> None:
         self.asg = asg
+        self._keys: dict[int, str] = {}
+        self._places: dict[int, str] = {}
 
     def txn(self, t: int) -> str:
         """T17: the number in the trace, which `describe` tells more about."""
@@ -48,7 +51,9 @@ class Names:
         return short(self.asg.trace.sessions[int(self.asg.trace.txn_session[int(self.asg.txn_of[t])])])
 
     def key(self, key: int) -> str:
-        return short(self.asg.trace.keys[self.asg.trace_key(key)])
+        if (name := self._keys.get(key)) is None:
+            name = self._keys[key] = short(self.asg.trace.keys[self.asg.trace_key(key)])
+        return name
 
     def value(self, value: int) -> str:
         if value == ABSENT or value == len(
@@ -62,7 +67,10 @@ class Names:
         which the list of transactions tells."""
         if not rows:
             return ""
-        return f" ({PurePath(self.asg.trace.operation(int(rows[0])).where).name})"
+        row = int(rows[0])
+        if (place := self._places.get(row)) is None:
+            place = self._places[row] = f" ({PurePath(self.asg.trace.operation(row).where).name})"
+        return place
 
     def seen(self, read: int) -> str:
         """What a read saw: a value, or a list."""

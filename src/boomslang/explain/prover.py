@@ -116,6 +116,9 @@ class _Prover:
         self.writers = {k: [w for w in ir.writers(k) if ir.asg.state[w] != OUT] for k in range(ir.asg.keys)}
         self.patience = patience
         self.number = 0
+        # What is asked again and again: the operations of a writer of a key, and the words for what a read saw.
+        self._writes: dict[tuple[int, int], tuple[int, ...]] = {}
+        self._sights: dict[int, str] = {}
         self.joints = [
             (joint, [self.by_read[read] for read in reads])
             for joint, reads in joint_reads(ir.asg)
@@ -256,9 +259,11 @@ class _Prover:
 
     def _wrote(self, w: int, key: int) -> tuple[int, ...]:
         """The operation with which a transaction wrote a key; none, if it is the initial state."""
-        low, high = int(self.asg.key_start[key]), int(self.asg.key_start[key + 1])
-        mine = np.flatnonzero(self.asg.write_txn[low:high] == w)
-        return tuple(self.asg.write_op[low + mine].tolist())
+        if (rows := self._writes.get((w, key))) is None:
+            low, high = int(self.asg.key_start[key]), int(self.asg.key_start[key + 1])
+            mine = np.flatnonzero(self.asg.write_txn[low:high] == w)
+            rows = self._writes[w, key] = tuple(self.asg.write_op[low + mine].tolist())
+        return rows
 
     # --- the graph
 
@@ -448,10 +453,12 @@ class _Prover:
         return changed
 
     def _seen(self, r: ReadFrom) -> str:
-        if r.read in self.classes:
-            return f"{self.names.txn(r.txn)} saw {self.names.key(r.key)}{self.names.at(self._row(r.read))}"
-        what = f"{self.names.txn(r.txn)} read {self.names.key(r.key)} = {self.names.seen(r.read)}"
-        return what + self.names.at(self._row(r.read))
+        if (said := self._sights.get(r.read)) is None:
+            what = f"{self.names.txn(r.txn)} read {self.names.key(r.key)} = {self.names.seen(r.read)}"
+            if r.read in self.classes:
+                what = f"{self.names.txn(r.txn)} saw {self.names.key(r.key)}"
+            said = self._sights[r.read] = what + self.names.at(self._row(r.read))
+        return said
 
     def _whose(self, w: int, key: int) -> str:
         """T1's 'x' (and where it wrote it)."""
@@ -607,15 +614,18 @@ class _Prover:
             return False
         w, took = state.taken[r.read]
         changed = False
-        key, reader = self.names.key(r.key), self.names.txn(r.txn)
         for p in self.writers[r.key]:
             if p in (w, r.txn) or not self.counts(state, p):
                 continue
+            edge = None if w == START else self.ir.ww(p, w, r.key)
+            known = edge is not None and edge.target in state.out.get(edge.source, {})
+            if known and not self.ir.told:
+                continue  # w does not come before p, then, or there had been a cycle (modules may have told of one)
             way = self._reaches(state, p, r)
             if way is None:
                 continue
-            name = self.names.txn(p)
-            overwrites = () if w == START else self.impossible(state, self.ir.ww(p, w, r.key))
+            key, reader, name = self.names.key(r.key), self.names.txn(r.txn), self.names.txn(p)
+            overwrites = () if edge is None else self.impossible(state, edge)
             if overwrites is not None:
                 whose = f"the initial {key}" if w == START else f"{self.names.txn(w)}'s {key}"
                 by = self.names.at(self._wrote(p, r.key))
@@ -627,10 +637,8 @@ class _Prover:
                 )
                 cycle = tuple(s for s in (anti, *way) if s.text)
                 raise _Found(Contradiction(f"a cycle: {self._round(cycle)}", cycle, cycle))
-            edge = self.ir.ww(p, w, r.key)
-            if edge.target in state.out.get(edge.source, {}):
-                continue
-            changed |= self._puts_before(state, r, p, way)
+            if not known:
+                changed |= self._puts_before(state, r, p, way)
         return changed
 
     def _overlaps(self, state: _State) -> bool:

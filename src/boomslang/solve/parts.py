@@ -15,17 +15,24 @@ from boomslang.asg.graph import ASG
 from boomslang.ir.lower import lower
 from boomslang.ir.model import IR
 from boomslang.solve.interchangeable import ranked, with_all_reads
-from boomslang.solve.native import solve_native
+from boomslang.solve.native import priorities, solve_native
 from boomslang.solve.solution import Limits, Solution
 
 Int64 = NDArray[np.int64]
 
 
 def refuted_part(
-    ir: IR, transactions: Int64, reads: Int64, limits: Limits, *, alike: Int64 | None = None
+    ir: IR,
+    transactions: Int64,
+    reads: Int64,
+    limits: Limits,
+    *,
+    alike: Int64 | None = None,
+    as_timed: bool = False,
 ) -> Solution | None:
     """The refutation of these transactions with these of their reads, in numbers of the whole; or None. `alike`: the
-    keys that the reads speak of, to put those into one order that nothing tells apart there (interchangeable.py)."""
+    keys that the reads speak of, to put those into one order that nothing tells apart there (interchangeable.py).
+    `as_timed`: begin with the order in which they ended, if that is known."""
     asg = ir.asg
     reads = np.unique(reads)
     part = asg.restrict(np.unique(transactions), reads)
@@ -37,10 +44,14 @@ def refuted_part(
         asked = IR(part, ir.level, lower(part, ir.level).graph)
         made = None if alike is None else ranked(asked, alike)
         if made is None:
-            found = solve_native(asked, limits)
+            found = solve_native(asked, limits, rank=_ends(part) if as_timed else None)
         else:
             found = with_all_reads(part, made[1], solve_native(made[0], limits))
     return in_the_whole(asg, part, reads, found) if found.status == "invalid" else None
+
+
+def _ends(asg: ASG) -> Int64 | None:
+    return priorities(asg) if asg.trace.has_times else None
 
 
 def in_the_whole(asg: ASG, part: ASG, reads: Int64, found: Solution) -> Solution:

@@ -73,7 +73,7 @@ def solve_in_windows(
         beginning = sequence[: BEGINNINGS[-1] * ir.graph.points].copy()
         del sequence  # which is as long as the trace
         size = limits.window or SIZE
-        asked = _Asked(ir, limits, start, windows, beginning)
+        asked = _Asked(ir, limits, start, windows, beginning, in_time)
         found = asked.answer(size, max(1, min(MARGIN, size // 2)))
     except LimitReached as limit:
         return Solution("unknown", reason=limit.reason), {}
@@ -88,9 +88,16 @@ class _Asked:
     """One trace that is being decided in windows."""
 
     def __init__(
-        self, ir: IR, limits: Limits, start: float, windows: _windows.Windows, beginning: NDArray[np.int32]
+        self,
+        ir: IR,
+        limits: Limits,
+        start: float,
+        windows: _windows.Windows,
+        beginning: NDArray[np.int32],
+        in_time: bool,
     ) -> None:
         self.ir, self.limits, self.start, self.windows, self.beginning = ir, limits, start, windows, beginning
+        self.in_time = in_time
         self.jobs = _jobs(limits)
         self.began = False
         self.cores = 0
@@ -163,7 +170,9 @@ class _Asked:
             )
             seconds = self.left()[0]
             limits = Limits(seconds or None, self.limits.megabytes, conflicts=PART_CONFLICTS)
-            found = refuted_part(self.ir, transactions, reads_of(self.ir, transactions), limits)
+            found = refuted_part(
+                self.ir, transactions, reads_of(self.ir, transactions), limits, as_timed=self.in_time
+            )
             if found is not None:
                 return found
         return None
