@@ -113,6 +113,9 @@ bool Engine::find_path(int32_t r, int32_t writer, std::vector<PathStep>& path) {
 
     std::deque<int32_t>& queue = path_queue_;
     queue.assign(1, t);
+    // The nearest goal so far. Once all that is nearer has been looked at, it is the nearest of all; what is as far away, by
+    // far the most, need not be looked at any more.
+    int32_t goal = -1, goal_distance = INT32_MAX;
     auto visit = [&](int32_t from, int32_t to, PathKind kind, int32_t read, bool sure) {
         if (from == t || order_.pos[size_t(from)] < first) return;
         PathNode& node = path_nodes_[size_t(from)];
@@ -121,6 +124,8 @@ bool Engine::find_path(int32_t r, int32_t writer, std::vector<PathStep>& path) {
         bool further = p_.path.longest == 1 && kind == PathKind::KNOWN && node.kind != PathKind::KNOWN;
         if (node.stamp == path_stamp_ && node.distance <= distance && !further) return;
         node = {path_stamp_, distance, to, kind, read, false};
+        if (distance < goal_distance && from < p_.txns && path_goal_[size_t(from)] == path_stamp_)
+            goal = from, goal_distance = distance;
         if (sure) queue.push_front(from);
         else queue.push_back(from);
     };
@@ -129,14 +134,10 @@ bool Engine::find_path(int32_t r, int32_t writer, std::vector<PathStep>& path) {
         int32_t n = queue.front();
         queue.pop_front();
         PathNode& node = path_nodes_[size_t(n)];
+        if (node.distance >= goal_distance) break;
         if (node.done) continue;
         node.done = true;
         limits_.step(4);
-        if (n < p_.txns && path_goal_[size_t(n)] == path_stamp_) {
-            for (int32_t at = n; at != t; at = path_nodes_[size_t(at)].next)
-                path.push_back({at, path_nodes_[size_t(at)].next, path_nodes_[size_t(at)].kind, path_nodes_[size_t(at)].read});
-            return true;
-        }
         // Where a path is one step long, that step may be a row of known ones: they are transitive.
         const bool only_known = p_.path.longest == 1 && n != t;
         if (only_known && node.kind != PathKind::KNOWN) continue;
@@ -155,7 +156,9 @@ bool Engine::find_path(int32_t r, int32_t writer, std::vector<PathStep>& path) {
             if (before >= 0) visit(p_.write_txn[before], n, PathKind::OVERWRITE, -1, false);
         }
     }
-    return false;
+    for (int32_t at = goal; at >= 0 && at != t; at = path_nodes_[size_t(at)].next)
+        path.push_back({at, path_nodes_[size_t(at)].next, path_nodes_[size_t(at)].kind, path_nodes_[size_t(at)].read});
+    return goal >= 0;
 }
 
 bool Engine::path_read_holds(int32_t r) {

@@ -257,8 +257,8 @@ def _drop(
 
 
 class _MayGo:
-    """Can parts be refuted without one of their reads? Mostly not, and that is asked at half the price when it is asked of
-    the same transactions each time."""
+    """Can parts be refuted without one of their reads? Mostly not, and that is asked at half the price when it is asked
+    of the same transactions each time."""
 
     def __init__(self, asg: ASG, level: Level) -> None:
         self.asg, self.level = asg, level

@@ -35,8 +35,8 @@ def listed(elements: Sequence[object]) -> str:
 
 
 class Names:
-    """Names of an ASG's transactions, keys and values. An argument says the same few again and again, so keys and places
-    are put into words once."""
+    """Names of an ASG's transactions, keys and values. An argument says the same few again and again, so keys and
+    places are put into words once."""
 
     def __init__(self, asg: ASG) -> None:
         self.asg = asg

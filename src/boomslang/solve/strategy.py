@@ -149,8 +149,8 @@ def _solve(ir: IR, clock: _Clock, looked_at: dict[str, int]) -> Solution:
         return _by(walked, "stand-ins")
     if ambiguous and free and beyond and (part := refute_nearby(ir, strictly, clock.half())) is not None:
         return _by(part, "a few keys")
-    # Where values repeat, the order of the clock has far fewer violations than one that the engine makes up, and those are
-    # where it is broken.
+    # Where values repeat, the order of the clock has far fewer violations than one that the engine makes up, and those
+    # are where it is broken.
     as_timed = priorities(asg) if refuted and timed else None
     if ir.level.once is not None and as_timed is not None:
         # Nothing in real time: it may well be broken, and then a stronger level says nothing.
