@@ -115,18 +115,18 @@ def refuted(asg: ASG, level: Level, parts: Parts, limits: Limits | None = None) 
     return narrow
 
 
-def breaks(part: ASG, level: Level, limits: Limits | None = None) -> bool:
+def breaks(part: ASG, level: Level, limits: Limits | None = None, *, hints: bool = True) -> bool:
     """Does this part alone break the level?"""
     if first_broken(part) is not None:
         return True
-    found = _solved(part, level, limits)
+    found = _solved(part, level, limits, hints=hints)
     return found is not None and found.status == "invalid"
 
 
-def _solved(part: ASG, level: Level, limits: Limits | None) -> Solution | None:
+def _solved(part: ASG, level: Level, limits: Limits | None, *, hints: bool = True) -> Solution | None:
     """The engine's answer about a part; None if a module cannot make sense of it, or not in time."""
     try:
-        return solve_native(lower(part, level), limits)
+        return solve_native(lower(part, level), limits, hints=hints)
     except LimitReached:
         return None
     except UsageError:
@@ -258,7 +258,7 @@ def _drop(
 
 class _MayGo:
     """Can parts be refuted without one of their reads? Mostly not, and that is asked at half the price when it is asked
-    of the same transactions each time."""
+    of the same transactions each time, and of an engine without hints: they are for long searches."""
 
     def __init__(self, asg: ASG, level: Level) -> None:
         self.asg, self.level = asg, level
@@ -274,7 +274,7 @@ class _MayGo:
         others = self.reads != read
         if read < 0 or others.all():
             return True
-        return breaks(linked(self.part.only_reads(others)), self.level, limits)
+        return breaks(linked(self.part.only_reads(others)), self.level, limits, hints=False)
 
 
 def _transactions(parts: Parts) -> list[int]:

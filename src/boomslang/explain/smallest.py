@@ -25,8 +25,9 @@ SMALL = 3
 """Transactions of a core, with those its reads saw, below which nobody wants less: two, and whom both read from."""
 MOST_TRIES = 8
 """Suggestions of each kind that are put to the engine."""
-MANY = 40
-"""Transactions of a core that is told in short anyway: looking for less is not worth as much."""
+TOLD_WHOLE = 10
+"""Transactions of a core that is told as it is. A larger one is told in short anyway: the larger, the less is looking
+for another one worth."""
 LARGE = 500
 """Transactions of a neighbourhood that is not put to the engine."""
 HUGE = 1_000_000
@@ -66,8 +67,7 @@ def _short_cycles(asg: ASG, level: Level, made: MinimalCore) -> Iterator[Parts]:
         told.add(cycle)
         yield Parts.all_of(asg, np.array(cycle))
     graph = Graph(known, level)
-    if len(made.core.transactions) > MANY:
-        graph.most_visits //= 20
+    graph.most_visits = graph.most_visits * TOLD_WHOLE // max(TOLD_WHOLE, len(made.core.transactions))
     for t in np.searchsorted(asg.txn_of, made.asg.txn_of)[:MOST_TRIES].tolist():
         around = graph.shortest(t, made.asg.transactions - 1)
         if around is not None and around not in told:
