@@ -338,10 +338,12 @@ bool Engine::resolve_conflict() {
         final_log_ = log(LEARNED, used);
         if (hints_used_.empty()) return false;
         look_where_it_failed();
-        // One of them is wrong. In a long trace hints are worth much, so half go, those that came into it last; in a short
-        // one it is sooner done without, and so it is with two points, where there is twice as much room beside them.
-        // Hints that fail again and again are no hints.
-        const int64_t stay = p_.txns > SHORT && p_.points == 1 ? int64_t(hints_used_.size() / 2) : 0;
+        // One of them is wrong. In a long trace hints are worth much, so half go, those that came into it last, and a
+        // quarter where a path decides; in a short one it is sooner done without, and so it is with two points, where
+        // there is twice as much room beside them. Hints that fail again and again are no hints.
+        const size_t used_hints = hints_used_.size();
+        const bool keep_some = p_.txns > SHORT && p_.points == 1;
+        const auto stay = ptrdiff_t(!keep_some ? 0 : p_.path.on ? used_hints - (used_hints + 3) / 4 : used_hints / 2);
         std::vector<int32_t> failed(hints_used_.begin() + stay, hints_used_.end());
         forget_hints_used(0);
         if (++hint_failures_ == 200 + p_.txns / 20) failed.clear();
