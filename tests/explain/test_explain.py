@@ -374,10 +374,10 @@ def test_of_a_large_core_who_has_a_read_that_is_needed_is_not_tried(monkeypatch:
     asked = 0
     solved = core._solved
 
-    def counted(*given: Any) -> Any:
+    def counted(*given: Any, **more: Any) -> Any:
         nonlocal asked
         asked += 1
-        return solved(*given)
+        return solved(*given, **more)
 
     monkeypatch.setattr(core, "_solved", counted)
     trace = ring(50)
@@ -418,3 +418,21 @@ def test_what_no_order_can_explain_needs_no_search(trace: Trace, level: Level) -
         assert made.minimal
         assert len(made.core.reads) >= 1
         assert lower(made.asg, level).graph.transactions == made.asg.transactions
+
+
+@settings(max_examples=examples(150))
+@given(traces(), st.sampled_from(LEVELS))
+def test_who_may_go_is_asked_as_who_goes(trace: Trace, level: Level) -> None:
+    """The cheap question and the one that it saves have the same answer, of each read and each transaction."""
+    asg = build_asg(trace)
+    everything = Parts(np.arange(asg.transactions), np.arange(len(asg.read_key)), np.zeros(0, np.int64))
+    parts = refuted(asg, level, everything)
+    if parts is None:
+        return
+    may_go = core._MayGo(asg, level)
+    for read in parts.reads.tolist():
+        goes = refuted(asg, level, core._without_reads(parts, {read})) is not None
+        assert may_go.without_read(parts, read, None) == goes
+    for txn_ in parts.transactions.tolist():
+        goes = refuted(asg, level, core._without_transactions(parts, {txn_})) is not None
+        assert may_go.without_transaction(parts, txn_, None) == goes

@@ -13,7 +13,7 @@ outcome committed, or what a key held initially.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -183,17 +183,18 @@ def _shrunk(small: ASG, level: Level, parts: Parts, stop: float | None) -> Minim
     used = refuted(small, level, parts, None if stop is None else _left(stop))
     if used is None:
         return None
-    if len(used.transactions) > MANY and not small.modules and small.entries is None:
-        may_go = _MayGo(small, level)
-        parts, tried_reads = _drop(small, level, used, _reads, _without_reads, stop, may_go=may_go)
+    told = bool(small.modules) or small.entries is not None
+    may_go = _MayGo(small, level)
+    reads = _Kind(_reads, _without_reads, None if told else may_go.without_read)
+    transactions = _Kind(_transactions, _without_transactions, None if told else may_go.without_transaction)
+    if len(used.transactions) > MANY and not told:
+        parts, tried_reads = _drop(small, level, used, reads, stop)
         # Who goes takes its reads along: a transaction with a read that is needed is needed, and need not be tried.
         needed = _whose(small, parts) if tried_reads else set()
-        parts, tried_transactions = _drop(
-            small, level, parts, _transactions, _without_transactions, stop, needed
-        )
+        parts, tried_transactions = _drop(small, level, parts, transactions, stop, needed)
     else:
-        parts, tried_transactions = _drop(small, level, used, _transactions, _without_transactions, stop)
-        parts, tried_reads = _drop(small, level, parts, _reads, _without_reads, stop)
+        parts, tried_transactions = _drop(small, level, used, transactions, stop)
+        parts, tried_reads = _drop(small, level, parts, reads, stop)
     rest = small.restrict(parts.transactions, parts.reads, parts.internal)
     # What was there initially, and nobody knows, ties conditions together that are asked one by one here.
     loose = small.entries is not None and small.trace.initial_mode == Initial.UNKNOWN
@@ -224,29 +225,37 @@ def _everything(asg: ASG) -> Parts:
     return Parts(np.arange(asg.transactions), np.arange(len(asg.read_key)), np.arange(len(asg.internal[0])))
 
 
+@dataclass(frozen=True)
+class _Kind:
+    """What is dropped: reads, or transactions."""
+
+    of: Callable[[Parts], list[int]]
+    without: Callable[[Parts, set[int]], Parts]
+    may_go: Callable[[Parts, int, Limits | None], bool] | None
+    """Asked of one alone before it is tried."""
+
+
 def _drop(
     asg: ASG,
     level: Level,
     parts: Parts,
-    droppable: Callable[[Parts], list[int]],
-    without: Callable[[Parts, set[int]], Parts],
+    kind: _Kind,
     stop: float | None,
     known: Collection[int] = (),
-    may_go: Callable[[Parts, int, Limits | None], bool] | None = None,
 ) -> tuple[Parts, bool]:
     """Drops what can be dropped, in blocks that halve when they cannot and double when they can. `known`: what is known
-    to be needed. `may_go`: asked of one alone before it is tried."""
+    to be needed."""
     needed = set(known)
-    block = len(droppable(parts)) // 2
-    while rest := [x for x in droppable(parts) if x not in needed]:
+    block = len(kind.of(parts)) // 2
+    while rest := [x for x in kind.of(parts) if x not in needed]:
         if stop is not None and now() > stop:
             return parts, False
         block = max(1, min(block, len(rest)))
         # A question that is not answered in time is not answered with yes, and the next look at the clock ends this.
         limits = None if stop is None else _left(stop)
-        if block == 1 and may_go is not None and not may_go(parts, rest[0], limits):
+        if block == 1 and kind.may_go is not None and not kind.may_go(parts, rest[0], limits):
             needed.add(rest[0])
-        elif (used := refuted(asg, level, without(parts, set(rest[:block])), limits)) is not None:
+        elif (used := refuted(asg, level, kind.without(parts, set(rest[:block])), limits)) is not None:
             parts = used
             block *= 2
         elif block == 1:
@@ -257,24 +266,39 @@ def _drop(
 
 
 class _MayGo:
-    """Can parts be refuted without one of their reads? Mostly not, and that is asked at half the price when it is asked
-    of the same transactions each time, and of an engine without hints: they are for long searches."""
+    """Can parts be refuted without one of their reads, or transactions? Mostly not, and that is asked at half the price
+    when it is asked of the same small ASG each time, and of an engine without hints: they are for long searches."""
 
     def __init__(self, asg: ASG, level: Level) -> None:
         self.asg, self.level = asg, level
         self.parts: Parts | None = None
 
-    def __call__(self, parts: Parts, read: int, limits: Limits | None) -> bool:
-        """True: perhaps."""
+    def _of(self, parts: Parts) -> ASG:
         if parts is not self.parts:
             self.parts = parts
             self.part = self.asg.restrict(parts.transactions, parts.reads, parts.internal)
             reads = np.sort(parts.reads)
             self.reads = reads[np.isin(self.asg.read_txn[reads], parts.transactions)]
+        return self.part
+
+    def without_read(self, parts: Parts, read: int, limits: Limits | None) -> bool:
+        """True: perhaps."""
+        part = self._of(parts)
         others = self.reads != read
         if read < 0 or others.all():
             return True
-        return breaks(linked(self.part.only_reads(others)), self.level, limits, hints=False)
+        return breaks(linked(part.only_reads(others)), self.level, limits, hints=False)
+
+    def without_transaction(self, parts: Parts, txn: int, limits: Limits | None) -> bool:
+        """True: perhaps. Who goes is still a candidate, with an outcome that nobody knows."""
+        part = self._of(parts)
+        if len(part.internal[0]):  # an operation of its own that it contradicts would still count
+            return True
+        mine = np.flatnonzero(part.txn_of == self.asg.txn_of[txn])
+        outcome, ordered = part.outcome.copy(), part.ordered.copy()
+        outcome[mine], ordered[mine] = Outcome.UNKNOWN, False
+        rest = replace(part.only_reads(~np.isin(part.read_txn, mine)), outcome=outcome, ordered=ordered)
+        return breaks(linked(rest), self.level, limits, hints=False)
 
 
 def _transactions(parts: Parts) -> list[int]:
