@@ -52,9 +52,9 @@ def test_the_verdict_is_right_whatever_breaks(
     assert ran.committed > 200
 
 
-@pytest.mark.full  # on a busy machine a server may recover more slowly than clients have patience, which ends the hunt
 def test_a_hunt_kills_its_server_and_goes_on(tmp_path: Path) -> None:
-    """Each run has options of its own, so a copy of the database: it must know the server that was started."""
+    """Each run has options of its own, so a copy of the database: it must know the server that was started. Clients that
+    wait for it when the time is up have not given up."""
     try:
         find_database("postgres").close()
     except UsageError as missing:

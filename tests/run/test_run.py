@@ -323,6 +323,20 @@ def test_a_database_that_cannot_be_reached_is_told(tmp_path: Path, monkeypatch: 
     assert all("the database cannot be reached: connection refused" in problem for problem in ran.problems)
 
 
+def test_who_waits_for_a_server_when_the_time_is_up_has_not_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server is killed at once, and does not come back before the run's time is over."""
+    store = Memory("server")
+    assert store.server is not None
+    monkeypatch.setattr(store.server, "restart", lambda: None)
+    plan = planned(store, "bank", txns=100_000, faults=("kill-server=1",))
+    ran = run(plan, tmp_path / "t", seconds=1.0)
+    assert ran.to_json()["made_faults"] == ["kill-server"]
+    assert not ran.gave_up
+    assert not [problem for problem in ran.problems if "client" in problem]
+
+
 def test_every_other_session_is_asked_for_another_level(tmp_path: Path) -> None:
     store = Memory()
     workload = find_workload("bank").with_settings(sessions=4, seed=1)

@@ -73,6 +73,10 @@ class _Killed(BaseException):
     """The client was told to die. No error: nothing must catch it but the end."""
 
 
+class _TimeIsUp(BaseException):
+    """The run is over, and the client is waiting for a database that is not back yet. It has not given up."""
+
+
 class Client:
     """Runs a job. `alive` says whether the runner still is."""
 
@@ -94,8 +98,8 @@ class Client:
     def run(self) -> None:
         """All transactions, or as many as there were until the end. Raises what ended it early."""
         job = self.job
-        self.connection = self._connect()
         try:
+            self.connection = self._connect()
             with job.tracer.session(job.name) as session:
                 self.me.set("state", READY)
                 while not self.board.going and not self._over():
@@ -114,6 +118,8 @@ class Client:
                             break
         except _Killed:
             self.me.set("state", KILLED)
+        except _TimeIsUp:
+            pass
         finally:
             if self.connection is not None:
                 self.connection.close()
@@ -194,8 +200,10 @@ class Client:
                     self.node = (self.node + 1) % len(self.job.database.nodes)
                 if time.monotonic() > end:
                     raise UsageError(f"the database cannot be reached: {lost}") from None
-                if self._over():
+                if not self.alive():
                     raise _Killed from None
+                if self.board.stopped:
+                    raise _TimeIsUp from None
                 time.sleep(0.05)
 
     def _reconnect(self) -> None:
