@@ -53,8 +53,8 @@ def test_the_verdict_is_right_whatever_breaks(
 
 
 def test_a_hunt_kills_its_server_and_goes_on(tmp_path: Path) -> None:
-    """Each run has options of its own, so a copy of the database: it must know the server that was started. Clients that
-    wait for it when the time is up have not given up."""
+    """Each run has options of its own, so a copy of the database: it must know the server that was started. Clients
+    that wait for it when the time is up have not given up."""
     try:
         find_database("postgres").close()
     except UsageError as missing:
