@@ -18,9 +18,9 @@
    refuted that there is an order in real time, ask for one that is some transactions' length away. Within a bound, look
    for what breaks it where real time is broken, a few keys at a time (nearby.py).
 3. The problem itself, for a while, beginning with the order of the clock if that was refuted to be one; at plain
-   levels first with transactions that nothing tells apart in one order (interchangeable.py), and so again in step 6. Where session order counts and that takes long, how far each session
-   can come may decide it either way (frontiers.py). Within a bound of real time, transactions that nothing tells apart
-   are then put into one order, too.
+   levels first with transactions that nothing tells apart in one order (interchangeable.py), and so again in step 6.
+   Where session order counts and that takes long, how far each session can come may decide it either way
+   (frontiers.py). Within a bound of real time, transactions that nothing tells apart are then put into one order, too.
 4. If that takes long and the trace is small enough, write down what follows from the known edges before guessing
    (native/engine/saturate.hpp). It helps when nothing suggests an order: no sessions, no times, a shuffled log. With
    begin and commit points, first as if they were one: a serial order is also an order of begins and commits.
