@@ -37,6 +37,8 @@ LARGE = 2_000
 MANY = 40
 """Transactions of a core whose reads are dropped first: that asks fewer questions. (Of a smaller one, transactions
 are: there it matters more that few are left.)"""
+FEW = 250
+"""Transactions of a part that is searched without hints."""
 A_MOMENT = 1.0
 """Seconds that are little."""
 
@@ -267,7 +269,7 @@ def _drop(
 
 class _MayGo:
     """Can parts be refuted without one of their reads, or transactions? Mostly not, and that is asked at half the price
-    when it is asked of the same small ASG each time, and of an engine without hints: they are for long searches."""
+    when it is asked of the same small ASG each time, and of a small one without hints: they are for long searches."""
 
     def __init__(self, asg: ASG, level: Level) -> None:
         self.asg, self.level = asg, level
@@ -287,7 +289,7 @@ class _MayGo:
         others = self.reads != read
         if read < 0 or others.all():
             return True
-        return breaks(linked(part.only_reads(others)), self.level, limits, hints=False)
+        return self._breaks(part.only_reads(others), limits)
 
     def without_transaction(self, parts: Parts, txn: int, limits: Limits | None) -> bool:
         """True: perhaps. Who goes is still a candidate, with an outcome that nobody knows."""
@@ -298,7 +300,10 @@ class _MayGo:
         outcome, ordered = part.outcome.copy(), part.ordered.copy()
         outcome[mine], ordered[mine] = Outcome.UNKNOWN, False
         rest = replace(part.only_reads(~np.isin(part.read_txn, mine)), outcome=outcome, ordered=ordered)
-        return breaks(linked(rest), self.level, limits, hints=False)
+        return self._breaks(rest, limits)
+
+    def _breaks(self, part: ASG, limits: Limits | None) -> bool:
+        return breaks(linked(part), self.level, limits, hints=part.transactions > FEW)
 
 
 def _transactions(parts: Parts) -> list[int]:
