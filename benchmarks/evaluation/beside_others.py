@@ -76,7 +76,7 @@ def _beside(
     plot = Plot(
         name, f"CPU seconds of {', '.join(series)}", lambda path: bars(path, labels, series, "CPU seconds")
     )
-    return Shown(table(names, rows), [plot] if labels else [])
+    return Shown([*table(names, rows), *plan.checkers.noted(others)], [plot] if labels else [])
 
 
 def _told(answer: dict[str, Any] | None, plan: Plan) -> str:
@@ -150,7 +150,7 @@ def elle(plan: Plan) -> Shown:
         "elle", alt, lambda p: lines(p, shown, "seconds of collecting", "CPU seconds of checking", log=False)
     )
     about = "Jepsen's ListAppend with 24 sessions on PostgreSQL, serializable."
-    return Shown([about, "", *table(names, rows)], [plot] if shown else [])
+    return Shown([about, "", *table(names, rows), *plan.checkers.noted(["Elle"])], [plot] if shown else [])
 
 
 def everybody(plan: Plan) -> Shown:
@@ -205,4 +205,5 @@ def everybody(plan: Plan) -> Shown:
             lambda p: bars(p, labels, series, "CPU seconds"),
         )
     ]
-    return Shown([about, "", *table(names, rows)], plots if labels else [])
+    noted = plan.checkers.noted(NAMES)
+    return Shown([about, "", *table(names, rows), *noted], plots if labels else [])

@@ -24,10 +24,8 @@ import phases
 from simulate import DATA, SOURCE, History, stored
 
 from evaluation.answers import Answers
-from evaluation.checkers import Checkers
+from evaluation.checkers import MEMORY, Checkers
 
-MEMORY = 8_000
-"""Megabytes that a cell may take."""
 LONGEST = 300.0
 """Seconds by the clock that a recording may take: what was done by then is checked, and its size is told."""
 PAPERS_LIMIT = 600.0

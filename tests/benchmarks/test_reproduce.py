@@ -19,10 +19,13 @@ from evaluation.checkers import NAMES, Checkers
 from evaluation.combinations import MORE, ROWS
 from evaluation.figure import seconds, table
 from evaluation.lines_of_code import per_encoding, per_level
+from evaluation.passes import ablation
 from evaluation.plan import OVER, Plan, Recording
 from evaluation.violations import PAPERS, violations
 from simulate import BLINDW, History
 from support.paths import ROOT
+
+from boomslang.solve.backends import BackEnd
 
 pytest.importorskip("clingo")
 
@@ -113,7 +116,11 @@ def test_all_passes_on_tiny_sizes(folder: Path) -> None:
         "superpositions",
     )
     page = run(folder, *words)
-    assert "| all but prune |" in page and "failed" not in page and page.count("| valid |") == 10
+    assert (
+        "| all but prune |" in page
+        and "failed" not in page
+        and page.split("; MonoSAT.")[0].count("| valid |") == 10
+    )
 
 
 def test_an_interrupted_cell_is_not_kept(folder: Path) -> None:
@@ -314,6 +321,41 @@ def test_a_checker_that_never_ends_is_stopped(folder: Path, trace: Path) -> None
     program = tool(folder, "awdit", "while true; do :; done")
     found = checkers(folder, f'[awdit]\ncommand = "{program}"\n')
     assert found.run("AWDIT", trace, "rc-be", 1)["status"] == "unknown"
+
+
+@pytest.mark.parametrize("said", ["java.lang.OutOfMemoryError: Java heap space", "MemoryError"])
+def test_a_checker_that_runs_out_of_memory_says_so(folder: Path, trace: Path, said: str) -> None:
+    program = tool(folder, "awdit", f"echo '{said}'; exit 1")
+    found = checkers(folder, f'[awdit]\ncommand = "{program}"\n')
+    assert found.run("AWDIT", trace, "rc-be", 5)["status"] == "out of memory"
+
+
+def test_what_is_odd_about_an_executable_stands_below_its_tables(folder: Path) -> None:
+    program = tool(folder, "cobra", "echo '[ ACCEPT ]'")
+    (folder / "mine.toml").write_text(f'[cobra]\ncommand = "{program}"\nnote = "without a GPU."\n')
+    page = run(folder, "--page", "--checkers", str(folder / "mine.toml"))
+    assert page.count("\nCobra: without a GPU.\n") == 3  # beside Cobra, encodings, everybody
+    assert "without a GPU" not in run(folder, "--page")
+
+
+def test_passes_with_monosat_where_it_is(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked only if its module is there; what is kept of it is on the page in any case."""
+    asked: list[str] = []
+
+    def cell(plan: Plan, history: History, way: phases.Way, limit: float) -> dict[str, Any] | None:
+        if plan.measure:
+            asked.append(way.solver)
+        return None
+
+    monkeypatch.setattr(Plan, "phases", cell)
+    for there in (False, True):
+        asked.clear()
+        monkeypatch.setattr(BackEnd, "installed", property(lambda back: there or back.name == "clingo"))
+        shown = ablation(small_plan(folder))
+        assert asked.count("clingo") == 10 and asked.count("monosat") == (10 if there else 0)
+        text = "\n".join(shown.lines)
+        assert ("MonoSAT: not here: needs its Python module" in text) != there
+        assert [plot.name for plot in shown.plots] == ["ablation-20", "ablation-monosat-20"][: 1 + there]
 
 
 def test_a_wrong_file_is_told(folder: Path) -> None:
