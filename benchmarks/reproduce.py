@@ -167,7 +167,8 @@ def page(plan: Plan, only: Sequence[str], arguments: Sequence[str], out: Path, w
         f"{plan.limit:g} CPU seconds (by the clock {PATIENCE} times as many) and {MEMORY:,} MB. *over "
         f"{plan.limit:g}* is that limit; *a picture* says that "
         'the paper has a plot without the number in its text; *not here* says what is missing. "Native engine" is this '
-        "program's own solver, which `boomslang check` uses; clingo stands where the paper has MonoSAT, which only the figure on passes has, too. Databases "
+        "program's own solver, which `boomslang check` uses; clingo stands where the paper has MonoSAT, which only the "
+        "figure on passes has, too. Databases "
         f"are recorded until as many transactions as in the paper were tried, or for {LONGEST:g} s.",
         "",
     ]

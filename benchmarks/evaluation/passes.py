@@ -11,11 +11,10 @@ from dataclasses import replace
 from phases import PHASES, Way
 from simulate import BLINDW
 
+from boomslang.solve.backends import EAGER
 from evaluation.figure import NOT_HERE, Plot, Shown, table
 from evaluation.plan import OVER, PAPERS_LIMIT, Plan
 from evaluation.plots import stacked
-
-from boomslang.solve.backends import EAGER
 
 PAPERS_SIZE = 10_000
 PASSES = ("prune", "merge", "prioritize", "segments")
