@@ -78,7 +78,7 @@ def _beside(
         name, f"CPU seconds of {', '.join(series)}", lambda path: bars(path, labels, series, "CPU seconds")
     )
     about = (
-        "Recorded on PostgreSQL, 24 sessions; each value that is written has an id of its own, as Cobra's client library "
+        "Recorded on PostgreSQL, 24 sessions; each value that is written has an id of its own, as Cobra's library "
         "gives it one. *cannot be asked* says what of the trace the checker's format has no words for."
     )
     told = [about, "", *table(names, rows), *plan.checkers.noted(others)]

@@ -1,8 +1,8 @@
 """A workload whose every write is one of a kind, for checkers that know a write by its value.
 
-Cobra's client library, with which the paper's traces are recorded, adds an id to each value that is written and takes it
-off again when it is read; so does this. RUBiS's ratings and Twitter's lists, which come back to what they were, can be
-told to such checkers then, and reads of them name one write to us, too.
+Cobra's client library, with which the paper's traces are recorded, adds an id to each value that is written and takes
+it off again when it is read; so does this. RUBiS's ratings and Twitter's lists, which come back to what they were,
+can be told to such checkers then, and reads of them name one write to us, too.
 """
 
 from __future__ import annotations
