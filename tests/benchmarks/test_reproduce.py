@@ -167,6 +167,26 @@ def test_a_recorded_row(folder: Path) -> None:
     assert small_plan(folder).recorded(recording, "ser") == found
 
 
+def test_a_recording_with_ids_can_be_told_to_a_checker_that_knows_writes_by_their_values(
+    folder: Path,
+) -> None:
+    """Twitter's lists come back to what they were: without ids a read of one may name several writes."""
+    plan = small_plan(folder)
+    told = {}
+    for tagged in (False, True):
+        recording = Recording(
+            "sqlite", "deferred", "twitter", 150, sessions=1, settings={"keys": 3}, tagged=tagged
+        )
+        found = plan.recorded(recording, "ser")
+        assert found is not None and found["status"] == "valid", found
+        told[tagged] = plan.converted("PolySI", recording)
+    plan.close()
+    assert "written more than once" in str(told[False]) and isinstance(told[True], Path)
+    text = told[True].read_text().split()
+    writes = [line.split(",")[1] for line in text if line.startswith("w")]
+    assert len(writes) == len(set(writes)) > 100 and sum(line.startswith("r") for line in text) > 50
+
+
 def test_a_database_that_cannot_be_had_is_told(folder: Path) -> None:
     plan = small_plan(folder)
     found = plan.recorded(Recording("postgres:/nowhere", "serializable", "blindw", 20), "ser")
