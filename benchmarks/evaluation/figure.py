@@ -67,7 +67,10 @@ def bar(answer: dict[str, Any] | None, limit: float) -> float | str:
     if found is not None:
         return found
     told = seconds(answer, limit)
-    return f"{told} s" if told.startswith("over") else told if len(told) <= SHORT else "no answer"
+    if told.startswith("over"):
+        return f"{told} s"
+    told = told.partition(":")[0] if len(told) > SHORT else told  # "cannot be asked: ..."
+    return told if len(told) <= SHORT else "no answer"
 
 
 def megabytes(answer: dict[str, Any] | None) -> str:

@@ -17,7 +17,7 @@ from evaluation import plan as plan_module
 from evaluation.answers import Answers
 from evaluation.checkers import NAMES, Checkers
 from evaluation.combinations import MORE, ROWS
-from evaluation.figure import seconds, table
+from evaluation.figure import bar, seconds, table
 from evaluation.lines_of_code import per_encoding, per_level
 from evaluation.passes import ablation
 from evaluation.plan import OVER, Plan, Recording
@@ -145,6 +145,14 @@ def test_answers_of_another_program_or_machine_do_not_count(
 def test_tables_align_numbers() -> None:
     lines = table(("a", "b", "c"), [["x", "1,000", "not here: needs a server"], ["y", "over 60", "2"]])
     assert lines[1] == "| --- | ---: | --- |"
+
+
+def test_a_bar_has_few_words_where_there_is_no_number() -> None:
+    assert bar({"status": "valid", "seconds": 1.5}, 60) == 1.5
+    assert bar({"status": "unknown", "seconds": 60.0}, 60) == "over 60 s"
+    assert bar({"status": "out of memory", "seconds": 9.0}, 60) == "out of memory"
+    assert bar({"status": "cannot be asked: 3 operations other than puts and gets"}, 60) == "cannot be asked"
+    assert bar({"status": "failed in a way that takes many words"}, 60) == "no answer"
 
 
 def test_lines_of_code_are_counted(folder: Path) -> None:
