@@ -107,9 +107,13 @@ class Checkers:
         return NEVER.get(name, f"{name}'s executable")
 
     def noted(self, names: Iterable[str]) -> list[str]:
-        """Lines for below a table in which these are."""
-        told = [f"{name}: {self.notes[name.lower()]}" for name in names if name.lower() in self.notes]
-        return ["", *told] if told else []
+        """Paragraphs for below a table in which these are."""
+        told: list[str] = []
+        for name in names:
+            about = [] if self.missing(name) else [self.tool(name).note, self.notes.get(name.lower(), "")]
+            if words := " ".join(filter(None, about)):
+                told += ["", f"{name}: {words}"]
+        return told
 
     def tool(self, name: str) -> peers.Tool:
         return self.tools[name.lower()][0] if name.lower() in self.tools else TOOLS[name.lower()]

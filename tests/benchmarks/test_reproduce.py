@@ -363,7 +363,10 @@ def test_what_is_odd_about_an_executable_stands_below_its_tables(folder: Path) -
     (folder / "mine.toml").write_text(f'[cobra]\ncommand = "{program}"\nnote = "without a GPU."\n')
     page = run(folder, "--page", "--checkers", str(folder / "mine.toml"))
     assert page.count("\nCobra: without a GPU.\n") == 3  # beside Cobra, encodings, everybody
-    assert "without a GPU" not in run(folder, "--page")
+    assert "without a GPU" not in run(folder, "--page") and "dbcop: version" not in page
+    (folder / "mine.toml").write_text(f'[dbcop]\ncommand = "{program}"\nnote = "Built here."\n')
+    page = run(folder, "--page", "--checkers", str(folder / "mine.toml"))
+    assert "\ndbcop: version 0.2.0 rejects" in page and " Built here.\n" in page
 
 
 def test_passes_with_monosat_where_it_is(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
