@@ -197,7 +197,7 @@ def main(arguments: list[str]) -> int:
         help="measure only this figure",
     )
     parser.add_argument("--quick", action="store_true", help="smaller sizes, same page")
-    parser.add_argument("--limit", type=float, default=60, help="CPU seconds a cell")
+    parser.add_argument("--limit", type=float, default=60.0, help="CPU seconds a cell")
     parser.add_argument("--page", action="store_true", help="measure nothing: write the page of what is kept")
     parser.add_argument("--fresh", action="store_true", help="forget what is kept first")
     parser.add_argument("--checkers", type=Path, default=HERE / "checkers.toml", help="where the others are")
@@ -214,7 +214,9 @@ def main(arguments: list[str]) -> int:
     if given.fresh:
         answers.forget()
     checkers = Checkers.read(given.checkers)
-    plan = Plan(answers, checkers, given.quick, given.limit, given.divide, not given.page)
+    # As an answer is found by its limit, 60 is to be the same as 60.0.
+    limit = int(given.limit) if given.limit.is_integer() else given.limit
+    plan = Plan(answers, checkers, given.quick, limit, given.divide, not given.page)
     given.out.write_text(page(plan, given.only, _said(arguments), given.out, not given.no_plots))
     print(f"wrote {given.out}")
     return 0

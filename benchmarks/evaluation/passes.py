@@ -12,8 +12,8 @@ from phases import PHASES, Way
 from simulate import BLINDW
 
 from boomslang.solve.backends import EAGER
-from evaluation.figure import NOT_HERE, Plot, Shown, table
-from evaluation.plan import OVER, PAPERS_LIMIT, Plan
+from evaluation.figure import NOT_HERE, Plot, Shown, over, table
+from evaluation.plan import PAPERS_LIMIT, Plan
 from evaluation.plots import stacked
 
 PAPERS_SIZE = 10_000
@@ -56,11 +56,11 @@ def _of_size(plan: Plan, size: int, papers: bool, solver: str, name: str) -> tup
         found = plan.phases(history, Way("ser", solver, passes), limit)
         told = found or {"status": "not measured", "phases": {}, "seconds": 0.0}
         each = [told.get("phases", {}).get(phase, 0.0) for phase in PHASES]
-        status = f"over {limit:g} s" if told["status"] in OVER else str(told["status"])
+        status = f"over {limit:g} s" if over(told) else str(told["status"])
         # Of a phase that it did not come to the end of nothing is known.
         times = [f"{x:.2f}" if x or told["status"] in ("valid", "invalid") else "" for x in each]
         counts = [f"{told.get('superpositions', 0):,}", f"{told.get('left', 0):,}"]
-        total = f"{told['seconds']:.2f}" if told["seconds"] and told["status"] not in OVER else ""
+        total = f"{told['seconds']:.2f}" if told["seconds"] and not over(told) else ""
         paper = PAPER.get(label, paper)
         rows.append([label, paper, status, *times, total, f"{told.get('megabytes', 0):.0f}", *counts])
         labels.append(label)
