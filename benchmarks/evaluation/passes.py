@@ -24,6 +24,7 @@ SETTINGS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     *((f"all but {name}", "", tuple(p for p in PASSES if p != name)) for name in PASSES),
     ("all", "Boomslang: a picture", PASSES),
 )
+UNFINISHED = "stopped in a later phase"
 PAPER = {"all but prioritize": "noPrio: a picture", "all but prune": "noReach: a picture, slower than noPrio"}
 
 
@@ -50,7 +51,7 @@ def _of_size(plan: Plan, size: int, papers: bool, solver: str, name: str) -> tup
     history = replace(BLINDW, transactions=size, keys=max(3, size // 5), sessions=32)
     longer = papers and solver == "clingo"
     rows, labels, notes = [], [], []
-    parts: dict[str, list[float]] = {phase: [] for phase in PHASES}
+    parts: dict[str, list[float]] = {phase: [] for phase in (*PHASES, UNFINISHED)}
     for label, paper, passes in SETTINGS:
         limit = max(plan.limit, PAPERS_LIMIT) if longer and "prune" in passes else plan.limit
         found = plan.phases(history, Way("ser", solver, passes), limit)
@@ -67,6 +68,8 @@ def _of_size(plan: Plan, size: int, papers: bool, solver: str, name: str) -> tup
         notes.append("" if status == "valid" else status)
         for phase, took in zip(PHASES, each, strict=True):
             parts[phase].append(took)
+        # Or the rows that took longest would have the shortest bars.
+        parts[UNFINISHED].append(max(0.0, limit - sum(each)) if over(told) else 0.0)
     about = (
         f"BlindW, {size:,} transactions, {history.keys:,} keys, 32 sessions, serializable; {name}. *left* are the "
         "superpositions after the passes."
@@ -76,5 +79,6 @@ def _of_size(plan: Plan, size: int, papers: bool, solver: str, name: str) -> tup
     names = ("passes", "paper s", "verdict", *PHASES, "CPU s", "MB", "superpositions", "left")
     alt = f"CPU seconds of each phase with {name} for {size:,} transactions, by the passes that are used"
     file = f"ablation-{size}" if solver == "clingo" else f"ablation-{solver}-{size}"
+    parts = {name: took for name, took in parts.items() if name != UNFINISHED or any(took)}
     plot = Plot(file, alt, lambda path: stacked(path, labels, parts, "CPU seconds", notes))
     return [about, "", *table(names, rows)], plot
