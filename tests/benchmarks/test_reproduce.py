@@ -150,7 +150,9 @@ def test_tables_align_numbers() -> None:
 def test_a_bar_has_few_words_where_there_is_no_number() -> None:
     assert bar({"status": "valid", "seconds": 1.5}, 60) == 1.5
     assert bar({"status": "unknown", "seconds": 60.0}, 60) == "over 60 s"
-    assert bar({"status": "valid", "seconds": 68.5, "limit": 60}, 60) == "over 60 s", "it ended after its limit"
+    assert bar({"status": "valid", "seconds": 68.5, "limit": 60}, 60) == "over 60 s", (
+        "it ended after its limit"
+    )
     assert bar({"status": "valid", "seconds": 68.5, "limit": 600}, 60) == 68.5
     assert bar({"status": "out of memory", "seconds": 9.0}, 60) == "out of memory"
     assert bar({"status": "cannot be asked: 3 operations other than puts and gets"}, 60) == "cannot be asked"
