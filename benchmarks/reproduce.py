@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from evaluation import beside_others, growth, lines_of_code, plots
-from evaluation.answers import Answers
+from evaluation.answers import Answers, program
 from evaluation.case_studies import case_studies
 from evaluation.checkers import MEMORY, Checkers
 from evaluation.combinations import combinations
@@ -147,11 +147,15 @@ def section(figure: Figure, plan: Plan, images: Path, with_plots: bool) -> list[
 
 
 def when(used: Sequence[dict[str, Any]]) -> str:
-    """On which days, on how busy a machine."""
+    """On which days, on how busy a machine; and whether it was this program (with --page what is kept may be older)."""
     days = sorted({answer["date"] for answer in used})
     loads = [answer["load"] for answer in used]
     day = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
-    return f"{len(used)} cells, measured {day}; load average {min(loads):.1f} to {max(loads):.1f}."
+    before = sum(answer["program"] != program() for answer in used)
+    older = (
+        f"; {'all' if before == len(used) else before} by an earlier version of the program" if before else ""
+    )
+    return f"{len(used)} cells, measured {day}{older}; load average {min(loads):.1f} to {max(loads):.1f}."
 
 
 def page(plan: Plan, only: Sequence[str], arguments: Sequence[str], out: Path, with_plots: bool) -> str:
