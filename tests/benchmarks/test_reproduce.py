@@ -14,7 +14,7 @@ import phases
 import pytest
 import reproduce
 from evaluation import plan as plan_module
-from evaluation.answers import Answers
+from evaluation.answers import Answers, program
 from evaluation.checkers import NAMES, Checkers
 from evaluation.combinations import MORE, ROWS
 from evaluation.figure import bar, seconds, table
@@ -140,6 +140,14 @@ def test_answers_of_another_program_or_machine_do_not_count(
     monkeypatch.setattr("evaluation.answers.program", lambda: "another")
     again = Answers(folder / "a.json")
     assert again.find({"q": 1}) is None and again.find({"q": 1}, any_program=True) is not None
+
+
+def test_the_page_tells_of_cells_by_an_earlier_version() -> None:
+    kept = {"date": "2026-11-17", "load": 1.0, "program": program()}
+    older = {**kept, "program": "another"}
+    assert reproduce.when([kept, kept]) == "2 cells, measured 2026-11-17; load average 1.0 to 1.0."
+    assert "; 1 by an earlier version of the program; load" in reproduce.when([kept, older])
+    assert "; all by an earlier version" in reproduce.when([older])
 
 
 def test_tables_align_numbers() -> None:
