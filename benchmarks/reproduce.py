@@ -22,14 +22,14 @@ from pathlib import Path
 from typing import Any
 
 from evaluation import beside_others, growth, lines_of_code, plots
-from evaluation.answers import Answers
+from evaluation.answers import Answers, program
 from evaluation.case_studies import case_studies
-from evaluation.checkers import Checkers
+from evaluation.checkers import MEMORY, Checkers
 from evaluation.combinations import combinations
 from evaluation.encodings import fair, same
 from evaluation.figure import Figure
 from evaluation.passes import ablation
-from evaluation.plan import LONGEST, MEMORY, Plan
+from evaluation.plan import LONGEST, Plan
 from evaluation.violations import violations
 from phases import DOCS, PATIENCE
 from run import machine
@@ -147,11 +147,15 @@ def section(figure: Figure, plan: Plan, images: Path, with_plots: bool) -> list[
 
 
 def when(used: Sequence[dict[str, Any]]) -> str:
-    """On which days, on how busy a machine."""
+    """On which days, on how busy a machine; and whether it was this program (with --page what is kept may be older)."""
     days = sorted({answer["date"] for answer in used})
     loads = [answer["load"] for answer in used]
     day = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
-    return f"{len(used)} cells, measured {day}; load average {min(loads):.1f} to {max(loads):.1f}."
+    before = sum(answer["program"] != program() for answer in used)
+    older = (
+        f"; {'all' if before == len(used) else before} by an earlier version of the program" if before else ""
+    )
+    return f"{len(used)} cells, measured {day}{older}; load average {min(loads):.1f} to {max(loads):.1f}."
 
 
 def page(plan: Plan, only: Sequence[str], arguments: Sequence[str], out: Path, with_plots: bool) -> str:
@@ -167,7 +171,8 @@ def page(plan: Plan, only: Sequence[str], arguments: Sequence[str], out: Path, w
         f"{plan.limit:g} CPU seconds (by the clock {PATIENCE} times as many) and {MEMORY:,} MB. *over "
         f"{plan.limit:g}* is that limit; *a picture* says that "
         'the paper has a plot without the number in its text; *not here* says what is missing. "Native engine" is this '
-        "program's own solver, which `boomslang check` uses; clingo stands where the paper has MonoSAT. Databases "
+        "program's own solver, which `boomslang check` uses; clingo stands where the paper has MonoSAT, which only the "
+        "figure on passes has, too. Databases "
         f"are recorded until as many transactions as in the paper were tried, or for {LONGEST:g} s.",
         "",
     ]
@@ -196,7 +201,7 @@ def main(arguments: list[str]) -> int:
         help="measure only this figure",
     )
     parser.add_argument("--quick", action="store_true", help="smaller sizes, same page")
-    parser.add_argument("--limit", type=float, default=60, help="CPU seconds a cell")
+    parser.add_argument("--limit", type=float, default=60.0, help="CPU seconds a cell")
     parser.add_argument("--page", action="store_true", help="measure nothing: write the page of what is kept")
     parser.add_argument("--fresh", action="store_true", help="forget what is kept first")
     parser.add_argument("--checkers", type=Path, default=HERE / "checkers.toml", help="where the others are")
@@ -213,7 +218,9 @@ def main(arguments: list[str]) -> int:
     if given.fresh:
         answers.forget()
     checkers = Checkers.read(given.checkers)
-    plan = Plan(answers, checkers, given.quick, given.limit, given.divide, not given.page)
+    # As an answer is found by its limit, 60 is to be the same as 60.0.
+    limit = int(given.limit) if given.limit.is_integer() else given.limit
+    plan = Plan(answers, checkers, given.quick, limit, given.divide, not given.page)
     given.out.write_text(page(plan, given.only, _said(arguments), given.out, not given.no_plots))
     print(f"wrote {given.out}")
     return 0

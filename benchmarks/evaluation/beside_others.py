@@ -1,6 +1,7 @@
 """Figures beside other checkers: Cobra at serializability, Viper and PolySI at SI, Elle on lists, and whoever is there.
 
-The traces are recorded from PostgreSQL with CobraBench's loads, as the paper's are. Whose executable is not there has
+The traces are recorded from PostgreSQL with CobraBench's loads and an id in each value that is written, as the paper's
+are. Whose executable is not there has
 "not here" in its column; our own columns need nobody.
 """
 
@@ -55,7 +56,7 @@ def _beside(
     rows, labels = [], []
     series: dict[str, list[Any]] = {"Boomslang": [], **{other: [] for other in others}}
     for title, workload in COBRABENCH:
-        recording = Recording(*database, workload, size)
+        recording = Recording(*database, workload, size, tagged=True)
         found = plan.recorded(recording, level)
         row = [title, *(paper.get((title, who), PICTURE) for who in series)]
         if found is None or found.get("problem"):
@@ -76,7 +77,12 @@ def _beside(
     plot = Plot(
         name, f"CPU seconds of {', '.join(series)}", lambda path: bars(path, labels, series, "CPU seconds")
     )
-    return Shown(table(names, rows), [plot] if labels else [])
+    about = (
+        "Recorded on PostgreSQL, 24 sessions; each value that is written has an id of its own, as Cobra's library "
+        "gives it one. *cannot be asked* says what of the trace the checker's format has no words for."
+    )
+    told = [about, "", *table(names, rows), *plan.checkers.noted(others)]
+    return Shown(told, [plot] if labels else [])
 
 
 def _told(answer: dict[str, Any] | None, plan: Plan) -> str:
@@ -150,7 +156,7 @@ def elle(plan: Plan) -> Shown:
         "elle", alt, lambda p: lines(p, shown, "seconds of collecting", "CPU seconds of checking", log=False)
     )
     about = "Jepsen's ListAppend with 24 sessions on PostgreSQL, serializable."
-    return Shown([about, "", *table(names, rows)], [plot] if shown else [])
+    return Shown([about, "", *table(names, rows), *plan.checkers.noted(["Elle"])], [plot] if shown else [])
 
 
 def everybody(plan: Plan) -> Shown:
@@ -205,4 +211,5 @@ def everybody(plan: Plan) -> Shown:
             lambda p: bars(p, labels, series, "CPU seconds"),
         )
     ]
-    return Shown([about, "", *table(names, rows)], plots if labels else [])
+    noted = plan.checkers.noted(NAMES)
+    return Shown([about, "", *table(names, rows), *noted], plots if labels else [])

@@ -13,7 +13,7 @@ import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,9 @@ import peers
 
 NAMES = ("Cobra", "PolySI", "Viper", "VeriStrong", "Elle", "Emme", "TimeKiller", "AWDIT", "Plume", "dbcop")
 NEVER = {"Emme": "Emme's sources, which are not public (the paper made its own)"}
-KEYS = {"command", "arguments", "format", "file", "levels", "valid", "invalid"}
+KEYS = {"command", "arguments", "format", "file", "levels", "valid", "invalid", "note"}
+MEMORY = 8_000
+"""Megabytes that a cell may take."""
 
 
 def called(words: str) -> Callable[[Path, str], list[str]]:
@@ -74,6 +76,8 @@ class Checkers:
     tools: dict[str, tuple[peers.Tool, list[str]]] = field(default_factory=dict)
     """Name, in small letters -> what it is, and the words that start it."""
     traces: dict[str, Path] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)
+    """Name, in small letters -> what a reader of its figures should know of this executable."""
 
     @classmethod
     def read(cls, path: Path) -> Checkers:
@@ -81,7 +85,7 @@ class Checkers:
             return cls()
         data = toml(path)
         traces = {name: (path.parent / place).resolve() for name, place in data.pop("traces", {}).items()}
-        tools = {}
+        tools, notes = {}, {}
         for name, entry in data.items():
             tool = TOOLS.get(name.lower())
             if tool is None:
@@ -92,7 +96,8 @@ class Checkers:
                 )
             if command := entry.get("command"):
                 tools[name.lower()] = with_entry(tool, entry), peers.executable(command)
-        return cls(tools, traces)
+                notes[name.lower()] = entry.get("note", "")
+        return cls(tools, traces, {name: note for name, note in notes.items() if note})
 
     def missing(self, name: str) -> str:
         """What it would take; empty: it is there."""
@@ -100,6 +105,15 @@ class Checkers:
             words = self.tools[name.lower()][1]
             return "" if shutil.which(words[0]) else f"{name}: there is no {Path(words[0]).name}"
         return NEVER.get(name, f"{name}'s executable")
+
+    def noted(self, names: Iterable[str]) -> list[str]:
+        """Paragraphs for below a table in which these are."""
+        told: list[str] = []
+        for name in names:
+            about = [] if self.missing(name) else [self.tool(name).note, self.notes.get(name.lower(), "")]
+            if words := " ".join(filter(None, about)):
+                told += ["", f"{name}: {words}"]
+        return told
 
     def tool(self, name: str) -> peers.Tool:
         return self.tools[name.lower()][0] if name.lower() in self.tools else TOOLS[name.lower()]
@@ -123,8 +137,10 @@ class Checkers:
     def run(self, name: str, path: Path, level: str, limit: float) -> dict[str, Any]:
         """What it says of a trace in its format, in how many CPU seconds."""
         tool, words = self.tools[name.lower()]
-        cost = peers.once([*words, *tool.words(path, tool.levels[level])], limit)
+        cost = peers.once([*words, *tool.words(path, tool.levels[level])], limit, MEMORY)
         status = "unknown" if cost.over else tool.verdict(cost.code, cost.output)
+        if cost.full or re.search(r"OutOfMemoryError|^MemoryError|bad_alloc", cost.output, re.MULTILINE):
+            status = "out of memory"
         return {"status": status, "seconds": round(cost.seconds, 3), "megabytes": round(cost.megabytes)}
 
 

@@ -109,4 +109,5 @@ def same(plan: Plan) -> Shown:
         "database; the paper's is RandomRMWRange."
     )
     plot = Plot("same-encodings", alt, lambda p: bars(p, labels, series, "CPU seconds"))
-    return Shown([about, "", *table(names, rows)], [plot])
+    noted = plan.checkers.noted(dict.fromkeys(title for title, *_ in SAME))
+    return Shown([about, "", *table(names, rows), *noted], [plot])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -43,21 +44,27 @@ class Figure:
     make: Callable[[Plan], Shown]
 
 
+def over(answer: dict[str, Any]) -> bool:
+    """Did it come to its limit? Also if it came to its end some seconds after it."""
+    late = answer.get("seconds", 0.0) > answer.get("limit", math.inf)
+    return late or answer["status"] in ("unknown", "did not end")
+
+
 def seconds(answer: dict[str, Any] | None, limit: float) -> str:
     """Of a cell: its seconds if it was decided, else why not."""
     if answer is None:
         return NOT_MEASURED
-    if answer["status"] in ("valid", "invalid"):
-        return f"{answer['seconds']:.2f}"
-    if answer["status"] in ("unknown", "did not end"):
+    if over(answer):
         skipped = "" if answer.get("asked", True) else " (skipped)"
         return f"over {answer.get('limit', limit):g}{skipped}"
+    if answer["status"] in ("valid", "invalid"):
+        return f"{answer['seconds']:.2f}"
     return str(answer["status"])
 
 
 def value(answer: dict[str, Any] | None) -> float | None:
     """The same for a plot."""
-    decided = answer is not None and answer["status"] in ("valid", "invalid")
+    decided = answer is not None and answer["status"] in ("valid", "invalid") and not over(answer)
     return float(answer["seconds"]) if decided and answer is not None else None
 
 
@@ -67,7 +74,10 @@ def bar(answer: dict[str, Any] | None, limit: float) -> float | str:
     if found is not None:
         return found
     told = seconds(answer, limit)
-    return f"{told} s" if told.startswith("over") else told if len(told) <= SHORT else "no answer"
+    if told.startswith("over"):
+        return f"{told} s"
+    told = told.partition(":")[0] if len(told) > SHORT else told  # "cannot be asked: ..."
+    return told if len(told) <= SHORT else "no answer"
 
 
 def megabytes(answer: dict[str, Any] | None) -> str:

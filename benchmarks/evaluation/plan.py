@@ -24,10 +24,9 @@ import phases
 from simulate import DATA, SOURCE, History, stored
 
 from evaluation.answers import Answers
-from evaluation.checkers import Checkers
+from evaluation.checkers import MEMORY, Checkers
+from evaluation.tagged import Tagged
 
-MEMORY = 8_000
-"""Megabytes that a cell may take."""
 LONGEST = 300.0
 """Seconds by the clock that a recording may take: what was done by then is checked, and its size is told."""
 PAPERS_LIMIT = 600.0
@@ -51,9 +50,15 @@ class Recording:
     settings: dict[str, Any] = field(default_factory=dict)
     seconds: float | None = None
     """If given, it ends after so long, whatever was done by then."""
+    tagged: bool = False
+    """Every value that is written gets an id, as Cobra's library does it (tagged.py)."""
+
+    def told(self) -> dict[str, Any]:
+        """All that makes it what it is."""
+        return {name: value for name, value in asdict(self).items() if name != "tagged" or value}
 
     def folder(self) -> Path:
-        name = hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:8]
+        name = hashlib.sha256(json.dumps(self.told(), sort_keys=True).encode()).hexdigest()[:8]
         return RECORDINGS / f"{self.database.partition(':')[0]}-{self.workload}-{self.transactions}-{name}"
 
 
@@ -153,7 +158,7 @@ class Plan:
         """The same of a trace that is recorded first, if it is not there. With `problem` if it cannot be."""
         question = {
             "kind": "recorded",
-            "recording": asdict(recording),
+            "recording": recording.told(),
             "level": level,
             "extra": list(extra),
             "limit": self.limit,
@@ -174,7 +179,7 @@ class Plan:
         question = {
             "kind": "other",
             "checker": name,
-            "trace": asdict(trace) if isinstance(trace, Recording) else trace.stem,
+            "trace": trace.told() if isinstance(trace, Recording) else trace.stem,
             "level": level,
             "limit": self.limit,
             "arguments": _without_folders(tool.words(Path("HISTORY"), tool.levels.get(level, ""))),
@@ -241,6 +246,7 @@ class Plan:
                 opened = self._database(recording.database)
                 settings = {"sessions": recording.sessions, "seed": 1, **recording.settings}
                 workload = find_workload(recording.workload).with_settings(**settings)
+                workload = Tagged(workload) if recording.tagged else workload
                 level = opened.level(recording.level)
                 plan = RunPlan(opened, workload, level, recording.transactions, recording.retries)
                 ran = run(plan, folder, seconds=recording.seconds or LONGEST)

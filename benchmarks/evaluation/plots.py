@@ -14,9 +14,11 @@ from typing import Any
 INK, PAPER, RULE = "#22262b", "#fbfaf7", "#d8d5cd"
 COLOURS = ("#14406b", "#c8792b", "#9dbf9e", "#8a4f7d", "#ece4d0")
 """Of a lightness each; in grey they are told apart."""
-STACK = ("#14406b", "#8a4f7d", "#c8792b", "#9dbf9e", "#ece4d0")
+STACK = ("#14406b", "#8a4f7d", "#c8792b", "#9dbf9e", "#ece4d0", "#ffffff")
 """From dark to light."""
-HATCHES = ("", "///", "---", "xxx", "\\\\\\")
+STROKES = ("#14406b", "#c8792b", "#4f7f52", "#8a4f7d", INK)
+"""Of lines, which are thin: none is light."""
+HATCHES = ("", "///", "---", "xxx", "\\\\\\", "..")
 SPREAD = 20
 """Times the shortest bar that the longest must be for a logarithmic axis."""
 MARKERS, LINES = ("o", "s", "^", "D", "v"), ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
@@ -145,8 +147,7 @@ def stacked(
         axes.annotate(note, (end, y), (4, 0), textcoords="offset points", va="center", fontsize=8)
     axes.set_yticks(range(len(labels)), labels)
     axes.set_ylim(len(labels) - 0.45, -0.55)
-    axes.margins(x=0.14)
-    axes.set_xlim(left=0)
+    axes.set_xlim(0, 1.14 * max(left, default=0.0) or 1.0)  # room for notes
     axes.set_xlabel(unit)
     axes.grid(axis="x", color=RULE, linewidth=0.6)
     _legend(figure, axes, len(parts))
@@ -167,7 +168,7 @@ def lines(
     for n, (name, points) in enumerate(series.items()):
         if points:
             axes.plot(
-                *zip(*points, strict=True), label=name, color=COLOURS[n] if n < 4 else INK, marker=MARKERS[n],
+                *zip(*points, strict=True), label=name, color=STROKES[n], marker=MARKERS[n],
                 linestyle=LINES[n], linewidth=1.6, markersize=6, markeredgecolor=INK, markeredgewidth=0.6,
             )  # fmt: skip
     if log and any(points for points in series.values()):

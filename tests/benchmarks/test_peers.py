@@ -143,6 +143,15 @@ def test_a_command_is_stopped_at_the_limit() -> None:
         peers.once(["nowhere"], 10)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is looked at in /proc")
+def test_a_command_is_stopped_when_its_memory_is_full() -> None:
+    grows = "import time; held = b'x' * 200_000_000; time.sleep(60)"
+    cost = peers.once([sys.executable, "-c", grows], 30, 100)
+    assert cost.full and not cost.over and cost.megabytes > 100
+    cost = peers.once([sys.executable, "-c", "print('here')"], 30, 100)
+    assert not cost.full and cost.code == 0 and "here" in cost.output
+
+
 def test_a_command_ends_with_whoever_asked_for_it(tmp_path: Path) -> None:
     """Even if that is killed: a checker that goes on alone would slow down all that is measured next."""
     told = tmp_path / "pid"

@@ -14,15 +14,18 @@ import phases
 import pytest
 import reproduce
 from evaluation import plan as plan_module
-from evaluation.answers import Answers
+from evaluation.answers import Answers, program
 from evaluation.checkers import NAMES, Checkers
 from evaluation.combinations import MORE, ROWS
-from evaluation.figure import seconds, table
+from evaluation.figure import bar, seconds, table
 from evaluation.lines_of_code import per_encoding, per_level
+from evaluation.passes import ablation
 from evaluation.plan import OVER, Plan, Recording
 from evaluation.violations import PAPERS, violations
 from simulate import BLINDW, History
 from support.paths import ROOT
+
+from boomslang.solve.backends import BackEnd
 
 pytest.importorskip("clingo")
 
@@ -113,7 +116,11 @@ def test_all_passes_on_tiny_sizes(folder: Path) -> None:
         "superpositions",
     )
     page = run(folder, *words)
-    assert "| all but prune |" in page and "failed" not in page and page.count("| valid |") == 10
+    assert (
+        "| all but prune |" in page
+        and "failed" not in page
+        and page.split("; MonoSAT.")[0].count("| valid |") == 10
+    )
 
 
 def test_an_interrupted_cell_is_not_kept(folder: Path) -> None:
@@ -135,9 +142,29 @@ def test_answers_of_another_program_or_machine_do_not_count(
     assert again.find({"q": 1}) is None and again.find({"q": 1}, any_program=True) is not None
 
 
+def test_the_page_tells_of_cells_by_an_earlier_version() -> None:
+    kept = {"date": "2026-11-17", "load": 1.0, "program": program()}
+    older = {**kept, "program": "another"}
+    assert reproduce.when([kept, kept]) == "2 cells, measured 2026-11-17; load average 1.0 to 1.0."
+    assert "; 1 by an earlier version of the program; load" in reproduce.when([kept, older])
+    assert "; all by an earlier version" in reproduce.when([older])
+
+
 def test_tables_align_numbers() -> None:
     lines = table(("a", "b", "c"), [["x", "1,000", "not here: needs a server"], ["y", "over 60", "2"]])
     assert lines[1] == "| --- | ---: | --- |"
+
+
+def test_a_bar_has_few_words_where_there_is_no_number() -> None:
+    assert bar({"status": "valid", "seconds": 1.5}, 60) == 1.5
+    assert bar({"status": "unknown", "seconds": 60.0}, 60) == "over 60 s"
+    assert bar({"status": "valid", "seconds": 68.5, "limit": 60}, 60) == "over 60 s", (
+        "it ended after its limit"
+    )
+    assert bar({"status": "valid", "seconds": 68.5, "limit": 600}, 60) == 68.5
+    assert bar({"status": "out of memory", "seconds": 9.0}, 60) == "out of memory"
+    assert bar({"status": "cannot be asked: 3 operations other than puts and gets"}, 60) == "cannot be asked"
+    assert bar({"status": "failed in a way that takes many words"}, 60) == "no answer"
 
 
 def test_lines_of_code_are_counted(folder: Path) -> None:
@@ -158,6 +185,26 @@ def test_a_recorded_row(folder: Path) -> None:
     assert found is not None and found["status"] == "valid" and found["transactions"] == 40, found
     assert found["version"].startswith("SQLite") and found["seconds"] > 0 and found["megabytes"] > 10
     assert small_plan(folder).recorded(recording, "ser") == found
+
+
+def test_a_recording_with_ids_can_be_told_to_a_checker_that_knows_writes_by_their_values(
+    folder: Path,
+) -> None:
+    """Twitter's lists come back to what they were: without ids a read of one may name several writes."""
+    plan = small_plan(folder)
+    told = {}
+    for tagged in (False, True):
+        recording = Recording(
+            "sqlite", "deferred", "twitter", 150, sessions=1, settings={"keys": 3}, tagged=tagged
+        )
+        found = plan.recorded(recording, "ser")
+        assert found is not None and found["status"] == "valid", found
+        told[tagged] = plan.converted("PolySI", recording)
+    plan.close()
+    assert "written more than once" in str(told[False]) and isinstance(told[True], Path)
+    text = told[True].read_text().split()
+    writes = [line.split(",")[1] for line in text if line.startswith("w")]
+    assert len(writes) == len(set(writes)) > 100 and sum(line.startswith("r") for line in text) > 50
 
 
 def test_a_database_that_cannot_be_had_is_told(folder: Path) -> None:
@@ -314,6 +361,45 @@ def test_a_checker_that_never_ends_is_stopped(folder: Path, trace: Path) -> None
     program = tool(folder, "awdit", "while true; do :; done")
     found = checkers(folder, f'[awdit]\ncommand = "{program}"\n')
     assert found.run("AWDIT", trace, "rc-be", 1)["status"] == "unknown"
+
+
+@pytest.mark.parametrize("said", ["java.lang.OutOfMemoryError: Java heap space", "MemoryError"])
+def test_a_checker_that_runs_out_of_memory_says_so(folder: Path, trace: Path, said: str) -> None:
+    program = tool(folder, "awdit", f"echo '{said}'; exit 1")
+    found = checkers(folder, f'[awdit]\ncommand = "{program}"\n')
+    assert found.run("AWDIT", trace, "rc-be", 5)["status"] == "out of memory"
+
+
+def test_what_is_odd_about_an_executable_stands_below_its_tables(folder: Path) -> None:
+    program = tool(folder, "cobra", "echo '[ ACCEPT ]'")
+    (folder / "mine.toml").write_text(f'[cobra]\ncommand = "{program}"\nnote = "without a GPU."\n')
+    page = run(folder, "--page", "--checkers", str(folder / "mine.toml"))
+    assert page.count("\nCobra: without a GPU.\n") == 3  # beside Cobra, encodings, everybody
+    assert "without a GPU" not in run(folder, "--page") and "dbcop: version" not in page
+    (folder / "mine.toml").write_text(f'[dbcop]\ncommand = "{program}"\nnote = "Built here."\n')
+    page = run(folder, "--page", "--checkers", str(folder / "mine.toml"))
+    assert "\ndbcop: version 0.2.0 rejects" in page and " Built here.\n" in page
+
+
+def test_passes_with_monosat_where_it_is(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked only if its module is there; what is kept of it is on the page in any case."""
+    asked: list[str] = []
+
+    def cell(plan: Plan, history: History, way: phases.Way, limit: float) -> dict[str, Any] | None:
+        if plan.measure:
+            asked.append(way.solver)
+        return None
+
+    monkeypatch.setattr(Plan, "phases", cell)
+    for there in (False, True):
+        asked.clear()
+        names = {"clingo", "monosat"} if there else {"clingo"}
+        monkeypatch.setattr(BackEnd, "installed", property(lambda back, names=names: back.name in names))
+        shown = ablation(small_plan(folder))
+        assert asked.count("clingo") == 10 and asked.count("monosat") == (10 if there else 0)
+        text = "\n".join(shown.lines)
+        assert ("MonoSAT: not here: needs its Python module" in text) != there
+        assert [plot.name for plot in shown.plots] == ["ablation-20", "ablation-monosat-20"][: 1 + there]
 
 
 def test_a_wrong_file_is_told(folder: Path) -> None:

@@ -69,6 +69,16 @@ def test_explain_as_a_script(file: Path, stale: Path) -> None:
     assert command("explain", stale, "--level", file, "--as", "script").code == 1
 
 
+def test_compare_and_advise(file: Path, stale: Path, tmp_path: Path) -> None:
+    write_trace(FRESH, fresh := tmp_path / "fresh.jsonl")
+    ran = command("compare", fresh, stale, "--level", file)
+    line = next(line for line in ran.out.splitlines() if "real-time snapshots" in line)
+    assert line.split()[2:4] == ["valid", "invalid"], ran.out
+    ran = command("advise", stale, "--level", file)
+    assert ran.code == 1 and "stale read" in ran.out
+    assert command("advise", stale, "--level", "si").code == 0, "only the level from outside forbids it"
+
+
 def test_run_checks_it(file: Path, tmp_path: Path) -> None:
     proof = tmp_path / "proof.json"
     ran = load("run", "--out", tmp_path / "right", "--check", file, "--certificate", proof)

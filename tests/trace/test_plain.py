@@ -78,6 +78,30 @@ def test_in_numbers(tmp_path: Path) -> None:
     ]
 
 
+def test_reads_of_what_the_transaction_wrote_last_are_left_out() -> None:
+    b = TraceBuilder({"x": "first"})
+    with b.transaction("one") as t:
+        t.get("x", "first")
+        t.put("x", "second")
+        t.get("x", "second")
+        t.get("y", Absent)
+        t.put("x", "third")
+        t.get("x", "third")
+        t.get("x", "second")  # its own, but not the last: that is a violation, and stays
+    with b.transaction("two") as t:
+        t.get("x", "third")
+        t.put("y", "new")
+    with b.transaction("two") as t:
+        t.get("y", "new")
+    numbered, lost = plain(b.build())
+    assert "2 reads of what their transaction wrote last" in [loss.what for loss in lost]
+    assert operations(numbered) == [
+        [("get", 1, Absent), ("put", 1, 3), ("get", 2, Absent), ("put", 1, 4), ("get", 1, 3)],
+        [("get", 1, 4), ("put", 2, 5)],
+        [("get", 2, 5)],
+    ]
+
+
 @pytest.mark.parametrize("format", ["text", "cobra", "viper", "dbcop-json", "dbcop-bincode"])
 def test_strings_are_converted_for_every_checker_of_registers(format: str, tmp_path: Path) -> None:
     b = TraceBuilder({"x": "first"})

@@ -2,7 +2,9 @@
 
 Keys become numbers, and every write gets a number of its own as its value, so that each read names the one write that
 it saw. Rows of the initial state are not there yet: a read of one is a read of nothing. Aborted transactions go, as
-nobody read from them. Levels look at which write a read saw and at nothing else of a value, so every verdict stays.
+nobody read from them, and so do reads of what the same transaction wrote last: they tell nothing of others, and Cobra
+ends in an error on them, while dbcop takes them for reads of an intermediate value if one more write follows. Levels
+look at which write a read saw and at nothing else of a value, so every verdict stays.
 What cannot be said in this way without a guess is refused: whatever is no put or get, an outcome that is not known, a
 read whose write is not clear or is none.
 """
@@ -74,8 +76,12 @@ def plain(trace: Trace) -> tuple[Trace, list[Loss]]:
         return trace, lost
     if number := int((~kept).sum()):
         lost.append(Loss(f"{counted(number, 'transaction')} that aborted"))
+    own = _own_reads(trace, put, read, pair)
+    if number := int(own.sum()):
+        what = "read of what its transaction wrote last", "reads of what their transaction wrote last"
+        lost.append(Loss(counted(number, *what)))
     lost.append(Loss("the names of keys and values: they are numbers", minor=True))
-    return _numbered(trace, kept, put, read, pair, initial), lost
+    return _numbered(trace, kept, rows & ~own, put, read, pair, initial), lost
 
 
 def _pairs(trace: Trace, key: Int32, value: Int32) -> Int64:
@@ -84,7 +90,25 @@ def _pairs(trace: Trace, key: Int32, value: Int32) -> Int64:
     return joined
 
 
-def _numbered(trace: Trace, kept: Mask, put: Mask, read: Mask, pair: Int64, initial: Int64) -> Trace:
+def _own_reads(trace: Trace, put: Mask, read: Mask, pair: Int64) -> Mask:
+    """The reads of a key that their transaction wrote before, and as it wrote it last."""
+    txn = np.repeat(np.arange(len(trace.txn_ops) - 1), np.diff(trace.txn_ops))
+    used = np.flatnonzero(put | read)
+    used = used[np.lexsort((used, trace.op_key[used], txn[used]))]
+    place = np.arange(len(used))
+    first = np.ones(len(used), np.bool_)
+    first[1:] = (txn[used[1:]] != txn[used[:-1]]) | (trace.op_key[used[1:]] != trace.op_key[used[:-1]])
+    start = np.maximum.accumulate(np.where(first, place, 0))
+    last_put = np.maximum.accumulate(np.where(put[used], place, -1))
+    inside = read[used] & (last_put >= start)
+    own: Mask = np.zeros(len(pair), np.bool_)
+    own[used[inside]] = pair[used[inside]] == pair[used[last_put[inside]]]
+    return own
+
+
+def _numbered(
+    trace: Trace, kept: Mask, rows: Mask, put: Mask, read: Mask, pair: Int64, initial: Int64
+) -> Trace:
     """Keys by their order, from 1 on, and values after them: 0 is "nothing is there" in some formats, and Cobra's have
     keys and writes in one space of numbers."""
     numbers = int(put.sum())
@@ -98,8 +122,8 @@ def _numbered(trace: Trace, kept: Mask, put: Mask, read: Mask, pair: Int64, init
     seen[from_write] = order[place[from_write]]
     value[read] = seen
 
-    rows = np.repeat(kept, np.diff(trace.txn_ops))
-    sizes = np.diff(trace.txn_ops)[kept]
+    ends = np.concatenate([[0], np.cumsum(rows)])[trace.txn_ops]
+    sizes = np.diff(ends)[kept]
     none = np.empty(0, np.int32)
 
     def of_rows(column: Int32 | None) -> Int32 | None:
