@@ -18,8 +18,7 @@ from dataclasses import dataclass, replace
 from math import isqrt
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from boomslang.distinct import distinct
 from boomslang.ir.lower import lower
 from boomslang.ir.model import ambiguous_reads
 from boomslang.levels.catalog import LEVELS, find_level
@@ -139,7 +138,7 @@ class _Bounds(Iterator[int]):
 def _longest(trace: Trace) -> int:
     """The longest time between an end and a later begin: a slack of that orders nothing."""
     span = 0
-    for clock in np.unique(trace.txn_clock).tolist():
+    for clock in distinct(trace.txn_clock).tolist():
         here = trace.txn_clock == clock
         ends = trace.txn_end[here & (trace.txn_end != NO_TIME) & (trace.txn_outcome == Outcome.COMMITTED)]
         begins = trace.txn_begin[here & (trace.txn_begin != NO_TIME)]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from boomslang.distinct import distinct
 from boomslang.statistics import Statistics
 from boomslang.trace.model import NO_TIME, Initial, Trace
 
@@ -74,5 +75,5 @@ def _has_versions(trace: Trace) -> bool:
     if trace.op_ctx is None:
         return False
     hints = trace.op_ctx[trace.op_ctx >= 0][:_LOOKED_AT]
-    told = (trace.texts.text(i) for i in np.unique(hints).tolist())
+    told = (trace.texts.text(i) for i in distinct(hints).tolist())
     return any({"version", "versions"} & json.loads(text).keys() for text in told if '"version' in text)

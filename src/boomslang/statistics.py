@@ -26,6 +26,7 @@ from boomslang.asg.graph import (
     SEVERAL,
     UNKNOWN_INITIAL,
 )
+from boomslang.distinct import distinct
 from boomslang.levels import LEVELS, Level
 from boomslang.trace.model import ABSENT, NO_TIME, Flag, Initial, Kind, Outcome, Trace
 from boomslang.trace.scalars import Scalar
@@ -284,7 +285,7 @@ class Statistics:
         written = self.asg.write_value[rows]
         if self._live is not None:
             written = written[self._live[rows]]
-        return len(np.unique(written[written >= 0]))
+        return len(distinct(written[written >= 0]))
 
     @property
     def contradictions(self) -> int:

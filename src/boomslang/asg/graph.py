@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boomslang.asg import _analyse
+from boomslang.distinct import distinct
 from boomslang.errors import UsageError
 from boomslang.trace.errors import LimitReached
 from boomslang.trace.model import ABSENT, NO_TIME, Initial, Outcome, Trace
@@ -86,7 +87,7 @@ class Lists:
         if not len(self.of):
             return self
         of, length = self.of[reads], self.length[reads]
-        used = np.unique(of[of >= 0])
+        used = distinct(of[of >= 0])
         longest = np.zeros(len(self.key), np.int64)
         np.maximum.at(longest, of[of >= 0], length[of >= 0])
         rows = [self.txn[self.start[u] : self.start[u] + longest[u]] for u in used.tolist()]
@@ -256,14 +257,14 @@ class ASG:
             # What is beyond the last number is before no begin.
             last = np.iinfo(np.int64).max
             end = np.where(end != NO_TIME, np.where(end > last - slack, last, end + slack), NO_TIME)
-        for c in np.unique(clock):
+        for c in distinct(clock):
             here = (clock == c) & self.ordered
             sources = np.flatnonzero(here & (self.outcome == Outcome.COMMITTED) & (end != NO_TIME))
             targets = np.flatnonzero(here & (self.state != OUT) & (begin != NO_TIME))
             sources = sources[np.argsort(end[sources], kind="stable")]
             returned = np.searchsorted(end[sources], begin[targets], side="left")
             targets, returned = targets[returned > 0], returned[returned > 0]
-            moments = np.unique(returned)
+            moments = distinct(returned)
             if not len(moments):
                 continue
             enters = np.searchsorted(moments, np.arange(1, moments[-1] + 1), side="left") + helpers
@@ -290,7 +291,7 @@ class ASG:
         new[old] = np.arange(len(old), dtype=np.int32)
         writes = np.flatnonzero(needed[self.write_txn])
         # Few keys are left of perhaps a million: number them anew.
-        used = np.unique(np.concatenate([self.write_key[writes], self.read_key[reads], self.internal[2]]))
+        used = distinct(np.concatenate([self.write_key[writes], self.read_key[reads], self.internal[2]]))
         key_new = np.full(self.keys, -1, np.int32)
         key_new[used] = np.arange(len(used), dtype=np.int32)
         counts = np.bincount(key_new[self.write_key[writes]], minlength=len(used))

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from boomslang.asg.entries import PRESENT, UNKNOWN_INITIAL, Joint, Making, added
 from boomslang.deadline import look
+from boomslang.distinct import distinct
 from boomslang.errors import UsageError
 from boomslang.trace.conditions import (
     FALSE,
@@ -224,12 +225,12 @@ class _Derivation:
 
     def values(self, table: str, name: str) -> _Values:
         if (table, name) not in self._values:
-            keys = np.unique(self.column(table, name).key)
+            keys = distinct(self.column(table, name).key)
             t = self.trace
             held = t.op_value[np.isin(t.op_key, keys)]
             if t.initial_mode == Initial.UNKNOWN:  # what was read may be what was there
                 held = np.concatenate([held, t.item_value[np.isin(t.item_key, keys)]])
-            ids = np.unique(np.concatenate([held, self.column(table, name).initial]))
+            ids = distinct(np.concatenate([held, self.column(table, name).initial]))
             self._values[table, name] = _Values(ids[ids >= 0].astype(np.int64), t.values)
         return self._values[table, name]
 
@@ -249,7 +250,7 @@ class _Derivation:
     def result(self) -> ASG:
         t = self.trace
         selects = np.flatnonzero((t.op_kind == Kind.SELECT) & (t.op_flags & Flag.ERROR == 0))
-        txns = np.unique(np.searchsorted(t.txn_ops, selects, side="right") - 1)
+        txns = distinct(np.searchsorted(t.txn_ops, selects, side="right") - 1)
         for txn in txns[t.txn_outcome[txns] != Outcome.ABORTED].tolist():
             self.transaction(txn)
         asg = added(self.asg, self.made)

@@ -30,6 +30,7 @@ from boomslang.asg.graph import ASG, OUT
 from boomslang.certify.certificate import Core
 from boomslang.certify.proof import Proof
 from boomslang.certify.proved import fault_of_proof
+from boomslang.distinct import distinct
 from boomslang.errors import UsageError
 from boomslang.explain.anomalies import Anomaly
 from boomslang.explain.argument import Argument, Contradiction
@@ -319,7 +320,7 @@ def in_batches(asg: ASG, suggested: list[Parts]) -> Iterator[tuple[ASG, Parts]]:
         some = suggested[first : first + BATCH]
         union = Parts(
             *(
-                np.unique(np.concatenate([getattr(p, name) for p in some])).astype(np.int64)
+                distinct(np.concatenate([getattr(p, name) for p in some])).astype(np.int64)
                 for name in ("transactions", "reads", "internal")
             )
         )

@@ -14,6 +14,7 @@ import numpy as np
 from boomslang.asg.graph import ASG, PRESENT, UNKNOWN_INITIAL, unsettled
 from boomslang.certify.proof import TooFewVersions
 from boomslang.certify.seen import look
+from boomslang.distinct import distinct
 from boomslang.explain.names import Names, short
 from boomslang.explain.proved import Proved, times, transactions
 from boomslang.trace.model import ABSENT, Outcome
@@ -71,7 +72,7 @@ def _value(
     low, high = int(asg.key_start[key]), int(asg.key_start[key + 1])
     held = asg.write_value[low:high]
     rows = low + np.flatnonzero(held != ABSENT if value == PRESENT else held == value)
-    writers = np.unique(asg.write_txn[rows])
+    writers = distinct(asg.write_txn[rows])
     writers = asg.txn_of[writers[asg.outcome[writers] != Outcome.ABORTED]]
     written = int((~np.isin(writers, proof.later)).sum())
     first = initial != UNKNOWN_INITIAL and (initial != ABSENT if value == PRESENT else initial == value)

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boomslang.asg.graph import ASG, INITIAL, OUT
+from boomslang.distinct import distinct
 from boomslang.ir.lower import lower
 from boomslang.levels.level import Dependency, Level
 from boomslang.trace.model import NO_TIME, Outcome
@@ -132,7 +133,7 @@ class Known:
         order = np.lexsort((self.writer, self.key, self.reader))
         reader, key, writer = self.reader[order], self.key[order], self.writer[order]
         again = (reader[1:] == reader[:-1]) & (key[1:] == key[:-1]) & (writer[1:] != writer[:-1])
-        return np.unique(reader[1:][again])
+        return distinct(reader[1:][again])
 
 
 def _joined(left: Int64, right: Int64) -> tuple[Int64, Int64]:

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boomslang.asg.graph import ASG, INITIAL
+from boomslang.distinct import among
 from boomslang.explain.anomalies import Anomaly
 from boomslang.explain.argument import Argument, Contradiction, Step
 from boomslang.explain.known import Clash, Moments, clashes, suggested_moments
@@ -124,7 +125,7 @@ def _mostly_blind(asg: ASG) -> bool:
     keys = np.int64(max(1, asg.keys))
     read = asg.read_txn.astype(np.int64) * keys + asg.read_key
     wrote = asg.write_txn.astype(np.int64) * keys + asg.write_key
-    return bool(np.isin(wrote, read).sum() * 5 < len(wrote))
+    return bool(np.count_nonzero(among(wrote, read)) * 5 < len(wrote))
 
 
 def _against_the_clock(asg: ASG, clash: Clash, level: Level) -> int:

@@ -12,6 +12,7 @@ import numpy as np
 
 from boomslang.asg.graph import ASG, PRESENT
 from boomslang.certify.proof import OTHER, UNNAMED, UnreachableState
+from boomslang.distinct import distinct
 from boomslang.explain.names import Names
 from boomslang.explain.proved import Proved, in_a_state, joined, number, transactions
 from boomslang.levels.laws import State, state_law
@@ -184,7 +185,7 @@ def _last_step(names: Names, saw: dict[int, int], needed: list[Guarded], makers:
 def _whole(asg: ASG, proof: UnreachableState, names: Names) -> str:
     keys = [_number(asg, key) for key in proof.keys]
     low, high = asg.key_start[keys], asg.key_start[np.array(keys) + 1]
-    writers = np.unique(np.concatenate([asg.write_txn[a:b] for a, b in zip(low, high, strict=True)]))
+    writers = distinct(np.concatenate([asg.write_txn[a:b] for a, b in zip(low, high, strict=True)]))
     many = int((asg.outcome[writers] != Outcome.ABORTED).sum())
     what = "it" if len(keys) == 1 else "them"
     who = f"the {transactions(many)} that wrote {what}, each where it finds what it saw, lead"

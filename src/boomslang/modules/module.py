@@ -30,6 +30,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from boomslang.distinct import distinct
 from boomslang.errors import UsageError, did_you_mean
 from boomslang.modules.in_time import in_time
 from boomslang.modules.where import at_line
@@ -180,7 +181,7 @@ class Hints:
         if trace.txn_ctx is None:
             return [{} for _ in transactions]
         texts = trace.txn_ctx[self._asg.txn_of[transactions]]
-        new = [i for i in np.unique(texts).tolist() if i not in self._read]
+        new = [i for i in distinct(texts).tolist() if i not in self._read]
         if new:  # parsed as one text: each is small, and there may be a million
             contents = b",".join([trace.texts.content(i) for i in new])
             self._read.update(zip(new, json.loads(b"[" + contents + b"]"), strict=True))

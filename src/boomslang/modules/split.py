@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from boomslang.asg.graph import ASG, OUT, Int64, linked
+from boomslang.distinct import distinct
 from boomslang.ir.expression import Implies, Not
 from boomslang.ir.model import IR
 from boomslang.levels.level import Dependency
@@ -25,7 +26,7 @@ def split(asg: ASG, part: Int64, last: Int64) -> ASG:
     rows = len(trace.op_kind)
     whole = np.repeat(np.arange(len(trace)), np.diff(trace.txn_ops))
     width = np.int64(last.max(initial=0) + 1)
-    codes = np.unique(np.concatenate([whole * width + part, np.arange(len(trace)) * width + last]))
+    codes = distinct(np.concatenate([whole * width + part, np.arange(len(trace)) * width + last]))
     of, number = np.divmod(codes, width)
     new = np.searchsorted(codes, whole * width + part)  # of each operation, its new transaction
     final = np.searchsorted(codes, np.arange(len(trace)) * width + last)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from boomslang.asg import build_asg
 from boomslang.asg.graph import ASG, IN, INITIAL, SEVERAL
+from boomslang.distinct import distinct
 from boomslang.trace.model import ABSENT, NO_TIME, Trace
 
 Int64 = NDArray[np.int64]
@@ -74,13 +75,13 @@ def near_misses(trace: Trace) -> NearMisses:
         return together
 
     under_way = at_work_together(reader, over)
-    pairs = np.unique(reader[under_way] * size + over[under_way])
-    coming_out, going_in = np.unique(pairs // size), np.unique(pairs % size)
+    pairs = distinct(reader[under_way] * size + over[under_way])
+    coming_out, going_in = distinct(pairs // size), distinct(pairs % size)
     dangerous = np.intersect1d(coming_out, going_in, assume_unique=True)
-    births = np.unique((reader * size + over)[under_way & born])
+    births = distinct((reader * size + over)[under_way & born])
     behind = np.minimum(following + 1, len(key) - 1)
     again = (key[behind] == key[following]) & (behind > following) & at_work_together(reader, writer[behind])
-    passed = np.unique((reader * size + over)[under_way & again])
+    passed = distinct((reader * size + over)[under_way & again])
     return NearMisses(len(pairs), len(dangerous), len(births), len(passed))
 
 

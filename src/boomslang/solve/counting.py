@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from boomslang.asg.graph import ASG, IMPOSSIBLE, ITEM, PRESENT, UNKNOWN_INITIAL, unsettled
 from boomslang.certify.proof import TooFewVersions
+from boomslang.distinct import distinct
 from boomslang.levels.laws import forbids_lost_updates, ranges_count
 from boomslang.levels.level import Level
 from boomslang.solve import _engine
@@ -181,7 +182,7 @@ def _up_to_a_moment(asg: ASG, readers: _Readers, versions: _Versions, level: Lev
     # Moments and begins as ranks, so that a group, a clock and a rank make one number.
     returned = end[readers.txn[which]]
     moments = returned + np.minimum(slack, _FOREVER - np.maximum(returned, 0))
-    ranks = np.unique(np.concatenate([moments, begin[writers]]))
+    ranks = distinct(np.concatenate([moments, begin[writers]]))
     span, clocks = len(ranks), int(clock.max()) + 1
 
     def lane(of_group: Int64, txn: Int64 | NDArray[np.int32]) -> Int64:

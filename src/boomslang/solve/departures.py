@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from boomslang.asg.graph import ASG, IMPOSSIBLE, ITEM, PRESENT, UNKNOWN_INITIAL, unsettled
 from boomslang.certify.proof import TooFewArrivals
+from boomslang.distinct import distinct
 from boomslang.levels.laws import State, ranges_count, state_law
 from boomslang.levels.level import Level
 from boomslang.solve.counting import list_keys
@@ -178,7 +179,7 @@ class _Group:
     def __init__(self, asg: ASG, done: _Done, keys: tuple[int, ...]) -> None:
         self.asg, self.keys = asg, keys
         spans = [asg.write_txn[asg.key_start[k] : asg.key_start[k + 1]] for k in keys]
-        txn = np.unique(np.concatenate(spans)).astype(np.int64)
+        txn = distinct(np.concatenate(spans)).astype(np.int64)
         self.txn: Int64 = txn[asg.outcome[txn] != Outcome.ABORTED]
         saw = np.stack([done.seen(self.txn, k) for k in keys], axis=1)
         left = np.stack([done.written(self.txn, k) for k in keys], axis=1)
@@ -248,7 +249,7 @@ class _Group:
         """The same of those who had returned by some moment, and the arrivals that had begun by then."""
         slack = min(level.slack, _FOREVER)
         clock, begin, end = self.times
-        for c in np.unique(clock[leaving]).tolist():
+        for c in distinct(clock[leaving]).tolist():
             mine = leaving[(clock[leaving] == c) & (end[leaving] != NO_TIME)]
             mine = mine[np.argsort(end[mine], kind="stable")]
             moments = end[mine] + np.minimum(slack, _FOREVER - np.maximum(end[mine], 0))

@@ -22,6 +22,7 @@ import numpy as np
 
 from boomslang.asg.graph import ASG, IN, OUT, PRESENT, UNKNOWN_INITIAL, unsettled
 from boomslang.certify.proof import StuckSessions
+from boomslang.distinct import distinct, union
 from boomslang.ir.model import IR
 from boomslang.levels.laws import State, ranges_count, state_law
 from boomslang.levels.level import Dependency
@@ -81,7 +82,7 @@ def _by_one_clock(asg: ASG, sessions: list[list[int]]) -> bool:
     """Have all a time of one clock, which goes forward in each session?"""
     trace = asg.trace
     ids = asg.txn_of[np.array([t for session in sessions for t in session], np.int64)]
-    if len(np.unique(trace.txn_clock[ids])) > 1:
+    if len(distinct(trace.txn_clock[ids])) > 1:
         return False
     begin, end = trace.txn_begin[ids], trace.txn_end[ids]
     if (begin == NO_TIME).any() or (end == NO_TIME).any():
@@ -180,7 +181,7 @@ class _Frontiers:
             had_turn[session[: last + 1]] = True
         reads = np.flatnonzero(had_turn[asg.read_txn]).astype(np.int64)
         everybody = np.array([t for session in self.sessions for t in session], np.int64)
-        transactions = np.union1d(everybody, aborted_writers(asg, reads))
+        transactions = union(everybody, aborted_writers(asg, reads))
         return Solution("invalid", core_transactions=transactions, core_reads=reads, proof=proof)
 
     # --- from a frontier to the next

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boomslang.asg.graph import ASG, OUT, PRESENT, UNKNOWN_INITIAL
+from boomslang.distinct import distinct, union
 from boomslang.ir.lower import lower
 from boomslang.ir.model import IR
 from boomslang.solve.native import solve_native
@@ -58,7 +59,7 @@ def refute_grown(ir: IR, seeds: list[int], keys: Int64, here: Bools, limits: Lim
         more = grown.displeased(part, found.order, seeds, reads)
         if not len(more):
             return None
-        reads = np.union1d(reads, more)
+        reads = union(reads, more)
     return None
 
 
@@ -78,12 +79,12 @@ class _Grown:
         columns = (asg.write_txn[rows].tolist(), asg.write_key[rows].tolist(), asg.write_value[rows].tolist())
         for t, key, value in zip(*columns, strict=True):
             self.writes.setdefault(t, {})[key] = value
-        readers = np.unique(asg.read_txn[self.usable])
+        readers = distinct(asg.read_txn[self.usable])
         self.reads: dict[int, list[int]] = {t: [] for t in readers.tolist()}
         for r in np.flatnonzero(self.usable).tolist():
             self.reads[int(asg.read_txn[r])].append(r)
         writers = asg.write_txn[rows]
-        self.there: Int64 = np.union1d(readers, writers[self.here[writers]]).astype(np.int64)
+        self.there: Int64 = union(readers, writers[self.here[writers]]).astype(np.int64)
 
     def reads_of(self, txns: list[int]) -> Int64:
         return np.array(sorted(r for t in txns for r in self.reads.get(t, [])), np.int64)
@@ -92,7 +93,7 @@ class _Grown:
         """Who is in the part: those who used the keys here, and all who may have written what is asked for."""
         asg = self.asg
         rows = [asg.writes_of(int(asg.read_key[r]), int(asg.read_value[r])) for r in reads.tolist()]
-        return np.unique(np.concatenate([self.there, *(asg.write_txn[row] for row in rows)])).astype(np.int64)
+        return distinct(np.concatenate([self.there, *(asg.write_txn[row] for row in rows)])).astype(np.int64)
 
     def displeased(self, part: ASG, order: Int64, seeds: list[int], reads: Int64) -> Int64:
         """Reads that the order makes wrong, of those who stand closest to the seeds in it."""

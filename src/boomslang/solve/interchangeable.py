@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boomslang.asg.graph import ASG, IN
+from boomslang.distinct import union
 from boomslang.ir.model import IR
 from boomslang.levels.level import Dependency, Level, Point
 from boomslang.solve.native import priorities
@@ -132,4 +133,4 @@ def with_all_reads(asg: ASG, classes: Int64, solution: Solution) -> Solution:
     core[solution.core_transactions] = True
     whole = core & (classes >= 0)
     reads = np.flatnonzero(whole[asg.read_txn])
-    return replace(solution, core_reads=np.union1d(solution.core_reads, reads))
+    return replace(solution, core_reads=union(solution.core_reads, reads))

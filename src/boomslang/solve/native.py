@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boomslang.asg.graph import ASG, suppose
+from boomslang.distinct import distinct, union
 from boomslang.ir.model import IR
 from boomslang.levels.level import Dependency, Point
 from boomslang.solve.solution import Limits, Solution
@@ -80,8 +81,8 @@ def solve_native(
     reads = [x.core_reads for x in cores if x.core_reads is not None]
     return replace(
         cores[-1],
-        core_transactions=np.unique(np.concatenate([np.array([doubt]), *transactions])),
-        core_reads=np.unique(np.concatenate([mine, *reads])),
+        core_transactions=distinct(np.concatenate([np.array([doubt]), *transactions])),
+        core_reads=distinct(np.concatenate([mine, *reads])),
     )
 
 
@@ -163,10 +164,10 @@ def with_lists(asg: ASG, transactions: Int64, reads: NDArray[np.signedinteger[An
     """A core, and the list reads that show the order of appends in it: to the engine that order is just there."""
     inside = np.zeros(asg.transactions, bool)
     inside[transactions] = True
-    shown = np.unique(asg.list_read[inside[asg.list_from] & inside[asg.list_to]])
+    shown = distinct(asg.list_read[inside[asg.list_from] & inside[asg.list_to]])
     shown = shown[shown >= 0]
     readers = np.searchsorted(asg.read_start, shown, side="right") - 1
-    return np.union1d(transactions, readers), np.union1d(reads.astype(np.int64), shown)
+    return union(transactions, readers), union(reads.astype(np.int64), shown)
 
 
 def hinted_successors(ir: IR, helpers: int) -> NDArray[np.int32]:

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boomslang.asg.graph import ASG, OUT
+from boomslang.distinct import distinct
 from boomslang.ir.lower import lower
 from boomslang.ir.model import IR
 from boomslang.solve.departures import groups_of_keys
@@ -125,7 +126,7 @@ def _clashes(strict: IR, strictly: Solution | None, limits: Limits) -> Iterator[
     asg = strict.asg
     everywhere = np.ones(asg.transactions, bool)
     if strictly is not None and strictly.core_reads is not None:
-        spoken_of = np.unique(asg.read_key[strictly.core_reads]).astype(np.int64)
+        spoken_of = distinct(asg.read_key[strictly.core_reads]).astype(np.int64)
         if len(spoken_of) <= MOST_KEYS:
             yield spoken_of, strictly
     briefly = replace(limits, conflicts=STRICT_CONFLICTS)
@@ -171,7 +172,7 @@ def _missed_each_other(asg: ASG) -> Iterator[Missed]:
     for first, last in zip(starts.tolist(), [*starts.tolist()[1:], len(by)], strict=True):
         here = by[first:last]
         forth = reader[here] == low[here]
-        one, other = np.unique(key[here[forth]]).tolist(), np.unique(key[here[~forth]]).tolist()
+        one, other = distinct(key[here[forth]]).tolist(), distinct(key[here[~forth]]).tolist()
         if one and other:
             both = [x for x in one if x in other]
             keys = (both[0],) if both else (one[0], other[0])

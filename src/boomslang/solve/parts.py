@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boomslang.asg.graph import ASG
+from boomslang.distinct import distinct
 from boomslang.ir.lower import lower
 from boomslang.ir.model import IR
 from boomslang.solve.interchangeable import ranked, with_all_reads
@@ -34,8 +35,8 @@ def refuted_part(
     keys that the reads speak of, to put those into one order that nothing tells apart there (interchangeable.py).
     `as_timed`: begin with the order in which they ended, if that is known."""
     asg = ir.asg
-    reads = np.unique(reads)
-    part = asg.restrict(np.unique(transactions), reads)
+    reads = distinct(reads)
+    part = asg.restrict(distinct(transactions), reads)
     if len(part.orphans):
         orphan = part.orphans[:1]
         reader = np.searchsorted(part.read_start, orphan, side="right") - 1

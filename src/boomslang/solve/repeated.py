@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from boomslang.asg.graph import ASG
 from boomslang.certify.proof import TooFewArrivals, TooFewVersions, UnreachableState
+from boomslang.distinct import distinct
 from boomslang.ir.model import IR
 from boomslang.levels.level import Level
 from boomslang.solve.counting import parts_of_count, too_few_versions
@@ -62,8 +63,8 @@ def parts_of(asg: ASG, level: Level, proof: Proof) -> tuple[Int64, Int64]:
         txn, mine = named_reads(asg, level, proof)
         needed = guarded(asg, level, proof)
         transactions = np.concatenate([np.array([txn]), *(one.transactions for one in needed)])
-        reads = np.unique(np.concatenate([mine, *(one.reads for one in needed)])).astype(np.int64)
-    return np.unique(np.concatenate([transactions, aborted_writers(asg, reads)])).astype(np.int64), reads
+        reads = distinct(np.concatenate([mine, *(one.reads for one in needed)])).astype(np.int64)
+    return distinct(np.concatenate([transactions, aborted_writers(asg, reads)])).astype(np.int64), reads
 
 
 def aborted_writers(asg: ASG, reads: Int64) -> Int64:

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boomslang.asg.graph import ASG, IN, PRESENT, UNKNOWN_INITIAL
+from boomslang.distinct import distinct
 from boomslang.ir.model import IR
 from boomslang.levels.level import Dependency
 from boomslang.solve.departures import spread
@@ -45,7 +46,7 @@ def solve_stand_ins(ir: IR, limits: Limits) -> Solution | None:
     if (asg.initial[asg.read_key] == UNKNOWN_INITIAL).any():
         return None
     kinds = _kinds(asg)
-    if len(np.unique(kinds)) > MOST_KINDS * len(kinds):
+    if len(distinct(kinds)) > MOST_KINDS * len(kinds):
         return None
     walk = _Walk(ir, kinds.tolist())
     if not walk.run():

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from boomslang.asg.graph import ASG, IMPOSSIBLE, ITEM, PRESENT, UNKNOWN_INITIAL, unsettled
 from boomslang.certify.proof import OTHER, UnreachableState
+from boomslang.distinct import distinct
 from boomslang.levels.laws import State, ranges_count, state_law
 from boomslang.levels.level import Level
 from boomslang.solve import _engine
@@ -139,7 +140,7 @@ def _common(asg: ASG) -> list[int]:
     fresh[1:] = (key[1:] != key[:-1]) | (value[1:] != value[:-1])
     values, keys = np.unique(value[fresh], return_counts=True)
     worth = keys > 1
-    if np.count_nonzero(fresh) > MANY_VALUES * len(np.unique(key)):
+    if np.count_nonzero(fresh) > MANY_VALUES * len(distinct(key)):
         worth &= np.unique(value, return_counts=True)[1] >= AGAIN * keys
     often = np.argsort(-keys, kind="stable")[:MOST_APART]
     common: list[int] = values[often][worth[often]].tolist()

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boomslang.asg.graph import ASG, IN, UNKNOWN_INITIAL
+from boomslang.distinct import distinct
 from boomslang.ir.model import IR
 from boomslang.levels.level import Dependency
 from boomslang.solve import _engine
@@ -75,7 +76,7 @@ def _events(asg: ASG) -> NDArray[np.int32] | None:
     early, late = loose | (begin == NO_TIME), loose | (end == NO_TIME)
     late |= asg.outcome[txns] != Outcome.COMMITTED
     timed = ~(early & late)
-    if len(np.unique(trace.txn_clock[ids][timed])) > 1:
+    if len(distinct(trace.txn_clock[ids][timed])) > 1:
         return None
     who = np.concatenate([txns, txns])
     back = np.repeat([0, 1], len(txns))

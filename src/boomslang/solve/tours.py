@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boomslang.asg.graph import ASG, IN, UNKNOWN_INITIAL
+from boomslang.distinct import distinct
 from boomslang.ir.model import IR
 from boomslang.levels.level import Dependency
 from boomslang.solve.native import priorities, solve_native
@@ -46,7 +47,7 @@ def solve_tour(ir: IR, limits: Limits) -> Solution | None:
 
 def tour(asg: ASG) -> list[int] | None:
     """All transactions that are in, in an order that explains them; None if it does not apply, or there is none."""
-    used = np.unique(np.concatenate([asg.read_key, asg.write_key]))
+    used = distinct(np.concatenate([asg.read_key, asg.write_key]))
     if not 0 < len(used) <= MOST_KEYS or len(asg.lists.of):
         return None
     seen = _seen(asg, used)
@@ -56,7 +57,7 @@ def tour(asg: ASG) -> list[int] | None:
     writes = inside[asg.write_txn]
     after = seen.copy()
     after[asg.write_txn[writes], np.searchsorted(used, asg.write_key[writes])] = asg.write_value[writes]
-    bridges = np.unique(asg.write_txn[writes]).astype(np.int64)
+    bridges = distinct(asg.write_txn[writes]).astype(np.int64)
     if (seen[bridges] < ABSENT).any():  # it saw not all
         return None
     by = priorities(asg)

@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boomslang.asg.graph import ASG, PRESENT
+from boomslang.distinct import distinct
 from boomslang.explain.parts import first_broken
 from boomslang.levels.level import Dependency, Level
 from boomslang.solve.solution import Limits, Solution
@@ -813,7 +814,7 @@ def _looks_through_ranges(trace: Trace) -> bool:
 
 def _lists_start_empty(trace: Trace) -> Trace:
     """What a key's last append was is no state to start with: see live_lists.py."""
-    lists = np.unique(trace.op_key[np.isin(trace.op_kind, (Kind.APPEND, Kind.LIST))])
+    lists = distinct(trace.op_key[np.isin(trace.op_kind, (Kind.APPEND, Kind.LIST))])
     kept = ~np.isin(trace.initial_key, lists)
     return replace(trace, initial_key=trace.initial_key[kept], initial_value=trace.initial_value[kept])
 

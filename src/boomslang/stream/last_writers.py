@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boomslang.asg.graph import ASG
+from boomslang.distinct import distinct
 from boomslang.levels.level import Dependency, Level
 from boomslang.stream.window import writers_must_not_overlap
 from boomslang.trace.model import NO_TIME, Outcome
@@ -97,7 +98,7 @@ def _written(asg: ASG, transactions: Int64) -> dict[int, list[int]]:
 
 def _may_move(asg: ASG, level: Level, between: Int64, moved: int, place: Int64, high: int) -> bool:
     trace = asg.trace
-    txns = np.unique(between // level.points)
+    txns = distinct(between // level.points)
     others = txns[txns != moved]
     session = trace.txn_session
     alike = session[others] == session[moved]

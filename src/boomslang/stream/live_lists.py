@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boomslang.certify.replay_lists import replay_lists
+from boomslang.distinct import distinct
 from boomslang.trace.model import Flag, Kind, Trace
 from boomslang.trace.scalars import Code
 
@@ -40,7 +41,7 @@ class LiveLists:
         rows = rows[~pinned[owner[rows]]]
         if not self._held or not len(rows):
             return trace
-        before = self._in_numbers_of(trace, np.unique(trace.op_key[rows]).tolist())
+        before = self._in_numbers_of(trace, distinct(trace.op_key[rows]).tolist())
         start = trace.range_items
         many = np.diff(start)
         less, more = np.zeros(len(many), np.int64), np.zeros(len(many), np.int64)

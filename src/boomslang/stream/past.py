@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boomslang.asg.graph import ASG, PRESENT, UNKNOWN_INITIAL, linked
+from boomslang.distinct import distinct, union
 from boomslang.explain.parts import Parts
 from boomslang.ir.lower import lower
 from boomslang.ir.model import IR
@@ -147,7 +148,7 @@ class Past:
             place[~asked.undecided],
             frozenset((keys[k], None if v == ABSENT else values[v]) for k, v in seen if v >= ABSENT),
             frozenset(keys[k] for k, v in seen if v == PRESENT),
-            frozenset(keys[k] for k in np.unique(trace.op_key[trace.op_kind == Kind.LIST]).tolist()),
+            frozenset(keys[k] for k in distinct(trace.op_key[trace.op_kind == Kind.LIST]).tolist()),
         )
 
     @staticmethod
@@ -184,7 +185,7 @@ class Past:
         parts = Parts.used_by(asg, found)
         limits = replace(self.limits, conflicts=CONFLICTS)
         ir = IR(anything, asked.ir.level, lower(anything, asked.ir.level).graph)
-        asked_of = np.union1d(parts.transactions, np.flatnonzero(_aborted(asg)))
+        asked_of = union(parts.transactions, np.flatnonzero(_aborted(asg)))
         return refuted_part(ir, asked_of, parts.reads, limits) is not None
 
     def _gone_through(self, core: Core) -> Block | None:
@@ -232,7 +233,7 @@ class Past:
                 reads &= ~self.forgotten.perhaps_wrote(asg)
             asg = asg.restrict(txns, np.flatnonzero(reads))
             inside, used = self._numbered(asg, place, core)
-            inside = np.union1d(inside, np.flatnonzero(_aborted(asg)))
+            inside = union(inside, np.flatnonzero(_aborted(asg)))
             found = refuted_part(lower(asg, level), inside, used, limits)
             if found is None:
                 return None
@@ -250,7 +251,7 @@ def _aborted(asg: ASG) -> NDArray[np.bool_]:
 
 def spoken_of(block: Block, core: Core) -> NDArray[np.bool_]:
     """Who is in the core, or wrote what it read."""
-    known = np.union1d(np.array(sorted(core.transactions), np.int64), core.around)
+    known = union(np.array(sorted(core.transactions), np.int64), core.around)
     return _wrote(block, core) | np.isin(places(block), known)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from boomslang.distinct import distinct
 from boomslang.levels import find_level
 from boomslang.levels.level import Dependency
 from boomslang.solve.solution import Limits, Solution
@@ -131,7 +132,7 @@ class Stretch(Forward):
         told, trace = self.told, asked.asg.trace
         mine = np.flatnonzero(began & (trace.txn_session >= 0))
         where = in_file(asked.place[mine])
-        for number in np.unique(trace.txn_session[mine]).tolist():
+        for number in distinct(trace.txn_session[mine]).tolist():
             here = where[trace.txn_session[mine] == number]
             name = trace.sessions[number]
             first, last = told.sessions.get(name, (int(here.min()), int(here.max())))

@@ -21,6 +21,7 @@ from typing import BinaryIO, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from boomslang.distinct import distinct
 from boomslang.trace._reader import Reader, count_lines, picked_lines, whole_lines
 from boomslang.trace.errors import TraceError
 from boomslang.trace.files import (
@@ -230,7 +231,7 @@ class Block:
     def _placed(self, lines: NDArray[np.uint32], file: NDArray[np.int32] | None = None) -> Int64:
         file = self.trace.txn_file if file is None else file
         found = np.zeros(len(lines), np.int64)
-        for f in np.unique(file).tolist():
+        for f in distinct(file).tolist():
             here = file == f
             places = np.concatenate(
                 [np.zeros(1, np.int64), np.ones(1 if self.headers[f] else 0, np.int64), self.files[f].number]
@@ -445,7 +446,7 @@ class Blocks:
         idle = np.array([not source.done and source.idle for source in self.sources], bool)
         self._asleep.update(np.flatnonzero(idle).tolist())
         opened = found & going_on[trace.txn_file]
-        self._awaited = set(np.unique(trace.txn_file[opened]).tolist())
+        self._awaited = set(distinct(trace.txn_file[opened]).tolist())
         return opened, found & idle[trace.txn_file]
 
     def watermark(self, block: Block, latest: list[int]) -> int | None:

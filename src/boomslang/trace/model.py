@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from boomslang.distinct import distinct
 from boomslang.trace.scalars import (
     Absent,
     AbsentType,
@@ -284,10 +285,10 @@ class Trace:
         """Which operations carry this hint as true (`"ctx": {hint: true}`); None if none does."""
         if self.op_ctx is None:
             return None
-        distinct = [i for i in np.unique(self.op_ctx).tolist() if i >= 0]
+        told = [i for i in distinct(self.op_ctx).tolist() if i >= 0]
         import json
 
-        yes = [i for i in distinct if json.loads(self.texts.text(i)).get(hint) is True]
+        yes = [i for i in told if json.loads(self.texts.text(i)).get(hint) is True]
         return np.isin(self.op_ctx, yes) if yes else None
 
     def transaction(self, t: int) -> Transaction:

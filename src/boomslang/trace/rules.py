@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from boomslang.distinct import distinct
 from boomslang.trace.errors import TraceError
 from boomslang.trace.model import NO_TIME, Flag, Initial, Kind, Outcome, Trace
 from boomslang.trace.scalars import FAMILY, INT, NULL, STR
@@ -352,7 +353,7 @@ class _Rules:
         t = self.t
         if t.initial_mode != Initial.GIVEN and len(t.initial_key):
             self.refuse("initial values where the initial state is not given", "none")
-        if len(np.unique(t.initial_key)) != len(t.initial_key):
+        if len(distinct(t.initial_key)) != len(t.initial_key):
             self.refuse("a key twice in the initial state", "each key once")
 
 

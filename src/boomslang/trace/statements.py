@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from boomslang.distinct import distinct
 from boomslang.trace.model import Operation, Trace
 
 MARKS = (b'"sql"', b'"taints"', b'"writes"')
@@ -24,7 +25,7 @@ MARKS = (b'"sql"', b'"taints"', b'"writes"')
 def sql_hints(trace: Trace) -> dict[int, dict[str, Any]]:
     """Of the numbers in `op_ctx`, the notes that speak of a statement or a taint."""
     hints: dict[int, dict[str, Any]] = {}
-    for number in np.unique(trace.op_ctx).tolist() if trace.op_ctx is not None else ():
+    for number in distinct(trace.op_ctx).tolist() if trace.op_ctx is not None else ():
         if number >= 0 and any(mark in trace.texts.content(number) for mark in MARKS):
             hint = json.loads(trace.texts.content(number))
             if isinstance(hint.get("sql"), int) or isinstance(hint.get("taints"), list):

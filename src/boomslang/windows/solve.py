@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boomslang.asg.graph import suppose
+from boomslang.distinct import distinct
 from boomslang.free_memory import give_back
 from boomslang.ir.model import IR, ambiguous_reads
 from boomslang.levels.level import Dependency, Point
@@ -165,7 +166,7 @@ class _Asked:
             return None
         self.began = True
         for size in BEGINNINGS:
-            transactions = np.unique(
+            transactions = distinct(
                 self.beginning[: size * self.ir.graph.points].astype(np.int64) // self.ir.graph.points
             )
             seconds = self.left()[0]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from boomslang.asg.graph import INITIAL, ITEM, MAYBE, OUT, UNKNOWN_INITIAL
+from boomslang.distinct import distinct
 from boomslang.ir.expression import START
 from boomslang.ir.model import IR
 from boomslang.levels.level import Dependency
@@ -160,7 +161,7 @@ def expand_columns(ir: IR, clock: Clock) -> Problem | None:
         return None
     asg, table = ir.asg, AtomTable()
     given = Written.of(ir, table)
-    if len(np.unique(given.read)) < np.count_nonzero(asg.state[asg.read_txn] != OUT):
+    if len(distinct(given.read)) < np.count_nonzero(asg.state[asg.read_txn] != OUT):
         return None  # a read that nobody can have written
     writers = given.writers
     clock.look_now()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from boomslang.distinct import distinct
 from boomslang.ir.expression import FALSE, START
 from boomslang.passes.columns.table import (
     Atoms,
@@ -85,5 +86,5 @@ class Columns:
 
 
 def distinct_arcs(source: Int64, target: Int64, nodes: int) -> tuple[Int64, Int64]:
-    codes = np.unique(source * max(1, nodes) + target)
+    codes = distinct(source * max(1, nodes) + target)
     return np.divmod(codes, max(1, nodes))

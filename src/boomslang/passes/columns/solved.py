@@ -13,6 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from boomslang.asg.graph import IN, PRESENT, UNKNOWN_INITIAL
+from boomslang.distinct import distinct
 from boomslang.ir.expression import START
 from boomslang.levels.level import Dependency, Point
 from boomslang.passes.columns.of import Columns, distinct_arcs
@@ -78,7 +79,7 @@ class _Writer:
 def clauses_of(columns: Columns, look: Callable[[], object] = lambda: None) -> ColumnClauses:
     """The problem in clauses; `look` is called now and then."""
     atoms, given, expressions = columns.atoms, columns.superpositions, columns.expressions
-    used = np.unique(columns.cells())  # not a column of all atoms: a window speaks of few of many
+    used = distinct(columns.cells())  # not a column of all atoms: a window speaks of few of many
     writer = _Writer(len(used))
 
     def variable(cells: Int32) -> Int64:
@@ -96,7 +97,7 @@ def clauses_of(columns: Columns, look: Callable[[], object] = lambda: None) -> C
         writer.blocks.append(_with_last(Rows(many.start, -many.cells), names))
     lengths = np.diff(given.options)
     writer.blocks.append(Rows(given.options, option.astype(np.int32)))
-    for length in np.unique(lengths).tolist():
+    for length in distinct(lengths).tolist():
         rows = option[given.options[:-1][lengths == length][:, None] + np.arange(length)]
         if length <= PAIRWISE:
             for a in range(length):
@@ -120,7 +121,7 @@ def clauses_of(columns: Columns, look: Callable[[], object] = lambda: None) -> C
     advice = _advice(columns, used)
     ordered = np.flatnonzero(atoms.source[used] != START)
     source, target = (column[used[ordered]].astype(np.int64) for column in (atoms.source, atoms.target))
-    ends = np.unique(np.concatenate([source, target]))
+    ends = distinct(np.concatenate([source, target]))
     always = skeleton(*columns.arcs(), ends, look)
     return ColumnClauses(
         writer.variables, writer.clauses(), (source, target, ordered + 1), always, used, advice

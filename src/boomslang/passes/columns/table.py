@@ -15,6 +15,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from boomslang.distinct import distinct
 from boomslang.ir.expression import And, Atom, Edge, Expression, Implies, Not, Superposition
 from boomslang.levels.level import Dependency
 
@@ -258,7 +259,7 @@ class Expressions(Sequence[Expression]):
         """Each once, where it is first."""
         keep = np.ones(len(self), np.bool_)
         lengths = self.premises.lengths
-        for length in np.unique(lengths).tolist():
+        for length in distinct(lengths).tolist():
             rows = np.flatnonzero(lengths == length)
             cells = self.premises.cells[self.premises.start[rows][:, None] + np.arange(length)]
             columns = [self.conclusion[rows], *cells.T]

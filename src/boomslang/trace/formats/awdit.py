@@ -10,8 +10,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
-
+from boomslang.distinct import distinct
 from boomslang.trace.files import create
 from boomslang.trace.formats.format import Format, Loss, Sample, read_native_file
 from boomslang.trace.formats.registers import Registers
@@ -48,7 +47,7 @@ def losses(trace: Trace) -> list[Loss]:
 def write(trace: Trace, path: Path) -> None:
     said = Registers(trace)
     keys, values = texts(trace.keys), [*texts(trace.values), "0"]  # [-1] is ABSENT
-    absent = np.unique(trace.op_key[said.absent_reads()]).tolist()
+    absent = distinct(trace.op_key[said.absent_reads()]).tolist()
     with create(path) as file:
         rule = b""
         for _, transactions in said.sessions():

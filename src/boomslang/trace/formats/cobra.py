@@ -31,6 +31,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from boomslang.distinct import distinct
 from boomslang.trace.errors import TraceError
 from boomslang.trace.files import create_folder, read_bytes, shown
 from boomslang.trace.formats.format import Format, Loss, Sample, logs_in
@@ -262,8 +263,8 @@ class _Cobra(Registers):
     def names_stay(self) -> bool:
         ids = self.trace.txn_name[self.kept]
         good = are_integers(self.trace.names, ids, LOW, HIGH)
-        special = {self.trace.names[int(i)] for i in np.unique(ids)} & SPECIAL
-        return bool(good.all()) and len(np.unique(ids)) == len(ids) and not special
+        special = {self.trace.names[int(i)] for i in distinct(ids)} & SPECIAL
+        return bool(good.all()) and len(distinct(ids)) == len(ids) and not special
 
     @cached_property
     def writers(self) -> dict[int, int]:
@@ -284,7 +285,7 @@ class _Cobra(Registers):
     def clashes(self) -> set[int]:
         """The keys read as absent whose number is the id of a write: Cobra would take one for the other."""
         ids = {self.trace.values[v] for v in self.writers}
-        absent = np.unique(self.trace.op_key[self.absent_reads()]).tolist()
+        absent = distinct(self.trace.op_key[self.absent_reads()]).tolist()
         return {k for k in absent if self.trace.keys[k] in ids}
 
     def key_numbers(self) -> list[int]:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from boomslang.distinct import distinct
 from boomslang.errors import UsageError
 from boomslang.extras import how_to_install
 from boomslang.trace._reader import not_surely_objects
@@ -377,7 +378,7 @@ class _Reading:
         """Two numbers for one value would make it two values. Most are told apart by their digest; the library
         looks closely at those that are not."""
         alike = np.flatnonzero(_seen_before(digest))
-        for type in np.unique(table.type[alike]).tolist():
+        for type in distinct(table.type[alike]).tolist():
             at = alike[table.type[alike] == type]
             if self.pa.compute.count_distinct(content.take(self.pa.array(at))).as_py() != len(at):
                 self.refuse(f"a scalar twice among the {name}", "each once")
@@ -492,5 +493,5 @@ def _digest(table: Scalars) -> NDArray[np.uint64]:
 def _seen_before(numbers: NDArray[Any]) -> NDArray[np.bool_]:
     """Which of these occur more than once."""
     ordered = np.sort(numbers)
-    twice = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
+    twice = distinct(ordered[1:][ordered[1:] == ordered[:-1]])
     return np.isin(numbers, twice) if len(twice) else np.zeros(len(numbers), bool)

@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from boomslang.distinct import distinct
 from boomslang.trace.formats.format import Loss, read_native_file
 from boomslang.trace.formats.initial import empty_lists
 from boomslang.trace.formats.losses import Survey, check_spelling, lose_names, number_of, survey, unit_lost
@@ -119,7 +120,7 @@ def _is_timed(s: Survey) -> bool:
     if not trace.has_times:
         s.losses.append(Loss(f"{what}: there are only begins, or only ends"))
         return False
-    if len(np.unique(trace.txn_clock[has_time])) > 1:
+    if len(distinct(trace.txn_clock[has_time])) > 1:
         s.losses.append(Loss(f"{what}: they come from several clocks"))
         return False
     last: dict[int, int] = {}
@@ -154,7 +155,7 @@ def _order(s: Survey, timed: bool) -> tuple[list[_Event], bool]:
         numbers = _increasing_names(trace) or list(range(len(trace)))
         return [_Event(t, False, number) for t, number in enumerate(numbers)], False
     places = _places(s)
-    exact = [trace.clocks[c] for c in np.unique(trace.txn_clock)] == [CLOCK]
+    exact = [trace.clocks[c] for c in distinct(trace.txn_clock)] == [CLOCK]
     indices = _own_indices(places) if exact else None
     numbers = indices or list(range(len(places)))
     events = [_Event(p.txn, p.invokes, i) for p, i in zip(places, numbers, strict=True)]

@@ -14,6 +14,7 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from boomslang.distinct import distinct
 from boomslang.trace._reader import Reader
 from boomslang.trace.errors import TraceError
 from boomslang.trace.files import (
@@ -209,7 +210,7 @@ def _runs_back(trace: Trace) -> NDArray[np.int64]:
     a, b = timed[:-1], timed[1:]
     same = trace.txn_session[txn[a]] == trace.txn_session[txn[b]]
     same &= trace.txn_clock[txn[a]] == trace.txn_clock[txn[b]]
-    return np.unique(txn[b[same & (time[b] < time[a])]])
+    return distinct(txn[b[same & (time[b] < time[a])]])
 
 
 FORMAT = Format(

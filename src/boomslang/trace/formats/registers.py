@@ -15,6 +15,7 @@ from itertools import count
 
 import numpy as np
 
+from boomslang.distinct import distinct
 from boomslang.trace.formats.format import Loss
 from boomslang.trace.formats.initial import Mask
 from boomslang.trace.formats.losses import unit_lost
@@ -179,14 +180,14 @@ class Registers:
     def used_keys(self) -> Int32:
         """Ids of all keys that are written down."""
         given = self.trace.initial_key if self.trace.initial_mode == Initial.GIVEN else np.empty(0, np.int32)
-        return np.unique(np.concatenate([self.trace.op_key[self.rows], given]))
+        return distinct(np.concatenate([self.trace.op_key[self.rows], given]))
 
     def used_values(self) -> Int32:
         values = self.trace.op_value[self.rows & ~self.errors]
         given = (
             self.trace.initial_value if self.trace.initial_mode == Initial.GIVEN else np.empty(0, np.int32)
         )
-        return np.unique(np.concatenate([values[values != ABSENT], given]))
+        return distinct(np.concatenate([values[values != ABSENT], given]))
 
     def not_numbers(self, low: int, high: int | None) -> list[Loss]:
         """A loss for keys and one for values that are no integers from `low` to `high`."""

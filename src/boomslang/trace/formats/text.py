@@ -13,8 +13,7 @@ from functools import cached_property
 from itertools import count, pairwise
 from pathlib import Path
 
-import numpy as np
-
+from boomslang.distinct import distinct
 from boomslang.trace.files import create
 from boomslang.trace.formats.format import Format, Loss, Sample, read_native_file
 from boomslang.trace.formats.registers import INITIAL, Registers, are_integers
@@ -58,7 +57,7 @@ class _Text(Registers):
     @cached_property
     def names_stay(self) -> bool:
         ids = self.trace.txn_name[self.named]
-        return bool(are_integers(self.trace.names, ids, 0, None).all()) and len(np.unique(ids)) == len(ids)
+        return bool(are_integers(self.trace.names, ids, 0, None).all()) and len(distinct(ids)) == len(ids)
 
     def session_numbers(self) -> list[str]:
         """One for each group."""

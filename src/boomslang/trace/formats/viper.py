@@ -25,6 +25,7 @@ from pathlib import Path
 
 import numpy as np
 
+from boomslang.distinct import distinct
 from boomslang.trace.files import create_folder, read_bytes, shown
 from boomslang.trace.formats.format import Format, Loss, Sample, logs_in, read_native
 from boomslang.trace.formats.registers import Registers, are_integers
@@ -96,7 +97,7 @@ def _unwritten_is_initial(trace: Trace) -> Trace:
         )
     )
     written = np.append(np.sort(pairs(trace.op_key[puts], trace.op_value[puts])), np.int64(-1))
-    unwritten = np.unique(read[written[np.searchsorted(written[:-1], read)] != read])
+    unwritten = distinct(read[written[np.searchsorted(written[:-1], read)] != read])
     key, values = np.unique(unwritten // width, return_counts=True)
     initial = unwritten[np.isin(unwritten // width, key[values == 1])]
     initial = initial[initial % width != zero(trace.values)]
@@ -152,7 +153,7 @@ class _Viper(Registers):
 
     def ranges(self) -> list[int]:
         scans = self.rows & (self.trace.op_kind == Kind.SCAN)
-        return [int(r) for r in np.unique(self.trace.op_range[scans])]
+        return [int(r) for r in distinct(self.trace.op_range[scans])]
 
     @cached_property
     def reads_thin_air(self) -> bool:
@@ -174,9 +175,9 @@ def losses(trace: Trace) -> list[Loss]:
     lost = [loss for loss in said.losses() if loss.what != "hints (ctx)" or not _only_final(trace)]
     ranges = said.ranges()
     items = [i for r in ranges for i in range(int(trace.range_items[r]), int(trace.range_items[r + 1]))]
-    keys = np.unique(np.concatenate([said.used_keys(), trace.item_key[items]]))
+    keys = distinct(np.concatenate([said.used_keys(), trace.item_key[items]]))
     keys = keys[keys >= 0]
-    values = np.unique(np.concatenate([said.used_values(), trace.item_value[items]]))
+    values = distinct(np.concatenate([said.used_values(), trace.item_value[items]]))
     text = trace.keys.type[keys] == STR
     if number := int((~(text | are_integers(trace.keys, keys, LOW, HIGH))).sum()):
         lost.append(Loss(f"{counted(number, 'key')} other than strings and 64-bit numbers", fatal=True))

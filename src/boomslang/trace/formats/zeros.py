@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from boomslang.distinct import distinct
 from boomslang.trace.model import ABSENT, Flag, Initial, Kind, Trace
 from boomslang.trace.scalars import INT, Scalars
 
@@ -49,7 +50,7 @@ def zero_is_initial_or_written(trace: Trace) -> Trace:
     """As `zero_is_initial`; keys that are read as 0 and also written 0 start as 0."""
     reads, written = reads_and_writes_of_zero(trace)
     keys = trace.op_key[reads]
-    both = np.unique(keys[written[keys]])
+    both = distinct(keys[written[keys]])
     trace = zero_is_initial(trace)
     if not len(both):
         return trace
