@@ -137,7 +137,7 @@ private:
     std::vector<PathStep> path_;
     std::vector<PathNode> path_nodes_;
     std::vector<uint32_t> path_goal_;
-    std::deque<int32_t> path_queue_;
+    std::vector<int32_t> path_near_, path_far_;
     // Of each key: how often something changed that says whom its reads take. Of each read: how often it had, one more,
     // when it was last asked for, and what that was.
     std::vector<uint32_t> key_changes_, source_known_;

@@ -11,7 +11,6 @@
 // something moved, so before an answer all such reads are looked at again. (Adya 1999, section 4.1; Cerone and
 // Gotsman, "Analysing snapshot isolation", JACM 2018.)
 #include <algorithm>
-#include <deque>
 
 #include "engine.hpp"
 
@@ -111,8 +110,10 @@ bool Engine::find_path(int32_t r, int32_t writer, std::vector<PathStep>& path) {
         return false;
     }
 
-    std::deque<int32_t>& queue = path_queue_;
-    queue.assign(1, t);
+    // Nearest first: what is as near as the one that is looked at comes next, all else takes turns.
+    std::vector<int32_t>&as_near = path_near_, &further_away = path_far_;
+    as_near.assign(1, t), further_away.clear();
+    size_t turn = 0;
     // The nearest goal so far. Once all that is nearer has been looked at, it is the nearest of all; what is as far away, by
     // far the most, need not be looked at any more.
     int32_t goal = -1, goal_distance = INT32_MAX;
@@ -126,13 +127,12 @@ bool Engine::find_path(int32_t r, int32_t writer, std::vector<PathStep>& path) {
         node = {path_stamp_, distance, to, kind, read, false};
         if (distance < goal_distance && from < p_.txns && path_goal_[size_t(from)] == path_stamp_)
             goal = from, goal_distance = distance;
-        if (sure) queue.push_front(from);
-        else queue.push_back(from);
+        (sure ? as_near : further_away).push_back(from);
     };
     path_nodes_[size_t(t)] = {path_stamp_, 0, -1, PathKind::KNOWN, -1, false};
-    while (!queue.empty()) {
-        int32_t n = queue.front();
-        queue.pop_front();
+    while (!as_near.empty() || turn < further_away.size()) {
+        int32_t n = as_near.empty() ? further_away[turn++] : as_near.back();
+        if (!as_near.empty()) as_near.pop_back();
         PathNode& node = path_nodes_[size_t(n)];
         if (node.distance >= goal_distance) break;
         if (node.done) continue;

@@ -31,7 +31,6 @@ from boomslang.levels import Level, minimal
 from boomslang.solve.solution import Limits
 from boomslang.trace.errors import LimitReached
 from boomslang.trace.model import ABSENT, Flag, Kind, Operation, Outcome, Trace
-from boomslang.trace.rows import keys_of, what_was_read
 from boomslang.trace.scalars import Absent, same, typed
 
 MOST_TRANSACTIONS, MOST_OPERATIONS, MOST_LINES = 30, 8, 60
@@ -187,6 +186,8 @@ class Counterexample:
         return text if end is None else f"{text}; they end in {end.text}"
 
     def to_json(self) -> dict[str, Any]:
+        from boomslang.trace.rows import what_was_read
+
         anomaly = self.anomaly
         return {
             "anomaly": None
@@ -232,6 +233,8 @@ def _json(x: object) -> object:
 
 def _describe(trace: Trace, o: Operation, core: Core, keys: set[int], spoken_of: bool) -> str:
     """An operation, if it has to do with the core's keys, or the argument speaks of it."""
+    from boomslang.trace.rows import keys_of
+
     mine = {k for op, k in core.reads if op == o.index}
     touches = spoken_of or any(same(o.key, trace.keys[i]) for k in keys for i in keys_of(trace, k))
     value = "absent" if o.value is Absent else short(o.value)

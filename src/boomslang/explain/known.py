@@ -6,7 +6,7 @@ asks puts them to the engine.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -30,6 +30,8 @@ from boomslang.trace.model import NO_TIME
 Int64 = NDArray[np.int64]
 Moments = tuple[Int64, Int64]
 """Of each transaction, when it began and when it returned, smaller is earlier."""
+Supposed = Callable[[Edge], int]
+"""Of an edge that is supposed, the key that it is about; -1 of another."""
 
 KINDS = (
     Dependency.WW,
@@ -78,7 +80,7 @@ def clashes(
     supposes that who wrote a key overwrote whoever had returned before it. `some_will_do`: at the limit, those that
     were found, if any were."""
     ir = lower(asg, level)
-    supposed: dict[tuple[int, int], int] = {}
+    supposed: Supposed | None = None
     if overwriting is not None:
         ir, supposed = _overwriting(ir, overwriting)
     once = ir.level.once
@@ -117,7 +119,7 @@ def clashes(
     return Clashes(list(_told(asg, ir, made, supposed)), made["all"] and not made["stopped"])
 
 
-def _overwriting(ir: IR, moments: Moments) -> tuple[IR, dict[tuple[int, int], int]]:
+def _overwriting(ir: IR, moments: Moments) -> tuple[IR, Supposed]:
     """The IR with an edge from each writer of a key to the next that returned; and of each edge its key."""
     asg = ir.asg
     rows = np.flatnonzero(asg.state[asg.write_txn] == IN)
@@ -126,9 +128,16 @@ def _overwriting(ir: IR, moments: Moments) -> tuple[IR, dict[tuple[int, int], in
     ends = zip((rows[pair], rows[pair + 1]), ir.ends(Dependency.WW), strict=True)
     source, target = (ir.graph.nodes_of(asg.write_txn[row].astype(np.int64), point) for row, point in ends)
     graph = replace(ir.graph, chunks=[*ir.graph.chunks, (source, target, Dependency.WW)])
-    keys = asg.write_key[rows[pair]].tolist()
-    of_edge = dict(zip(zip(source.tolist(), target.tolist(), strict=True), keys, strict=True))
-    return replace(ir, graph=graph), of_edge
+    keys = asg.write_key[rows[pair]].astype(np.int64)
+    code = source * ir.graph.nodes + target
+    by = np.argsort(code, kind="stable")
+
+    def key_between(edge: Edge) -> int:
+        wanted = edge.source * ir.graph.nodes + edge.target
+        at = int(np.searchsorted(code, wanted, side="right", sorter=by)) - 1
+        return int(keys[by[at]]) if at >= 0 and code[by[at]] == wanted else -1
+
+    return replace(ir, graph=graph), key_between
 
 
 def suggested_moments(asg: ASG) -> Moments:
@@ -153,9 +162,7 @@ def _hints(ir: IR, moments: Moments) -> Int64:
     return hint
 
 
-def _told(
-    asg: ASG, ir: IR, made: dict[str, NDArray[np.int64]], supposed: dict[tuple[int, int], int]
-) -> Iterator[Clash]:
+def _told(asg: ASG, ir: IR, made: dict[str, NDArray[np.int64]], supposed: Supposed | None) -> Iterator[Clash]:
     names = Names(asg)
     cycle = tuple(column.tolist() for column in made["cycle"])
     starts, reads_start, txns_start = (
@@ -164,11 +171,8 @@ def _told(
     outs = zip(made["out_read"].tolist(), made["out_txn"].tolist(), strict=True)
     for i, (read, txn) in enumerate(outs):
         edges = list(_between_transactions(ir, [column[starts[i] : starts[i + 1]] for column in cycle]))
-        if supposed:
-            edges = [
-                replace(edge, key=supposed.get((edge.source, edge.target), -1)) if edge.key < 0 else edge
-                for edge in edges
-            ]
+        if supposed is not None:
+            edges = [replace(edge, key=supposed(edge)) if edge.key < 0 else edge for edge in edges]
         reads = made["reads"][reads_start[i] : reads_start[i + 1]].astype(np.int64)
         txns = made["txns"][txns_start[i] : txns_start[i + 1]].astype(np.int64)
         yield Clash(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from pathlib import PurePath
 
@@ -21,6 +20,8 @@ def short(x: object) -> str:
     text = int_to_text(x) if isinstance(x, int) and not isinstance(x, bool) else repr(x)
     if len(text) <= LONGEST:
         return text
+    import hashlib
+
     mark = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:4]
     return f"{text[:HEAD]}...{text[-TAIL:]} (#{mark}, {len(text)} characters)"
 

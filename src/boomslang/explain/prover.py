@@ -19,10 +19,10 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise, product
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from boomslang.asg.entries import Joint
 from boomslang.asg.graph import ASG, IN, OUT
 from boomslang.explain.argument import Argument, Contradiction, Step
 from boomslang.explain.names import Names
@@ -35,6 +35,9 @@ from boomslang.ir.relations import classes_of, joint_reads
 from boomslang.levels.level import Dependency, Level, Point
 from boomslang.levels.within import roughly, words
 from boomslang.trace.model import NO_TIME, Outcome
+
+if TYPE_CHECKING:
+    from boomslang.asg.entries import Joint
 
 PATIENCE = 4_000
 """How many times to look for consequences before giving up on a readable argument."""

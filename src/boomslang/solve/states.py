@@ -30,7 +30,7 @@ Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
 
 MOST_STATES, MOST_KEYS, MOST_GROUPS = 4_096, 8, 1_000
-STEPS, STEPS_PER_OPERATION = 5_000_000, 10
+STEPS, STEPS_PER_OPERATION = 2_000_000, 10
 """A step compares a transaction's reads with a state; at most so many, and so many more for each read and write."""
 MOST_APART, MOST_KEYS_APART = 4, 24
 """Values that are told apart from all others, one after the other, and keys of a group that is looked at so."""
