@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -179,12 +180,11 @@ def page(plan: Plan, only: Sequence[str], arguments: Sequence[str], out: Path, w
     if plan.quick:
         lines += ["The sizes are small ones (`QUICK=1`); without it they are the paper's.", ""]
     images = out.parent / out.stem
-    measure = plan.measure
     for figure in FIGURES:
-        plan.measure = measure and (not only or figure.name in only)
-        if plan.measure:
+        asked = replace(plan, measure=plan.measure and (not only or figure.name in only))
+        if asked.measure:
             print(f"{figure.name} ...", flush=True)
-        lines += section(figure, plan, images, with_plots)
+        lines += section(figure, asked, images, with_plots)
     for old in images.glob("*.svg") if with_plots else ():
         if not any(f"({images.name}/{old.name})" in line for line in lines):
             old.unlink()  # of other sizes

@@ -34,11 +34,10 @@ def ablation(plan: Plan) -> Shown:
     plots: list[Plot] = []
     sizes = (500,) if plan.quick else (2_000, PAPERS_SIZE)
     for solver, name in (("clingo", "clingo"), ("monosat", "MonoSAT")):
-        measure, used = plan.measure, len(plan.used)
-        plan.measure = measure and EAGER[solver].installed
-        shown = [_of_size(plan, plan.size(size, size), size == PAPERS_SIZE, solver, name) for size in sizes]
-        there = plan.measure or len(plan.used) > used or solver == "clingo"
-        plan.measure = measure
+        used = len(plan.used)
+        asked = replace(plan, measure=plan.measure and EAGER[solver].installed)
+        shown = [_of_size(asked, plan.size(size, size), size == PAPERS_SIZE, solver, name) for size in sizes]
+        there = asked.measure or len(plan.used) > used or solver == "clingo"
         for text, plot in shown if there else ():
             lines += ["", *text] if lines else text
             plots.append(plot)
