@@ -61,6 +61,16 @@ def runs_as_root(server: Server) -> bool:
     return process.is_dir() and process.stat().st_uid == 0
 
 
+BEGIN = int(time.time())
+
+
+def shared_memory(pid: int) -> list[str]:
+    """What a process has made of System V's, which outlives it; where the system tells."""
+    table = Path("/proc/sysvipc/shm")
+    rows = [line.split() for line in table.read_text().splitlines()[1:]] if table.exists() else []
+    return [row[1] for row in rows if row[4] == str(pid) and int(row[13]) >= BEGIN]
+
+
 def gone(condition: Callable[[], bool], *, within: float = 20) -> bool:
     end = time.monotonic() + within
     while condition():
@@ -81,8 +91,11 @@ def test_a_life(program: Program) -> None:
         pid, port, folder = server.pid, server.port, server.folder
         assert pid is not None and server.running and listens(port) and folder.is_dir()
         assert not runs_as_root(server)
+        if sys.platform == "linux":
+            assert shared_memory(pid) and "/dev/shm" not in Path(f"/proc/{pid}/maps").read_text()
         server.kill()
         assert not server.running and not listens(port) and not alive(pid) and folder.is_dir()
+        assert not shared_memory(pid)
         server.kill()  # twice is no harm
         server.start()
         assert server.running and server.port == port and listens(port) and server.pid != pid
@@ -93,7 +106,9 @@ def test_a_life(program: Program) -> None:
         server.stop()
         assert not server.running and not listens(port)
         server.start()
-    assert not listens(port) and not folder.exists()
+        last = server.pid
+        assert last is not None
+    assert not listens(port) and not folder.exists() and not shared_memory(last)
     server.close()
 
 
@@ -134,7 +149,7 @@ def test_it_does_not_outlive_whoever_started_it(kind: str) -> None:
         assert alive(int(pid)) and listens(int(port))
         starter.send_signal(signal.SIGKILL)
     assert gone(lambda: alive(int(pid))) and gone(lambda: listens(int(port)))
-    assert gone(lambda: Path(folder).exists())
+    assert gone(lambda: Path(folder).exists()) and gone(lambda: bool(shared_memory(int(pid))))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process that its parent has ended")
@@ -155,6 +170,7 @@ def test_it_does_not_outlive_its_watcher(kind: str) -> None:
             server.start()
             assert (left.poll() is not None) == (kind == "postgres")
             left.kill()
+        assert not shared_memory(pid)
         assert server.running and listens(port)
     assert not listens(port) and not server.folder.exists()
 

@@ -180,6 +180,8 @@ class PostgreSQLServer(Server):
             "max_connections": 200,
             "shared_buffers": "64MB",
             "logging_collector": "off",
+            # In its folder, which is removed: elsewhere it would stay when the server is killed.
+            "dynamic_shared_memory_type": "mmap",
             "deadlock_timeout": "50ms",  # loads for tests deadlock often, and wait a second each time otherwise
         }
         if not self.durable:

@@ -32,6 +32,7 @@ from typing import ClassVar
 
 from boomslang.databases.servers.moved_clock import MovedClock
 from boomslang.databases.servers.packages import ServerMissing
+from boomslang.databases.servers.watcher import forget_shared_memory
 from boomslang.databases.settings import refused
 from boomslang.errors import UsageError
 
@@ -134,6 +135,7 @@ class Server(ABC):
         self.port = port or free_port()
         self._watcher: subprocess.Popen[bytes] | None = None
         self.pid: int | None = None
+        self._began = time.time()
         self.clock: MovedClock | None = None
         """Its own clock, if it is to have one."""
         try:
@@ -177,8 +179,10 @@ class Server(ABC):
         if self.running:
             return
         if self._watcher is not None:  # one that has ended by itself, or with its watcher
+            pid = self.pid
             self._order(b"stop\n")
             self.forget_the_dead()
+            forget_shared_memory(pid, self._began)
         self.log.touch()
         begin = self.log.stat().st_size
         task = {
@@ -191,6 +195,7 @@ class Server(ABC):
             "patience": STOP,
             "remove": str(self.folder),
         }
+        self._began = time.time()
         self._watcher = subprocess.Popen(
             [sys.executable, "-I", "-S", str(WATCHER), json.dumps(task)],
             stdin=subprocess.PIPE,
@@ -218,8 +223,10 @@ class Server(ABC):
 
     def kill(self) -> None:
         """End it as a crash does."""
+        pid = self.pid
         self._order(b"kill\n")
         self.forget_the_dead()
+        forget_shared_memory(pid, self._began)  # if somebody still had it when the server itself was gone
 
     def restart(self) -> None:
         """Start it again, on the same data and port."""

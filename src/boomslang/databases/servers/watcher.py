@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 PR_SET_PDEATHSIG = 1
+IPC_RMID = 0
 GONE = 10.0
 """Seconds in which killed processes must be gone."""
 
@@ -69,6 +70,21 @@ def at_work_in(folder: Path) -> list[int]:
     return found
 
 
+def forget_shared_memory(creator: int | None, since: float) -> None:
+    """Removes what a killed server had of System V's shared memory, which outlives all who use it: of those segments a
+    system has some thousand, and when they are used up no PostgreSQL starts any more. `since` (by the clock) it has
+    its process number, which others had before."""
+    table = Path("/proc/sysvipc/shm")
+    try:
+        names, *rows = (line.split() for line in table.read_text().splitlines())
+    except (OSError, ValueError):  # another system, or one that does not tell
+        return
+    for row in rows:
+        segment = dict(zip(names, map(int, row), strict=False))
+        if segment["cpid"] == creator and segment["ctime"] >= int(since) and not segment["nattch"]:
+            ctypes.CDLL(None).shmctl(segment["shmid"], IPC_RMID, None)
+
+
 def ending_with_us() -> Callable[[], object] | None:
     """What a process that we start has to call so that the system kills it when we end, however that is."""
     if sys.platform != "linux":
@@ -103,6 +119,7 @@ def watch(task: dict[str, Any]) -> int:
     os.set_blocking(wake, False)
     signal.set_wakeup_fd(wake)
     signal.signal(signal.SIGCHLD, lambda *_: None)  # an end of the server wakes the wait below
+    begin = time.time()
     with Path(task["log"]).open("ab") as log:
         try:
             server = subprocess.Popen(
@@ -133,6 +150,7 @@ def watch(task: dict[str, Any]) -> int:
                 kill(server)
             if not word:
                 shutil.rmtree(task["remove"], ignore_errors=True)
+    forget_shared_memory(server.pid, begin)
     return server.returncode
 
 
