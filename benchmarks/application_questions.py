@@ -40,9 +40,12 @@ def ask(path: Path, questions: Sequence[Question], timeout: float, memory: float
     """The figures of each question. A process that does not end is ended; what it had answered counts."""
     given = json.dumps({"questions": list(questions), "timeout": timeout, "memory": memory})
     command = [sys.executable, __file__, str(path), given]
+    environment = {"OPENBLAS_NUM_THREADS": "1", **os.environ}  # as the command has it
     limit = GRACE + len(questions) * 2 * BUSIEST * timeout
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=limit, check=False)
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=limit, check=False, env=environment
+        )
         out, why = done.stdout, (done.stderr.strip().splitlines() or ["it ended early"])[-1]
     except subprocess.TimeoutExpired as late:
         out, why = (late.stdout or b"").decode(), "did not end"
