@@ -185,7 +185,7 @@ def run() -> NoReturn:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the caller: `>&-`
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
-    # NumPy's library for matrices, which nothing here needs, starts threads that turn idly for a tenth of a second each.
+    # NumPy's library for matrices, which nothing here needs, starts threads that turn idly for a tenth of a second.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     gc.disable()  # what is imported stays; looking for garbage in it would be a tenth of the start-up
     try:
