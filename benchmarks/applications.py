@@ -75,6 +75,8 @@ SECONDS, LARGEST = 10.0, 10_000
 MARIADB = "mariadb-10000"
 MARIADB_TRACES = {f"{MARIADB}-{seed}": seed for seed in (1, 2, 3)}
 """Three recordings of MariaDB, with their seeds."""
+MARIADB_RUNS = 5
+"""So often they are asked, and the one in the middle counts: the mark is near, and machines are shared."""
 _RECORD = [
     "run",
     "--db",
@@ -479,7 +481,8 @@ PARAGRAPHS = (
     "skew or a stale read planted. A cell is *decided of asked*: valid or invalid within the limit, of up to six "
     "traces. *CPU* are seconds of the processor, reading the trace included and Python's start not, for other work may "
     "have gone on beside it; limits are meant so, too. *MB* are those of the process that asked all of a trace's "
-    "questions; *core* counts transactions, *lines* those of the story.",
+    "questions; *core* counts transactions, *lines* those of the story. Traces of MariaDB were asked "
+    f"{MARIADB_RUNS} times; the answer in the middle counts.",
 )
 
 
@@ -675,7 +678,12 @@ def mariadb_answers(given: argparse.Namespace, known: Known) -> Iterator[Answer]
                 shutil.rmtree(folder, ignore_errors=True)
                 return
         questions: list[Question] = [(level, None) for level in given.levels]
-        yield from answers_about(folder, about, questions, lambda level, slack: None, given)
+        asked = [
+            list(answers_about(folder, about, questions, lambda level, slack: None, given))
+            for _ in range(MARIADB_RUNS)
+        ]
+        for same in zip(*asked, strict=True):
+            yield sorted(same, key=lambda answer: answer.cpu)[MARIADB_RUNS // 2]
 
 
 def whole_traces(answers: list[Answer]) -> list[Answer]:
