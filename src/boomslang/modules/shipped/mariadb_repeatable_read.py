@@ -18,7 +18,6 @@ from dataclasses import replace
 import numpy as np
 
 from boomslang.asg.graph import ASG
-from boomslang.distinct import distinct
 from boomslang.errors import UsageError
 from boomslang.ir.model import IR
 from boomslang.modules.module import Hints, module
@@ -42,7 +41,7 @@ def into_views(asg: ASG, hints: Hints) -> ASG:
         for row in np.flatnonzero(reads & (trace.op_ctx >= 0)).tolist():
             locking[row] = bool(hints.operation(row).get("lock"))
     # An iterator locks what its opening says.
-    locked_ranges = distinct(trace.op_range[locking & (trace.op_kind == Kind.ITERATOR)])
+    locked_ranges = np.unique(trace.op_range[locking & (trace.op_kind == Kind.ITERATOR)])
     locking |= (trace.op_kind == Kind.NEXT) & np.isin(trace.op_range, locked_ranges)
     row_of = rows_of_keys(asg)
     silenced: dict[int, set[int]] = {}  # of plain selects, the rows of which they say nothing
