@@ -26,7 +26,8 @@ from boomslang.explain.parts import Parts
 from boomslang.explain.patience import now
 from boomslang.explain.proved import Proved
 from boomslang.explain.prover import PATIENCE, argue
-from boomslang.explain.smallest import smallest
+from boomslang.explain.smallest import TOLD_IN_STEPS, smallest
+from boomslang.ir.model import ambiguous_reads
 from boomslang.levels import Level, minimal
 from boomslang.solve.solution import Limits
 from boomslang.trace.errors import LimitReached
@@ -45,9 +46,6 @@ MANY_LINES = 12
 """Of an argument where values repeat: the same."""
 BRIEFLY = 60
 """Patience (see prover.py) with which a short argument is found, if there is one."""
-TOLD_IN_STEPS = 100
-"""Transactions of a core that is told step by step, though what probably happened is told as well: hundreds of lines
-are read by nobody, and take longest to find."""
 MOMENT = 2.0
 """Seconds in which that is looked for."""
 SHRINKING, GUESSING = 0.5, 0.8
@@ -324,8 +322,7 @@ def explain(
 
 def _takes_long(made: MinimalCore, argument: Argument | None) -> bool:
     """Are the values to blame for an argument that nobody reads to its end?"""
-    ambiguous = bool((made.asg.read_writer == SEVERAL).any())
-    return ambiguous and (argument is None or argument.length > MANY_LINES)
+    return ambiguous_reads(made.asg) > 0 and (argument is None or argument.length > MANY_LINES)
 
 
 def _with_cycle(part: ASG, level: Level, said: Argument) -> tuple[Argument, Anomaly | None]:

@@ -14,11 +14,12 @@ from itertools import islice
 
 import numpy as np
 
-from boomslang.asg.graph import ASG, SEVERAL
+from boomslang.asg.graph import ASG
 from boomslang.explain.core import MinimalCore, neighbours, shrink_if_refuted
 from boomslang.explain.cycles import Graph, Known, of_two
 from boomslang.explain.parts import Parts
 from boomslang.explain.patience import now
+from boomslang.ir.model import ambiguous_reads
 from boomslang.levels.level import Level
 
 SMALL = 3
@@ -28,8 +29,9 @@ MOST_TRIES = 8
 TOLD_WHOLE = 10
 """Transactions of a core that is told as it is. A larger one is told in short anyway: the larger, the less is looking
 for another one worth."""
-NOT_TOLD = 100
-"""Transactions of a core that is not told at all where values repeat: what probably happened stands for it."""
+TOLD_IN_STEPS = 100
+"""Transactions of a core that is told step by step, though what probably happened is told as well: hundreds of lines
+are read by nobody, and take longest to find."""
 LARGE = 500
 """Transactions of a neighbourhood that is not put to the engine."""
 HUGE = 1_000_000
@@ -47,7 +49,7 @@ def smallest(asg: ASG, level: Level, made: MinimalCore, seconds: float | None = 
     """This core or a smaller one."""
     if not made.minimal or made.asg.transactions <= SMALL or asg.modules or len(asg.read_key) > HUGE:
         return made
-    if len(made.core.transactions) > NOT_TOLD and _values_repeat(made):
+    if len(made.core.transactions) > TOLD_IN_STEPS and ambiguous_reads(made.asg):
         return made
     stop = None if seconds is None else now() + seconds
     begin = time.process_time()  # what others do to the machine shall not change the answer
@@ -64,10 +66,6 @@ def smallest(asg: ASG, level: Level, made: MinimalCore, seconds: float | None = 
     return best
 
 
-def _values_repeat(made: MinimalCore) -> bool:
-    return bool((made.asg.read_writer == SEVERAL).any())
-
-
 def _short_cycles(asg: ASG, level: Level, made: MinimalCore) -> Iterator[Parts]:
     known = Known(asg)
     told: set[tuple[int, ...]] = set()
@@ -77,7 +75,7 @@ def _short_cycles(asg: ASG, level: Level, made: MinimalCore) -> Iterator[Parts]:
     graph = Graph(known, level)
     told_of = TOLD_WHOLE / max(TOLD_WHOLE, len(made.core.transactions))
     # Where values repeat, few of the reads that a cycle needs are known.
-    graph.most_visits = int(graph.most_visits * told_of ** (2 if _values_repeat(made) else 1))
+    graph.most_visits = int(graph.most_visits * told_of ** (2 if ambiguous_reads(made.asg) else 1))
     for t in np.searchsorted(asg.txn_of, made.asg.txn_of)[:MOST_TRIES].tolist():
         around = graph.shortest(t, made.asg.transactions - 1)
         if around is not None and around not in told:
