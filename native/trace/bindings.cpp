@@ -4,6 +4,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include <cerrno>
@@ -14,6 +15,7 @@
 
 #include <unistd.h>
 
+#include "trace/ahead.hpp"
 #include "trace/formats/format.hpp"
 #include "trace/objects.hpp"
 #include "trace/lines.hpp"
@@ -165,6 +167,14 @@ class FormatReader {
   bool complete_ = false;
 };
 
+// Parsed lines, and the text that they point into.
+struct Kept {
+  explicit Kept(nb::bytes text) : text(std::move(text)) {}
+  Kept(const Kept&) = delete;
+  ParsedLines parsed;
+  nb::bytes text;
+};
+
 nb::dict columns(History& h) {
   nb::dict d;
   d["keys"] = table(h.keys);
@@ -253,6 +263,13 @@ void bind(nb::module_ m) {
             r.borrow(static_cast<const char*>(data.data()), data.size());
           },
           "data"_a)
+      .def(
+          "take",
+          [](Reader& r, Kept& kept) {
+            nb::gil_scoped_release release;
+            r.take(kept.parsed, static_cast<const char*>(kept.text.data()), kept.text.size());
+          },
+          "parsed"_a)
       .def("end_file", &Reader::end_file, nb::call_guard<nb::gil_scoped_release>())
       .def("settle", &Reader::settle, nb::call_guard<nb::gil_scoped_release>())
       .def("files", &Reader::files)
@@ -260,6 +277,18 @@ void bind(nb::module_ m) {
       .def("strays", [](const Reader& r) { return r.history.strays; })
       .def("finish_step", &Reader::finish_step, nb::call_guard<nb::gil_scoped_release>())
       .def("columns", [](Reader& r) { return columns(r.history); });
+  nb::class_<Kept>(m, "ParsedLines")
+      .def_prop_ro("lines", [](const Kept& kept) { return kept.parsed.lines; })
+      .def_prop_ro("text", [](const Kept& kept) { return kept.text; });
+  nb::class_<Ahead>(m, "Ahead").def(nb::init<>()).def(
+      "parse",
+      [](Ahead& ahead, nb::bytes text) {
+        auto kept = std::make_unique<Kept>(text);
+        nb::gil_scoped_release release;
+        kept->parsed = ahead.parse(static_cast<const char*>(text.data()), text.size());
+        return kept;
+      },
+      "text"_a);
   nb::class_<FormatReader>(m, "FormatReader")
       .def(nb::init<const std::string&, const std::string&>(), "format"_a, "option"_a = "")
       .def(

@@ -40,6 +40,13 @@ void Crew::give(std::unique_ptr<Slice> slice) {
   given_.notify_one();
 }
 
+void Crew::give_parsed(std::unique_ptr<Slice> slice) {
+  const std::lock_guard lock(mutex_);
+  Task& task = tasks_.emplace_back();
+  task.slice = std::move(slice);
+  task.state = parsed;
+}
+
 Crew::Task* Crew::next_waiting() {
   for (Task& task : tasks_)
     if (task.state == waiting) {

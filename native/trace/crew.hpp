@@ -28,6 +28,8 @@ class Crew {
   // An empty slice to fill.
   std::unique_ptr<Slice> fresh();
   void give(std::unique_ptr<Slice> slice);
+  // One that somebody else has parsed.
+  void give_parsed(std::unique_ptr<Slice> slice);
   // The oldest slice, parsed; null if none is under way, or unless `all` if there is still room for more and it is not
   // parsed yet.
   std::unique_ptr<Slice> take(bool all);

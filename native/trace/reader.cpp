@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstring>
 #include <system_error>
+#include <utility>
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -86,20 +87,29 @@ bool Reader::read_apart(int descriptor) {
 
 // What the caller keeps until it is applied, so that none of it is copied but its end.
 void Reader::borrow(const char* data, std::size_t size) {
-  while (buffer_.empty() && size > block_ + Json::slack) {
-    std::size_t end = block_;
-    while (end && data[end - 1] != '\n') --end;
-    if (!end) break;
+  while (buffer_.empty() && size) {
     std::unique_ptr<Slice> slice = crew_.fresh();
-    slice->data = data;
-    slice->size = end;
+    if (!slice->borrow(data, size, block_)) {
+      crew_.give_back(std::move(slice));
+      break;
+    }
+    data += slice->size;
+    size -= slice->size;
     crew_.give(std::move(slice));
     ++given_;
     apply(false);
-    data += end;
-    size -= end;
   }
-  feed(data, size);
+  if (size) feed(data, size);
+}
+
+void Reader::take(ParsedLines& parsed, const char* data, std::size_t size) {
+  if (!buffer_.empty() || parsed.slices.empty()) return borrow(data, size);
+  for (std::unique_ptr<Slice>& slice : std::exchange(parsed.slices, {})) {
+    crew_.give_parsed(std::move(slice));
+    ++given_;
+    apply(false);
+  }
+  borrow(data + parsed.size, size - parsed.size);
 }
 
 void Reader::feed(const char* data, std::size_t size) {

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "trace/ahead.hpp"
 #include "trace/crew.hpp"
 #include "trace/history.hpp"
 
@@ -19,7 +20,7 @@ namespace boomslang::trace {
 
 class Reader {
  public:
-  static constexpr std::size_t usual_block = 1u << 18;
+  static constexpr std::size_t usual_block = Slice::usual_size;
 
   // Jobs are threads, the caller's included. How large a block is, and whether shapes of lines are predicted, changes
   // nothing but the speed.
@@ -33,6 +34,8 @@ class Reader {
   void feed(const char* data, std::size_t size);
   // The same of bytes that stay where they are until settle().
   void borrow(const char* data, std::size_t size);
+  // The same of a text whose lines are parsed already. A second time they are parsed anew.
+  void take(ParsedLines& parsed, const char* data, std::size_t size);
   void end_file();
   // Applies all that was read. A mistake in the input is told here, or by any call that came before.
   void settle() { apply(true); }

@@ -61,6 +61,25 @@ void Slice::load() {
   data = text.data() + first;
 }
 
+bool Slice::borrow(const char* from, std::size_t length, std::size_t most) {
+  std::size_t end = std::min(most, length);
+  while (end && from[end - 1] != '\n') --end;
+  if (!end && length > most) {  // a long line
+    const void* newline = std::memchr(from + most, '\n', length - most);
+    if (newline) end = static_cast<std::size_t>(static_cast<const char*>(newline) + 1 - from);
+  }
+  if (!end) return false;
+  data = from;
+  size = end;
+  if (length - end < Json::slack) {
+    text.clear();
+    text.append(from, end);
+    text.pad(end + Json::slack, '\n');
+    data = text.data();
+  }
+  return true;
+}
+
 void Slice::clear() {
   lines.clear();
   stretch = {};

@@ -28,6 +28,7 @@ struct Stretch {
 
 struct Slice {
   static constexpr std::size_t longest_line = 64u << 20;
+  static constexpr std::size_t usual_size = 1u << 18;
 
   // A line that is more than a Brief, with the tokenizer that holds what it decoded.
   struct Full {
@@ -56,6 +57,9 @@ struct Slice {
   void clear();
   // Reads the lines of the stretch into `text`.
   void load();
+  // Takes the first whole lines of a text that somebody keeps, about `most` bytes of it. None of it is copied but its end,
+  // behind which nothing may be read. False: it has no whole line.
+  bool borrow(const char* from, std::size_t length, std::size_t most);
   Full& add_full();
 
  private:

@@ -50,7 +50,7 @@ struct Held {
         const auto clock = a.next<In<int32_t>>("clock");
         const auto returned = a.next<In<uint8_t>>("returned");
         const auto real_time = a.next<bool>("real_time"), in_time = a.next<bool>("in_time");
-        const auto sequence = a.next<In<int32_t>>("sequence");
+        const auto sequence = a.next<In<int32_t>>("sequence"), after = a.next<In<int32_t>>("after");
         const auto uncertain = a.next<In<uint8_t>>("uncertain");
         const auto jobs = a.next<int>("jobs");
         a.end();
@@ -64,7 +64,7 @@ struct Held {
         w.real_time = real_time, w.in_time = in_time;
         std::span<const int32_t> points_by_rank = view(sequence);
         windows = std::make_unique<Windows>(std::move(w), std::vector<int32_t>(points_by_rank.begin(), points_by_rank.end()),
-                                            view(uncertain), jobs);
+                                            keep(after), view(uncertain), jobs);
     }
 
     static Options options(int64_t conflicts) {
@@ -88,10 +88,18 @@ struct Held {
     }
 
     nb::dict solve(int stop, int jobs, int64_t conflicts, double seconds, double megabytes) {
+        return stepped(seconds, megabytes, [&](Limits& limits) { return windows->solve(stop, jobs, options(conflicts), limits); });
+    }
+
+    nb::dict walk(int32_t margin, int jobs, int64_t conflicts, double seconds, double megabytes) {
+        return stepped(seconds, megabytes, [&](Limits& limits) { return windows->walk(margin, jobs, options(conflicts), limits); });
+    }
+
+    template <class F>
+    nb::dict stepped(double seconds, double megabytes, F&& work) {
         Limits limits(seconds, megabytes);
         Windows::Step step;
-        std::string stopped =
-            guarded(limits, [&] { step = windows->solve(stop, jobs, options(conflicts), limits); }, [] {});
+        std::string stopped = guarded(limits, [&] { step = work(limits); }, [] {});
         nb::dict d;
         d["stopped"] = stopped;
         d["valid"] = step.status == Answer::VALID;
@@ -117,6 +125,7 @@ struct Held {
         nb::dict d;
         d["cuts"] = s.cuts, d["refined"] = s.refined, d["joined"] = s.joined, d["windows"] = s.windows;
         d["solved"] = s.solved, d["largest"] = s.largest, d["conflicts"] = s.conflicts, d["decisions"] = s.decisions;
+        d["walked"] = s.walked, d["marks"] = s.marks;
         return d;
     }
 };
@@ -126,20 +135,22 @@ struct Held {
 void bind(nb::module_ m) {
     m.def(
         "in_turn",
-        [](In<int64_t> begins, In<int64_t> ends, In<int64_t> of) {
-            std::vector<int32_t> points;
+        [](In<int64_t> begins, In<int64_t> ends, In<int64_t> of, int32_t points, int32_t txns) {
+            Turns turns;
             {
                 nb::gil_scoped_release release;
-                points = in_turn(view(begins), view(ends), view(of));
+                turns = in_turn(view(begins), view(ends), view(of), points, txns);
             }
-            return out(std::move(points));
+            return nb::make_tuple(out(std::move(turns.points)), out(std::move(turns.after)));
         },
-        nb::arg("begins"), nb::arg("ends"), nb::arg("of"));
+        nb::arg("begins"), nb::arg("ends"), nb::arg("of"), nb::arg("points"), nb::arg("txns"));
     nb::class_<Held>(m, "Windows")
         .def("__init__", [](Held* self, nb::args given, nb::kwargs named) { new (self) Held(given, named); })
         .def("cut", &Held::cut, nb::arg("size"), nb::arg("margin"), nb::arg("stop"), nb::arg("jobs"), nb::arg("conflicts"), nb::arg("seconds"),
              nb::arg("megabytes"))
         .def("solve", &Held::solve, nb::arg("stop"), nb::arg("jobs"), nb::arg("conflicts"), nb::arg("seconds"),
+             nb::arg("megabytes"))
+        .def("walk", &Held::walk, nb::arg("margin"), nb::arg("jobs"), nb::arg("conflicts"), nb::arg("seconds"),
              nb::arg("megabytes"))
         .def("join", &Held::join, nb::arg("failed"))
         .def("stats", &Held::stats);

@@ -12,8 +12,10 @@
 
 namespace boomslang::windows {
 
-Windows::Windows(Whole whole, std::vector<int32_t> sequence, std::span<const uint8_t> uncertain, int jobs)
-    : whole_(std::move(whole)), sequence_(std::move(sequence)), uncertain_(uncertain.begin(), uncertain.end()) {
+Windows::Windows(Whole whole, std::vector<int32_t> sequence, std::span<const int32_t> after,
+                 std::span<const uint8_t> uncertain, int jobs)
+    : whole_(std::move(whole)), sequence_(std::move(sequence)), after_(after),
+      uncertain_(uncertain.begin(), uncertain.end()) {
     whole_.index(std::max(1, jobs));
     place_uncertain(uncertain);
     bounds_ = {0, int32_t(sequence_.size())};

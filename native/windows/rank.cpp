@@ -31,21 +31,30 @@ std::vector<int32_t> sorted(std::span<const int64_t> times) {
 
 }  // namespace
 
-std::vector<int32_t> in_turn(std::span<const int64_t> begins, std::span<const int64_t> ends, std::span<const int64_t> of) {
+Turns in_turn(std::span<const int64_t> begins, std::span<const int64_t> ends, std::span<const int64_t> of, int32_t points,
+              int32_t txns) {
     const std::vector<int32_t> first = sorted(begins), last = sorted(ends);
-    std::vector<int32_t> points;
-    points.reserve(2 * of.size());
+    Turns turns;
+    turns.points.reserve(size_t(points) * of.size());
+    turns.after.assign(size_t(txns), -1);
     size_t b = 0, e = 0;
+    int32_t ended = -1;
+    auto begin = [&] {
+        const auto t = int32_t(of[size_t(first[b++])]);
+        turns.after[size_t(t)] = ended;
+        if (points == 2) turns.points.push_back(2 * t);
+    };
     while (e < last.size()) {
         const auto j = b < first.size() ? size_t(first[b]) : 0, i = size_t(last[e]);
         if (b < first.size() && (begins[j] < ends[i] || (begins[j] == ends[i] && j <= i))) {
-            points.push_back(int32_t(2 * of[j])), ++b;
+            begin();
         } else {
-            points.push_back(int32_t(2 * of[i] + 1)), ++e;
+            ended = int32_t(of[i]), ++e;
+            turns.points.push_back(points == 2 ? 2 * ended + 1 : ended);
         }
     }
-    for (; b < first.size(); ++b) points.push_back(int32_t(2 * of[size_t(first[b])]));
-    return points;
+    while (b < first.size()) begin();
+    return turns;
 }
 
 }  // namespace boomslang::windows

@@ -34,12 +34,15 @@ namespace boomslang::windows {
 struct WindowStats {
     int64_t cuts = 0, refined = 0, joined = 0, windows = 0, solved = 0, largest = 0;
     int64_t conflicts = 0, decisions = 0;
+    int64_t walked = 0, marks = 0;
 };
 
 class Windows {
 public:
-    // `sequence`: all points of transactions that are not out, by rank. `uncertain`: whose outcome is unknown.
-    Windows(Whole whole, std::vector<int32_t> sequence, std::span<const uint8_t> uncertain, int jobs);
+    // `sequence`: all points of transactions that are not out, by rank. `after`: of each transaction the last one that
+    // ended before it began, or -1; empty: nobody knows when. `uncertain`: whose outcome is unknown.
+    Windows(Whole whole, std::vector<int32_t> sequence, std::span<const int32_t> after, std::span<const uint8_t> uncertain,
+            int jobs);
 
     // Cuts the sequence after every `size` transactions, each cut moved to where an order of its neighbourhood (`margin`
     // transactions either side) has its middle. `stop`: once so many neighbourhoods are refuted (0: never),
@@ -56,6 +59,9 @@ public:
         bool broken = false;  // were enough refuted to stop?
         bool misfit = false;  // every window holds and the replay of all of them does not: a bug
     };
+    // All of it in one pass, without cutting: an order, or nothing. Where it does not go on, the engine is asked about so many
+    // transactions either side.
+    Step walk(int32_t margin, int jobs, Options options, Limits& limits);
     // Solves what is not solved yet. `stop`: once so many windows are refuted (0: never), and they are no rare exception.
     Step solve(int stop, int jobs, Options options, Limits& limits);
     // Joins each of these windows with as much again on either side. False: there is nothing left to join.
@@ -83,6 +89,11 @@ private:
         std::vector<int32_t> order;
         std::vector<std::pair<int32_t, int32_t>> initial;
     };
+    // --- walk.cpp
+    std::vector<uint32_t> known_readers(int jobs, Limits& limits);
+    // Has the engine put these places of the order right? Writes that are `buried` the store has not taken.
+    bool mend(Step& step, const std::vector<std::pair<size_t, size_t>>& places, const std::vector<uint8_t>& buried, int jobs,
+              Options options, Limits& limits);
     // --- cut.cpp
     void place_uncertain(std::span<const uint8_t> uncertain);
     void number();
@@ -112,6 +123,7 @@ private:
 
     Whole whole_;
     std::vector<int32_t> sequence_, place_;
+    std::span<const int32_t> after_;
     std::vector<uint8_t> uncertain_;
     std::vector<int32_t> bounds_;  // where in the sequence each window starts; then its end
     std::vector<Window> windows_;

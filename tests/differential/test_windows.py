@@ -267,4 +267,12 @@ def test_begins_and_commits_are_put_in_turn() -> None:
         inside = np.sort(draw.choice(3 * count + 1, count, replace=False)).astype(np.int64)
         points = np.stack([2 * inside, 2 * inside + 1], axis=1).ravel()
         wanted = points[np.argsort(np.stack([begins, ends], axis=1).ravel(), kind="stable")]
-        assert np.array_equal(in_turn(begins, ends, inside), wanted)
+        found, after = in_turn(begins, ends, inside, 2, 3 * count + 1)
+        assert np.array_equal(found, wanted)
+        only, same = in_turn(begins, ends, inside, 1, 3 * count + 1)
+        assert np.array_equal(only, wanted[wanted % 2 == 1] // 2) and np.array_equal(after, same)
+        place = np.full(6 * count + 2, -1)
+        place[wanted] = np.arange(2 * count)
+        for t in inside.tolist():
+            before = [p // 2 for p in wanted[: place[2 * t]].tolist() if p % 2 == 1]
+            assert after[t] == (before[-1] if before else -1)

@@ -1,7 +1,7 @@
-"""Files that are read on while what was read of them is being decided.
+"""Files that are read on, and their lines parsed, while what was read of them is being decided.
 
-Reading, unpacking and cutting at line ends wait for the disk and for memory more than for the processor, and nothing of
-it needs the interpreter's lock. So a thread does it beside the checker, one read ahead of it.
+Nothing of it needs the interpreter's lock, or what the lines before say. So a thread does it beside the checker, one
+read ahead of it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 
-from boomslang.trace._reader import whole_lines
+from boomslang.trace._reader import Ahead, ParsedLines, whole_lines
 from boomslang.trace.blocks import Source
 
 
@@ -21,21 +21,31 @@ class ReadAhead:
     def __init__(self, source: Source, pool: ThreadPoolExecutor) -> None:
         self.name, self.session = source.name, source.session
         self._source, self._pool = source, pool
-        self._ahead: Future[bytes] | None = None
+        self._ahead: Future[tuple[bytes, ParsedLines | None]] | None = None
         self._rest = b""
+        self._parser = Ahead()
+        self._parsed: ParsedLines | None = None
 
     @property
     def done(self) -> bool:
         return self._ahead is None and self._source.done
 
     def read(self, size: int) -> bytes:
-        got = b"" if self._ahead is None else self._ahead.result()
+        got, self._parsed = (b"", None) if self._ahead is None else self._ahead.result()
         self._ahead = None
         if 2 * len(got) < size and not self._source.done:
             got += self._lines(size - len(got))
         if not self._source.done:
-            self._ahead = self._pool.submit(self._lines, size)
+            self._ahead = self._pool.submit(self._parsed_lines, size)
         return got
+
+    def parsed(self, text: bytes) -> ParsedLines | None:
+        """These lines, if they are what was read last and parsed ahead."""
+        return self._parsed if self._parsed is not None and self._parsed.text is text else None
+
+    def _parsed_lines(self, size: int) -> tuple[bytes, ParsedLines | None]:
+        lines = self._lines(size)
+        return lines, self._parser.parse(lines)
 
     def _lines(self, size: int) -> bytes:
         got = self._source.read(size)
@@ -45,7 +55,7 @@ class ReadAhead:
         return lines
 
 
-def read_ahead(sources: list[Source], stack: ExitStack) -> list[Source]:
+def read_ahead(sources: list[Source], stack: ExitStack) -> list[ReadAhead]:
     """The same files, read on by a thread for as long as `stack` is open."""
     pool = ThreadPoolExecutor(1, thread_name_prefix="reading")
     stack.callback(pool.shutdown, wait=True, cancel_futures=True)

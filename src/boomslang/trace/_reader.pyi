@@ -19,6 +19,9 @@ class Reader:
         """Take these bytes."""
     def borrow(self, data: bytes) -> None:
         """The same, without a copy: the caller keeps them until `settle`."""
+    def take(self, parsed: ParsedLines) -> None:
+        """The same of a text that is parsed already; a second time it is parsed anew. The caller keeps it until
+        `settle`."""
     def end_file(self) -> None:
         """There is no more in this file."""
     def settle(self) -> None:
@@ -33,6 +36,20 @@ class Reader:
         """After the last file: call until it says False."""
     def columns(self) -> dict[str, Any]:
         """The columns of `Trace`. Tables are triples (type, offset, data). Only once."""
+
+class ParsedLines:
+    """The whole lines of a text, parsed."""
+
+    @property
+    def lines(self) -> int:
+        """How many the text has; -1: the last one has no end, or there is a mistake, so they were not counted."""
+    @property
+    def text(self) -> bytes: ...
+
+class Ahead:
+    """Parses lines before it is known what stands before them."""
+
+    def parse(self, text: bytes) -> ParsedLines: ...
 
 class FormatReader:
     """Others' formats, into the same columns."""

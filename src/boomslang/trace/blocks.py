@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boomslang.distinct import distinct
-from boomslang.trace._reader import Reader, count_lines, picked_lines, whole_lines
+from boomslang.trace._reader import ParsedLines, Reader, count_lines, picked_lines, whole_lines
 from boomslang.trace.errors import TraceError
 from boomslang.trace.files import (
     natural_order,
@@ -282,8 +282,11 @@ class Blocks:
         check: Callable[[], None] = lambda: None,
         smallest: int = SMALLEST_READ,
         midway: bool = False,
+        ahead: Callable[[int, bytes], ParsedLines | None] = lambda f, text: None,
     ) -> None:
+        """`ahead`: this text of a file, if somebody has parsed it already."""
         self.smallest = smallest
+        self._ahead = ahead
         self.midway = midway
         """The files start in the middle of a trace."""
         self.sources, self.jobs, self.check = list(sources), jobs, check
@@ -354,7 +357,8 @@ class Blocks:
             return NOTHING
         if not self._begun[f]:
             text = self._without_header(f, text)
-        count = count_lines(text)
+        parsed = self._ahead(f, text)
+        count = parsed.lines if parsed is not None and parsed.lines >= 0 else count_lines(text)
         first = self._next[f]
         self._next[f] += count
         return Lines((text,) if text else (), np.arange(first, first + count))
@@ -411,7 +415,7 @@ class Blocks:
                 reader.begin_file(source.name, source.session)
                 reader.feed(headers[f])
                 for part in lines.parts:
-                    reader.borrow(part)
+                    self._feed(reader, f, part)
                 self.check()
                 reader.end_file()
             reader.settle()
@@ -425,6 +429,13 @@ class Blocks:
             numbered = np.array(fed, np.int32)[trace.txn_file]
             trace = replace(trace, files=[source.name for source in self.sources], txn_file=numbered)
         return Block(trace, files, headers, *self._open(trace), _strays(strays, files, headers))
+
+    def _feed(self, reader: Reader, f: int, part: bytes) -> None:
+        parsed = self._ahead(f, part)
+        if parsed is None:
+            reader.borrow(part)
+        else:
+            reader.take(parsed)
 
     def _where_the_user_sees_it(self, error: TraceError, files: Files, headers: list[bytes]) -> TraceError:
         for f, source in enumerate(self.sources[: len(files)]):

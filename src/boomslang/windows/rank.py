@@ -7,6 +7,8 @@ where the longest chain of what must come before it ends (native/engine/depths.h
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,15 +23,20 @@ from boomslang.windows.worth import READS, ranked_by
 Int32 = NDArray[np.int32]
 
 
-def ranked_points(ir: IR, limits: Limits) -> Int32 | None:
-    """The points of all transactions that are not out; None if the known edges contradict each other."""
+class Ranked(NamedTuple):
+    points: Int32
+    """Of all transactions that are not out."""
+    after: Int32
+    """Of each transaction the last one that ended before it began, or -1; empty: nobody knows when that was."""
+
+
+def ranked_points(ir: IR, limits: Limits) -> Ranked | None:
+    """None if the known edges contradict each other."""
     asg = ir.asg
-    inside = np.flatnonzero(asg.state != OUT)
     if ranked_by(asg) == READS:
         found = order_by_depth(ir, hinted_successors(ir, 0), limits)
-        return found if len(found) else None
+        return Ranked(found, np.zeros(0, np.int32)) if len(found) else None
+    inside = np.flatnonzero(asg.state != OUT)
     ends = priorities(asg)[inside]
-    if ir.graph.points == 1:
-        return inside[np.argsort(ends, kind="stable")].astype(np.int32)
     begins = np.minimum(begin_priorities(asg)[inside], ends)
-    return _windows.in_turn(begins, ends, inside)
+    return Ranked(*_windows.in_turn(begins, ends, inside, ir.graph.points, asg.transactions))

@@ -25,12 +25,14 @@ from boomslang.solve.solution import Limits, Solution
 from boomslang.trace.errors import LimitReached
 from boomslang.trace.model import Outcome
 from boomslang.windows import _windows
-from boomslang.windows.rank import ranked_points
+from boomslang.windows.rank import Ranked, ranked_points
 
 SIZE = 2_000
 """Transactions of a window."""
 MARGIN = 400
 """Transactions either side of a cut that are ordered to find where it should be."""
+WALK_MARGIN = 150
+"""The same around a place at which one pass through the trace did not go on."""
 CONFLICTS = 1_000
 """In one window. What takes more than this is not made easier by its neighbours."""
 ASKED_CORES = 4
@@ -50,9 +52,10 @@ _EMPTY = np.zeros(0, np.int32)
 
 
 def solve_in_windows(
-    ir: IR, limits: Limits, *, in_time: bool = False
+    ir: IR, limits: Limits, *, in_time: bool = False, walk: bool | None = None
 ) -> tuple[Solution | None, dict[str, Any]]:
-    """The answer, if windows give one; and what they did. `in_time`: ask for real-time order, too."""
+    """The answer, if windows give one; and what they did. `in_time`: ask for real-time order, too. `walk`: try to go
+    through it in one pass first; None: unless a size of windows is asked for."""
     start = time.monotonic()
     if undecidable_doubt(ir) is not None:
         return None, {}
@@ -62,20 +65,22 @@ def solve_in_windows(
         if len(settled.asg.orphans):
             return None, {}
     try:
-        sequence = ranked_points(settled, limits)
-        if sequence is None:
+        ranked = ranked_points(settled, limits)
+        if ranked is None:
             return None, {}
         long = settled.asg.transactions >= LONG
         if long:  # what reading, analysing and ranking have freed
             give_back()
-        windows = _made(settled, sequence, in_time, _jobs(limits))
+        windows = _made(settled, ranked, in_time, _jobs(limits))
         if long:
             give_back()
-        beginning = sequence[: BEGINNINGS[-1] * ir.graph.points].copy()
-        del sequence  # which is as long as the trace
+        beginning = ranked.points[: BEGINNINGS[-1] * ir.graph.points].copy()
+        del ranked  # which is as long as the trace
         size = limits.window or SIZE
         asked = _Asked(ir, limits, start, windows, beginning, in_time)
-        found = asked.answer(size, max(1, min(MARGIN, size // 2)))
+        found = asked.walked() if (limits.window is None if walk is None else walk) else None
+        if found is None:
+            found = asked.answer(size, max(1, min(MARGIN, size // 2)))
     except LimitReached as limit:
         return Solution("unknown", reason=limit.reason), {}
     return found, {f"windows: {name}": n for name, n in windows.stats().items()} | asked.counted
@@ -103,6 +108,12 @@ class _Asked:
         self.began = False
         self.cores = 0
         self.counted: dict[str, int] = {}
+
+    def walked(self) -> Solution | None:
+        """An order of the whole, if one is found in one pass."""
+        found = self.windows.walk(WALK_MARGIN, self.jobs, CONFLICTS, *self.left())
+        self.stopped(found)
+        return self.valid(found) if found["valid"] else None
 
     def answer(self, size: int, margin: int) -> Solution | None:
         windows, jobs = self.windows, self.jobs
@@ -186,7 +197,7 @@ class _Asked:
             raise LimitReached(found["stopped"])
 
 
-def _made(ir: IR, sequence: NDArray[np.int32], in_time: bool, jobs: int) -> _windows.Windows:
+def _made(ir: IR, ranked: Ranked, in_time: bool, jobs: int) -> _windows.Windows:
     asg, level, trace = ir.asg, ir.level, ir.asg.trace
     sources, targets = ir.list_order()
     # Real time is not among them: each window has a time line of its own.
@@ -217,7 +228,7 @@ def _made(ir: IR, sequence: NDArray[np.int32], in_time: bool, jobs: int) -> _win
         ((asg.outcome == Outcome.COMMITTED) & asg.ordered).astype(np.uint8),
         level.has(Dependency.RT),
         in_time,
-        sequence,
+        *ranked,
         (asg.outcome == Outcome.UNKNOWN).astype(np.uint8),
         jobs,
     )

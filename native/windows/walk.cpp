@@ -1,0 +1,388 @@
+// Walk: the whole trace in one pass, by rank, before anything is cut.
+//
+// Most traces are what they look like: their rank, put right where two clients ran side by side, is an order that explains
+// every read. So the points are taken as they come, with the store at hand, and a point waits while placing it would be a
+// mistake that can be seen at once: a read, while the store does not show its value; a write, while somebody has yet to
+// read the version that it would overwrite; with two points, a begin, while an open transaction is about to write one of
+// its keys; any point, while one is missing that a known edge, or the clock, puts before it. Who waits is looked at again
+// when what it waits for has changed. That is the engine's guess (guess.cpp) without a graph: each point costs as much as
+// the reads and writes it has.
+//
+// Where everybody waits, the oldest goes, and the place is marked. Most often it is a blind write that nobody has read, and
+// that came a moment before the one that everybody has: then the store keeps the other. A few such places are put in order by
+// the engine, each with its neighbourhood and the states before and behind it as the walk left them; if they are many,
+// windows will do better. The order is replayed in any case (stitch.cpp), so nothing rests on what was assumed here: a walk
+// that fails says nothing.
+//
+// With two points a transaction the walk is tried twice: a database that is serializable has both side by side, which shows
+// soon; one that shows snapshots has them where its clients saw them.
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "windows.hpp"
+
+namespace boomslang::windows {
+
+namespace {
+
+constexpr int32_t NOBODY = -1;
+
+// Where somebody went who should have waited, in places of the order: from the version that it should have come before.
+struct Mark {
+    size_t from, to;
+};
+
+// One pass through the sequence. Its *nodes* are the points of the trace, or, if begin and commit are `together`,
+// the transactions.
+class Walk {
+public:
+    std::vector<int32_t> order;  // points
+    std::vector<Mark> marks;
+    std::vector<std::pair<int32_t, int32_t>> initial;
+    std::vector<uint8_t> buried;  // of each write: did the store not take it?
+
+    Walk(const Whole& whole, std::span<const int32_t> sequence, std::span<const int32_t> place,
+         std::span<const int32_t> after, std::vector<uint32_t> readers, bool together)
+        : w_(whole), points_(together ? 1 : whole.points), after_(after), readers_(std::move(readers)),
+          keys_(size_t(whole.keys)) {
+        order.reserve(sequence.size());
+        buried.assign(readers_.size(), 0);
+        if (points_ == whole.points) {
+            sequence_ = sequence, place_ = place;
+        } else {
+            own_place_.assign(size_t(whole.txns), -1);
+            for (int32_t point : sequence)
+                if (whole.is_commit(point)) {
+                    own_place_[size_t(point / 2)] = int32_t(own_sequence_.size());
+                    own_sequence_.push_back(point / 2);
+                }
+            sequence_ = own_sequence_, place_ = own_place_;
+        }
+        waiting_.assign(place_.size(), NOBODY), next_.assign(place_.size(), NOBODY), placed_.assign(place_.size(), 0);
+        for (int32_t k = 0; k < w_.keys; ++k) keys_[size_t(k)].value = w_.init[k];
+        for (int32_t node : sequence_)
+            for (int64_t r = is_begin(node) ? w_.read_start[txn(node)] : w_.read_start[txn(node) + 1];
+                 r < w_.read_start[txn(node) + 1]; ++r)
+                if (w_.read_writer[r] == -1) ++keys_[size_t(w_.read_key[r])].pending;
+    }
+
+    // False: there are more marks, or there is more waiting, than is worth it.
+    bool go(Limits& limits) {
+        const int64_t enough = 1000 + 20 * int64_t(w_.read_key.size() + w_.write_txn.size() + sequence_.size());
+        for (size_t head = 0; head < sequence_.size() || low_ < sequence_.size();) {
+            limits.step(8);
+            if (head < sequence_.size()) {
+                look_again(int32_t(head++));
+                settle();
+            }
+            while (low_ < sequence_.size() && (low_ + furthest < head || head == sequence_.size())) {
+                force();
+                if (marks.size() > 20 + head / 2000) return false;
+            }
+            if (work_ > enough) return false;
+        }
+        return true;
+    }
+
+private:
+    // Nodes between the one that is taken next and the oldest that waits.
+    static constexpr size_t furthest = 2048;
+
+    struct Key {
+        int32_t value = ABSENT;
+        int32_t pending = 0;      // known readers of the current version that are still to come
+        int32_t parked = NOBODY;  // nodes that wait here
+        int32_t holder = NOBODY;  // who has begun and will write it
+        size_t since = 0;         // where in the order it was written
+    };
+
+    int32_t txn(int32_t node) const { return node / points_; }
+    bool is_begin(int32_t node) const { return points_ == 1 || node % 2 == 0; }
+    bool is_commit(int32_t node) const { return points_ == 1 || node % 2 == 1; }
+    int32_t node_of(int32_t point) const { return points_ == w_.points ? point : point / 2; }
+
+    // Whoever may have to wait no longer, by rank.
+    void settle() {
+        while (!woken_.empty()) {
+            std::pop_heap(woken_.begin(), woken_.end(), std::greater<>());
+            const int32_t node = sequence_[size_t(woken_.back())];
+            woken_.pop_back();
+            if (!placed_[size_t(node)]) try_to_place(node);
+        }
+    }
+
+    void look_again(int32_t place) {
+        woken_.push_back(place);
+        std::push_heap(woken_.begin(), woken_.end(), std::greater<>());
+    }
+
+    void wake(int32_t& head) {
+        for (int32_t node = std::exchange(head, NOBODY); node != NOBODY; node = next_[size_t(node)])
+            look_again(place_[size_t(node)]);
+    }
+
+    void park(int32_t& head, int32_t node) {
+        next_[size_t(node)] = head;
+        head = node;
+    }
+
+    void try_to_place(int32_t node) {
+        const int32_t t = txn(node);
+        work_ += 1 + (w_.read_start[t + 1] - w_.read_start[t]);
+        if (int32_t missing = missing_before(node, t); missing != NOBODY) return park(waiting_[size_t(missing)], node);
+        if (Key* key = blocked_at(node, t)) return park(key->parked, node);
+        put(node, t);
+    }
+
+    template <class F>
+    void for_writes(int32_t t, F&& each) {
+        for (int64_t j = w_.txn_write_start[size_t(t)]; j < w_.txn_write_start[size_t(t) + 1]; ++j)
+            each(keys_[size_t(w_.txn_writes[size_t(j)].key)], j);
+    }
+
+    // A node that comes before this one by the clock or by a known edge, and is not placed yet.
+    int32_t missing_before(int32_t node, int32_t t) const {
+        if (points_ == 2 && node % 2 == 1) {
+            if (!placed_[size_t(node - 1)]) return node - 1;
+        } else if (!after_.empty() && low_commit_ < sequence_.size()) {
+            // With two points the sequence has the begins as well: all that ended before stands before.
+            int32_t ended = place_[size_t(node)];
+            if (points_ == 1) ended = after_[size_t(t)] < 0 ? 0 : place_[size_t(after_[size_t(t)])] + 1;
+            if (int32_t(low_commit_) < ended) return sequence_[low_commit_];
+        }
+        if (w_.edges_in)
+            for (int64_t j = w_.edges_start[size_t(t)]; j < w_.edges_start[size_t(t) + 1]; ++j) {
+                const int32_t e = w_.edges_in[size_t(j)], from = node_of(w_.edge_from[size_t(e)]);
+                if (node_of(w_.edge_to[size_t(e)]) == node && from != node && place_[size_t(from)] >= 0 && !placed_[size_t(from)])
+                    return from;
+            }
+        return NOBODY;
+    }
+
+    // The key that does not allow it, or null.
+    Key* blocked_at(int32_t node, int32_t t) {
+        Key* blocked = nullptr;
+        if (is_begin(node)) {
+            for (int64_t r = w_.read_start[t]; r < w_.read_start[t + 1]; ++r)
+                if (Key& key = keys_[size_t(w_.read_key[r])]; !shows(key, r)) return &key;
+            if (w_.overlap && points_ == 2)
+                for_writes(t, [&](Key& key, int64_t) { blocked = key.holder != NOBODY ? &key : blocked; });
+        }
+        if (is_commit(node))
+            for_writes(t, [&](Key& key, int64_t) { blocked = awaited(key, t) ? &key : blocked; });
+        return blocked;
+    }
+
+    bool shows(const Key& key, int64_t read) const {
+        if (key.value == UNKNOWN_INIT) return w_.read_writer[read] < 0;
+        return matches(key.value, w_.read_value[read]);
+    }
+
+    // Are there readers of the current version to come, other than the transaction itself?
+    bool awaited(const Key& key, int32_t t) const {
+        int32_t own = 0;
+        if (key.pending > 0 && points_ == 1)
+            for (int64_t r = w_.read_start[t]; r < w_.read_start[t + 1]; ++r)
+                own += &keys_[size_t(w_.read_key[r])] == &key && w_.read_writer[r] >= -1;
+        return key.pending > own;
+    }
+
+    void put(int32_t node, int32_t t) {
+        placed_[size_t(node)] = 1;
+        if (points_ == w_.points) order.push_back(node);
+        else order.push_back(w_.begin_of(t)), order.push_back(w_.commit_of(t));
+        while (low_ < sequence_.size() && placed_[size_t(sequence_[low_])]) ++low_;
+        low_commit_ = std::max(low_commit_, low_);
+        while (low_commit_ < sequence_.size() &&
+               (placed_[size_t(sequence_[low_commit_])] || !is_commit(sequence_[low_commit_])))
+            ++low_commit_;
+        if (is_begin(node)) {
+            for (int64_t r = w_.read_start[t]; r < w_.read_start[t + 1]; ++r) {
+                Key& key = keys_[size_t(w_.read_key[r])];
+                const int32_t pattern = w_.read_value[r];
+                if (key.value == UNKNOWN_INIT && w_.read_writer[r] < 0) {
+                    key.value = pattern == PRESENT ? w_.unnamed : pattern;
+                    initial.push_back({w_.read_key[r], pattern});
+                    wake(key.parked);
+                }
+                if (w_.read_writer[r] >= -1 && matches(key.value, pattern) && --key.pending <= (points_ == 1)) wake(key.parked);
+            }
+            if (w_.overlap && points_ == 2)
+                for_writes(t, [&](Key& key, int64_t) { key.holder = t; });
+        }
+        if (is_commit(node))
+            for_writes(t, [&](Key& key, int64_t j) {
+                if (key.holder == t) key.holder = NOBODY;
+                if (buried[size_t(j)]) return wake(key.parked);
+                key.value = w_.txn_writes[size_t(j)].value;
+                key.pending = int32_t(readers_[size_t(j)]);
+                key.since = order.size();
+                wake(key.parked);
+            });
+        wake(waiting_[size_t(node)]);
+    }
+
+    // The oldest that waits goes.
+    void force() {
+        const int32_t node = sequence_[low_], t = txn(node);
+        Mark mark{order.size(), order.size() + 1};
+        if (is_begin(node))
+            for (int64_t r = w_.read_start[t]; r < w_.read_start[t + 1]; ++r) {
+                const Key& key = keys_[size_t(w_.read_key[r])];
+                if (shows(key, r)) continue;
+                mark.from = std::min(mark.from, key.since);
+                // Nobody waits for it where it belongs.
+                if (const int32_t writer = w_.read_writer[r]; writer >= 0 && !placed_[size_t(node_of(w_.commit_of(writer)))])
+                    for_writes(writer, [&](Key& other, int64_t j) { readers_[size_t(j)] -= &other == &key && readers_[size_t(j)]; });
+            }
+        if (is_commit(node))
+            for_writes(t, [&](Key& key, int64_t j) {
+                if (!awaited(key, t)) return;
+                mark.from = std::min(mark.from, key.since);
+                buried[size_t(j)] = readers_[size_t(j)] == 0;
+            });
+        marks.push_back(mark);
+        put(node, t);
+        settle();
+    }
+
+    const Whole& w_;
+    const int32_t points_;
+    std::vector<int32_t> own_sequence_, own_place_;
+    std::span<const int32_t> sequence_, place_, after_;
+    std::vector<uint32_t> readers_;  // of each write, how many are known to have read it
+    std::vector<Key> keys_;
+    std::vector<int32_t> waiting_, next_;  // of each node: the first that waits for it; the next in the list that it is in
+    std::vector<uint8_t> placed_;
+    std::vector<int32_t> woken_;       // places, a heap
+    size_t low_ = 0, low_commit_ = 0;  // the oldest that is not placed; the oldest such commit
+    int64_t work_ = 0;
+};
+
+// A place that is put in order by the engine: where it is, and what it must leave as it found it.
+struct Region {
+    size_t from, to;
+    Part part;
+    std::vector<int32_t> start;
+    std::vector<Demand> final;
+};
+
+}  // namespace
+
+std::vector<uint32_t> Windows::known_readers(int jobs, Limits& limits) {
+    std::vector<uint32_t> readers(whole_.write_txn.size());
+    constexpr int32_t chunk = 8192;
+    parallel(jobs, size_t(whole_.txns / chunk + 1), limits, [&](size_t c, Scratch&, Limits& own) {
+        for (int32_t t = int32_t(c) * chunk; t < std::min(whole_.txns, int32_t(c + 1) * chunk); ++t) {
+            own.step(4);
+            if (place_[size_t(whole_.begin_of(t))] < 0) continue;
+            for (int64_t r = whole_.read_start[t]; r < whole_.read_start[t + 1]; ++r)
+                if (const int32_t w = whole_.read_writer[r]; w >= 0)
+                    for (int64_t j = whole_.txn_write_start[size_t(w)]; j < whole_.txn_write_start[size_t(w) + 1]; ++j)
+                        if (whole_.txn_writes[size_t(j)].key == whole_.read_key[r])
+                            std::atomic_ref(readers[size_t(j)]).fetch_add(1, std::memory_order_relaxed);
+        }
+    });
+    return readers;
+}
+
+Windows::Step Windows::walk(int32_t margin, int jobs, Options options, Limits& limits) {
+    const std::vector<uint32_t> readers = known_readers(jobs, limits);
+    for (bool together : {true, false}) {
+        if (together && whole_.points == 1) continue;
+        Walk walk(whole_, sequence_, place_, after_, readers, together);
+        if (!walk.go(limits)) continue;
+        Step step;
+        step.order = std::move(walk.order), step.initial = std::move(walk.initial);
+        stats.walked = int64_t(step.order.size()) / whole_.points;
+        stats.marks = int64_t(walk.marks.size());
+        std::vector<std::pair<size_t, size_t>> regions;
+        const size_t side = size_t(margin) * size_t(whole_.points);
+        for (const Mark& mark : walk.marks) {
+            const size_t from = mark.from - std::min(mark.from, side), to = std::min(step.order.size(), mark.to + side);
+            while (!regions.empty() && from <= regions.back().second && from < regions.back().first) regions.pop_back();
+            if (!regions.empty() && from <= regions.back().second) regions.back().second = std::max(regions.back().second, to);
+            else regions.push_back({from, to});
+        }
+        if (!regions.empty() && !mend(step, regions, walk.buried, jobs, options, limits)) continue;
+        if (!explains(step.order, step.initial)) continue;
+        step.status = Answer::VALID;
+        return step;
+    }
+    return {};
+}
+
+bool Windows::mend(Step& step, const std::vector<std::pair<size_t, size_t>>& places, const std::vector<uint8_t>& buried, int jobs,
+                   Options options, Limits& limits) {
+    // Half of a transaction of unknown outcome must not be left out, and what was chosen to start with must not be forgotten.
+    if (std::any_of(uncertain_.begin(), uncertain_.end(), [](uint8_t u) { return u != 0; }) || !step.initial.empty()) return false;
+    std::vector<Region> regions;
+    for (auto [from, to] : places) regions.push_back({from, to, {}, {}, {}});
+    std::vector<int32_t> at(place_.size(), -1);
+    for (size_t i = 0; i < step.order.size(); ++i) at[size_t(step.order[i])] = int32_t(i);
+
+    // Once more through the order, for the states before and behind each region.
+    std::vector<int32_t> value(whole_.init.begin(), whole_.init.end()), left_by(size_t(whole_.keys), -1);
+    std::vector<int32_t> open;
+    Scratch scratch(whole_);
+    size_t next = 0;
+    for (size_t i = 0; i < step.order.size(); ++i) {
+        limits.step(8);
+        if (next < regions.size() && regions[next].from == i) {
+            Region& region = regions[next];
+            std::erase_if(open, [&](int32_t t) { return at[size_t(whole_.commit_of(t))] < int32_t(i); });
+            std::vector<int32_t> spanning;
+            for (int32_t t : open)
+                if (at[size_t(whole_.commit_of(t))] >= int32_t(region.to)) spanning.push_back(t);
+            region.part = Part(whole_, {step.order.data() + region.from, region.to - region.from}, spanning, at, scratch);
+            for (const Part::Key& key : region.part.keys) region.start.push_back(value[size_t(key.key)]);
+        }
+        const int32_t point = step.order[i], t = point / whole_.points;
+        if (whole_.is_begin(point)) {
+            if (whole_.overlap) open.push_back(t);
+            for (int64_t r = whole_.read_start[t]; r < whole_.read_start[t + 1]; ++r) {
+                const int32_t key = whole_.read_key[r], region = left_by[size_t(key)];
+                if (region < 0 || !matches(value[size_t(key)], whole_.read_value[r])) continue;
+                regions[size_t(region)].final.push_back({key, value[size_t(key)], -1});
+                left_by[size_t(key)] = -1;
+            }
+        }
+        if (whole_.is_commit(point))
+            for (int64_t j = whole_.txn_write_start[size_t(t)]; j < whole_.txn_write_start[size_t(t) + 1]; ++j) {
+                if (buried[size_t(j)]) continue;
+                const auto [key, written] = whole_.txn_writes[size_t(j)];
+                value[size_t(key)] = written, left_by[size_t(key)] = -1;
+            }
+        if (next < regions.size() && regions[next].to == i + 1) {
+            for (const Part::Key& key : regions[next].part.keys)
+                if (key.visible) left_by[size_t(key.key)] = int32_t(next);
+            ++next;
+        }
+    }
+
+    std::vector<Solved> solved(regions.size());
+    std::atomic<bool> failed = false;
+    parallel(jobs, regions.size(), limits, [&](size_t i, Scratch& own_scratch, Limits& own) {
+        if (failed) return;
+        const Region& region = regions[i];
+        solved[i] = region.part.solve(whole_, region.start, region.final, at, false, options, own, own_scratch);
+        if (solved[i].status != Answer::VALID) failed = true;
+    });
+    for (const Solved& one : solved) stats.conflicts += one.stats.conflicts, stats.decisions += one.stats.decisions;
+    if (failed) return false;
+    std::vector<int32_t> order;
+    order.reserve(step.order.size());
+    size_t done = 0;
+    for (size_t i = 0; i < regions.size(); ++i) {
+        order.insert(order.end(), step.order.begin() + int64_t(done), step.order.begin() + int64_t(regions[i].from));
+        order.insert(order.end(), solved[i].order.begin(), solved[i].order.end());
+        step.initial.insert(step.initial.end(), solved[i].initial.begin(), solved[i].initial.end());
+        done = regions[i].to;
+    }
+    order.insert(order.end(), step.order.begin() + int64_t(done), step.order.end());
+    step.order = std::move(order);
+    return true;
+}
+
+}  // namespace boomslang::windows
