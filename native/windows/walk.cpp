@@ -3,7 +3,8 @@
 // Most traces are what they look like: their rank, put right where two clients ran side by side, is an order that explains
 // every read. So the points are taken as they come, with the store at hand, and a point waits while placing it would be a
 // mistake that can be seen at once: a read, while the store does not show its value; a write, while somebody has yet to
-// read the version that it would overwrite; with two points, a begin, while an open transaction is about to write one of
+// read the version that it would overwrite, or while another writer of the key has yet to come that ended before some reader
+// of this one began; with two points, a begin, while an open transaction is about to write one of
 // its keys; any point, while one is missing that a known edge, or the clock, puts before it. Who waits is looked at again
 // when what it waits for has changed. That is the engine's guess (guess.cpp) without a graph: each point costs as much as
 // the reads and writes it has.
@@ -28,6 +29,12 @@ namespace {
 
 constexpr int32_t NOBODY = -1;
 
+// What is known of the readers of each write, wherever they stand.
+struct Readers {
+    std::vector<uint32_t> count;
+    std::vector<int32_t> latest;  // the place of the last commit before the begin of one of them, or -1
+};
+
 // Where somebody went who should have waited, in places of the order: from the version that it should have come before.
 struct Mark {
     size_t from, to;
@@ -43,9 +50,9 @@ public:
     std::vector<uint8_t> buried;  // of each write: did the store not take it?
 
     Walk(const Whole& whole, std::span<const int32_t> sequence, std::span<const int32_t> place,
-         std::span<const int32_t> after, std::vector<uint32_t> readers, bool together)
-        : w_(whole), points_(together ? 1 : whole.points), after_(after), readers_(std::move(readers)),
-          keys_(size_t(whole.keys)) {
+         std::span<const int32_t> after, const Readers& readers, bool together)
+        : w_(whole), points_(together ? 1 : whole.points), whole_place_(place), after_(after), latest_(readers.latest),
+          readers_(readers.count), keys_(size_t(whole.keys)) {
         order.reserve(sequence.size());
         buried.assign(readers_.size(), 0);
         if (points_ == whole.points) {
@@ -72,6 +79,8 @@ public:
         const int64_t enough = 1000 + 20 * int64_t(w_.read_key.size() + w_.write_txn.size() + sequence_.size());
         for (size_t head = 0; head < sequence_.size() || low_ < sequence_.size();) {
             limits.step(8);
+            while (points_ == 1 && !latest_.empty() && seen_ < std::min(sequence_.size(), head + foresight))
+                expect(sequence_[seen_++]);
             if (head < sequence_.size()) {
                 look_again(int32_t(head++));
                 settle();
@@ -88,12 +97,15 @@ public:
 private:
     // Nodes between the one that is taken next and the oldest that waits.
     static constexpr size_t furthest = 2048;
+    // Nodes ahead of the next one whose writes are known to come.
+    static constexpr size_t foresight = 512;
 
     struct Key {
         int32_t value = ABSENT;
         int32_t pending = 0;      // known readers of the current version that are still to come
         int32_t parked = NOBODY;  // nodes that wait here
         int32_t holder = NOBODY;  // who has begun and will write it
+        int32_t expected = NOBODY;  // the first of those who will write it soon
         size_t since = 0;         // where in the order it was written
     };
 
@@ -101,6 +113,47 @@ private:
     bool is_begin(int32_t node) const { return points_ == 1 || node % 2 == 0; }
     bool is_commit(int32_t node) const { return points_ == 1 || node % 2 == 1; }
     int32_t node_of(int32_t point) const { return points_ == w_.points ? point : point / 2; }
+
+    // Who will write a key soon: a list of each.
+    struct Expected {
+        int32_t txn, next;
+    };
+
+    void expect(int32_t t) {
+        for_writes(t, [&](Key& key, int64_t) {
+            if (spare_.empty()) spare_.push_back(int32_t(expected_.size())), expected_.push_back({});
+            const int32_t entry = spare_.back();
+            spare_.pop_back();
+            expected_[size_t(entry)] = {t, key.expected};
+            key.expected = entry;
+        });
+    }
+
+    void expect_no_longer(Key& key, int32_t t) {
+        for (int32_t* at = &key.expected; *at != NOBODY; at = &expected_[size_t(*at)].next)
+            if (expected_[size_t(*at)].txn == t) {
+                spare_.push_back(*at);
+                *at = expected_[size_t(*at)].next;
+                return;
+            }
+    }
+
+    int32_t ended(int32_t t) const { return whole_place_[size_t(w_.commit_of(t))]; }
+
+    // Another writer of one of its keys that must come first: it was there when this one ended, and ended itself before a
+    // reader of this one's version began.
+    int32_t missing_writer(int32_t t) {
+        int32_t missing = NOBODY;
+        for_writes(t, [&](Key& key, int64_t j) {
+            if (missing != NOBODY || latest_[size_t(j)] < 0) return;
+            for (int32_t at = key.expected; at != NOBODY; at = expected_[size_t(at)].next) {
+                const int32_t other = expected_[size_t(at)].txn;
+                if (other == t || latest_[size_t(j)] < ended(other)) continue;
+                if (after_[size_t(other)] < 0 || ended(after_[size_t(other)]) < ended(t)) missing = other;
+            }
+        });
+        return missing;
+    }
 
     // Whoever may have to wait no longer, by rank.
     void settle() {
@@ -132,6 +185,8 @@ private:
         work_ += 1 + (w_.read_start[t + 1] - w_.read_start[t]);
         if (int32_t missing = missing_before(node, t); missing != NOBODY) return park(waiting_[size_t(missing)], node);
         if (Key* key = blocked_at(node, t)) return park(key->parked, node);
+        if (points_ == 1 && !latest_.empty())
+            if (int32_t missing = missing_writer(t); missing != NOBODY) return park(waiting_[size_t(missing)], node);
         put(node, t);
     }
 
@@ -214,6 +269,7 @@ private:
         if (is_commit(node))
             for_writes(t, [&](Key& key, int64_t j) {
                 if (key.holder == t) key.holder = NOBODY;
+                expect_no_longer(key, t);
                 if (buried[size_t(j)]) return wake(key.parked);
                 key.value = w_.txn_writes[size_t(j)].value;
                 key.pending = int32_t(readers_[size_t(j)]);
@@ -250,11 +306,15 @@ private:
     const Whole& w_;
     const int32_t points_;
     std::vector<int32_t> own_sequence_, own_place_;
-    std::span<const int32_t> sequence_, place_, after_;
+    std::span<const int32_t> sequence_, place_;
+    std::span<const int32_t> whole_place_, after_, latest_;
     std::vector<uint32_t> readers_;  // of each write, how many are known to have read it
     std::vector<Key> keys_;
     std::vector<int32_t> waiting_, next_;  // of each node: the first that waits for it; the next in the list that it is in
     std::vector<uint8_t> placed_;
+    std::vector<Expected> expected_;
+    std::vector<int32_t> spare_;
+    size_t seen_ = 0;                  // nodes whose writes are expected, or were
     std::vector<int32_t> woken_;       // places, a heap
     size_t low_ = 0, low_commit_ = 0;  // the oldest that is not placed; the oldest such commit
     int64_t work_ = 0;
@@ -270,25 +330,31 @@ struct Region {
 
 }  // namespace
 
-std::vector<uint32_t> Windows::known_readers(int jobs, Limits& limits) {
-    std::vector<uint32_t> readers(whole_.write_txn.size());
+Windows::Step Windows::walk(int32_t margin, int jobs, Options options, Limits& limits) {
+    Readers readers;
+    readers.count.assign(whole_.write_txn.size(), 0);
+    if (!after_.empty()) readers.latest.assign(whole_.write_txn.size(), -1);
     constexpr int32_t chunk = 8192;
     parallel(jobs, size_t(whole_.txns / chunk + 1), limits, [&](size_t c, Scratch&, Limits& own) {
         for (int32_t t = int32_t(c) * chunk; t < std::min(whole_.txns, int32_t(c + 1) * chunk); ++t) {
             own.step(4);
             if (place_[size_t(whole_.begin_of(t))] < 0) continue;
-            for (int64_t r = whole_.read_start[t]; r < whole_.read_start[t + 1]; ++r)
-                if (const int32_t w = whole_.read_writer[r]; w >= 0)
-                    for (int64_t j = whole_.txn_write_start[size_t(w)]; j < whole_.txn_write_start[size_t(w) + 1]; ++j)
-                        if (whole_.txn_writes[size_t(j)].key == whole_.read_key[r])
-                            std::atomic_ref(readers[size_t(j)]).fetch_add(1, std::memory_order_relaxed);
+            const int32_t last = after_.empty() || after_[size_t(t)] < 0 ? -1 : place_[size_t(whole_.commit_of(after_[size_t(t)]))];
+            for (int64_t r = whole_.read_start[t]; r < whole_.read_start[t + 1]; ++r) {
+                const int32_t w = whole_.read_writer[r];
+                if (w < 0) continue;
+                int64_t j = whole_.txn_write_start[size_t(w)];
+                while (j < whole_.txn_write_start[size_t(w) + 1] && whole_.txn_writes[size_t(j)].key != whole_.read_key[r]) ++j;
+                if (j == whole_.txn_write_start[size_t(w) + 1]) continue;
+                std::atomic_ref(readers.count[size_t(j)]).fetch_add(1, std::memory_order_relaxed);
+                if (last < 0) continue;
+                std::atomic_ref latest(readers.latest[size_t(j)]);
+                int32_t seen = latest.load(std::memory_order_relaxed);
+                while (seen < last && !latest.compare_exchange_weak(seen, last, std::memory_order_relaxed)) {
+                }
+            }
         }
     });
-    return readers;
-}
-
-Windows::Step Windows::walk(int32_t margin, int jobs, Options options, Limits& limits) {
-    const std::vector<uint32_t> readers = known_readers(jobs, limits);
     for (bool together : {true, false}) {
         if (together && whole_.points == 1) continue;
         Walk walk(whole_, sequence_, place_, after_, readers, together);

@@ -90,7 +90,6 @@ private:
         std::vector<std::pair<int32_t, int32_t>> initial;
     };
     // --- walk.cpp
-    std::vector<uint32_t> known_readers(int jobs, Limits& limits);
     // Has the engine put these places of the order right? Writes that are `buried` the store has not taken.
     bool mend(Step& step, const std::vector<std::pair<size_t, size_t>>& places, const std::vector<uint8_t>& buried, int jobs,
               Options options, Limits& limits);

@@ -69,11 +69,18 @@ def test_what_a_walk_finds_brute_force_finds(mix: str) -> None:
 
 
 def as_a_database_would(
-    seed: int, transactions: int, *, snapshot: bool, late: int = 0, keys: int = 40, sessions: int = 8
+    seed: int,
+    transactions: int,
+    *,
+    snapshot: bool,
+    late: int = 0,
+    keys: int = 40,
+    sessions: int = 8,
+    values: int = 10**9,
 ) -> Trace:
     """Clients side by side; each transaction reads and writes in one moment of its time, or reads where it began and
     loses against whoever wrote a key of its own meanwhile. `late`: answers may take so long that others overtake
-    them."""
+    them. `values`: so many there are."""
     draw = random.Random(seed)
     free = [0] * sessions
     moments: list[tuple[int, int, int, int]] = []  # snapshot, commit, begin, end
@@ -106,8 +113,8 @@ def as_a_database_would(
         if snapshot and any(written.get(k, -1) > moments[n][0] for k in writes):
             continue  # first committer wins; the loser is not in the trace
         for k in writes:
-            state[k], written[k] = 10 * n + k % 10, at
-        puts = [put(k, 10 * n + k % 10) for k in writes]
+            state[k], written[k] = (10 * n + k % 10) % values, at
+        puts = [put(k, state[k]) for k in writes]
         made.append(txn(f"s{s}", *saw[n], *puts, time=(moments[n][2], moments[n][3])))
     made.sort(key=lambda t: t.begin or 0)
     return history(*made)
@@ -119,7 +126,7 @@ def test_a_serializable_database_is_walked_through(short: str) -> None:
     for seed in range(examples(12)):
         trace = as_a_database_would(seed, 400, snapshot=False, late=seed % 4)
         how[walked(trace, find_level(short), 1 + seed % 2)] += 1
-    assert how["straight"] and how["mended"] and how[""] <= how["straight"] + how["mended"], how
+    assert how["straight"] > how["mended"] + how[""], how
 
 
 @pytest.mark.parametrize("short", ["si", "strong-si", "prefix"])
@@ -128,6 +135,16 @@ def test_a_database_of_snapshots_is_walked_through(short: str) -> None:
     for seed in range(examples(12)):
         how[walked(as_a_database_would(seed, 400, snapshot=True), find_level(short))] += 1
     assert how["straight"] + how["mended"] > how[""], how
+
+
+@pytest.mark.parametrize("short", ["ser", "sser", "si", "strong-si", "prefix"])
+def test_where_a_walk_does_not_go_on_the_engine_mends_it(short: str) -> None:
+    """Values that repeat say too little of who was read."""
+    how: Counter[str] = Counter()
+    for seed in range(examples(24)):
+        trace = as_a_database_would(seed, 300, snapshot=False, late=3, values=40 + 20 * (seed % 3))
+        how[walked(trace, find_level(short), 1 + seed % 2)] += 1
+    assert how["mended"], how
 
 
 def test_a_long_trace_is_walked_through_without_windows() -> None:
@@ -145,7 +162,7 @@ def test_a_blind_write_that_nobody_read_may_have_come_first() -> None:
     readers = [txn("r", get("x", 1), time=(100 + 10 * n, 105 + 10 * n)) for n in range(5)]
     trace = history(txn("a", put("x", 1), time=(0, 20)), txn("b", put("x", 2), time=(5, 30)), *readers)
     for level in WALKED:
-        assert walked(trace, level) == "mended", level.name
+        assert walked(trace, level), level.name
 
 
 def test_an_invalid_trace_is_never_walked_through() -> None:
