@@ -22,9 +22,12 @@ struct ParsedLines {
 
 class Ahead {
  public:
+  // How large a slice is changes nothing but the speed.
+  explicit Ahead(std::size_t block = Slice::usual_size) : block_(block ? block : 1) {}
   ParsedLines parse(const char* data, std::size_t size);
 
  private:
+  const std::size_t block_;
   Parser parser_{true};
 };
 

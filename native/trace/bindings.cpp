@@ -280,7 +280,7 @@ void bind(nb::module_ m) {
   nb::class_<Kept>(m, "ParsedLines")
       .def_prop_ro("lines", [](const Kept& kept) { return kept.parsed.lines; })
       .def_prop_ro("text", [](const Kept& kept) { return kept.text; });
-  nb::class_<Ahead>(m, "Ahead").def(nb::init<>()).def(
+  nb::class_<Ahead>(m, "Ahead").def(nb::init<std::size_t>(), "block"_a = Slice::usual_size).def(
       "parse",
       [](Ahead& ahead, nb::bytes text) {
         auto kept = std::make_unique<Kept>(text);

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import random
 import tempfile
+from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from support.effort import examples
 from support.strategies import DEFAULT, Mix, generate
 
 from boomslang.trace import Trace, TraceBuilder, TraceError, read_trace, write_trace
-from boomslang.trace._reader import Reader
+from boomslang.trace._reader import Ahead, Reader
 from boomslang.trace.close_times import CloseTimes
 from boomslang.trace.reader import Limits, finish
 from boomslang.trace.scalars import Scalars
@@ -34,6 +35,9 @@ WAYS = (
     {"jobs": 4, "block": 300, "shapes": False},
     {"jobs": 1, "block": 40, "shapes": True, "borrowed": True},
     {"jobs": 3, "block": 100, "shapes": True, "borrowed": True},
+    {"jobs": 1, "block": 1 << 18, "shapes": True, "ahead": 1 << 18},
+    {"jobs": 2, "block": 100, "shapes": True, "ahead": 1},
+    {"jobs": 1, "block": 50, "shapes": True, "ahead": 90},
 )
 
 
@@ -48,11 +52,14 @@ def told(trace: Trace) -> dict[str, Any]:
     return found
 
 
-def outcome(files: Input, jobs: int, block: int, shapes: bool, *, borrowed: bool = False) -> object:
+def outcome(
+    files: Input, jobs: int, block: int, shapes: bool, *, borrowed: bool = False, ahead: int = 0
+) -> object:
     """What reading these files gives: a trace, or an error. `borrowed`: not from files, but in two parts that are in
-    memory."""
+    memory. `ahead`: parsed before, in blocks of about so many bytes; half of it was asked for once before."""
     reader = Reader(jobs, block, shapes)
-    kept = []
+    parser, early = Ahead(ahead), Reader(jobs, block, shapes)
+    kept: list[Any] = []
     try:
         for name, data in files.items():
             reader.begin_file(name, name.removesuffix(".jsonl") if len(files) > 1 else None)
@@ -61,6 +68,19 @@ def outcome(files: Input, jobs: int, block: int, shapes: bool, *, borrowed: bool
                 kept += [data[:middle], data[middle:]]
                 reader.borrow(kept[-2])
                 reader.borrow(kept[-1])
+                reader.end_file()
+                continue
+            if ahead:
+                middle = data.rfind(b"\n", 0, len(data) // 2) + 1
+                kept += [parser.parse(data[:middle]), parser.parse(data[middle:])]
+                lines = [part.text.count(b"\n") for part in kept[-2:]]
+                assert all(part.lines in (-1, n) for part, n in zip(kept[-2:], lines, strict=True))
+                with suppress(TraceError):
+                    early.begin_file(name, None)
+                    early.take(kept[-2])
+                    early.end_file()
+                reader.take(kept[-2])
+                reader.take(kept[-1])
                 reader.end_file()
                 continue
             with tempfile.TemporaryFile(buffering=0) as file:

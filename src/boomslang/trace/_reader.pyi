@@ -49,6 +49,7 @@ class ParsedLines:
 class Ahead:
     """Parses lines before it is known what stands before them."""
 
+    def __init__(self, block: int = 1 << 18) -> None: ...
     def parse(self, text: bytes) -> ParsedLines: ...
 
 class FormatReader:
