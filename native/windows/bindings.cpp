@@ -45,7 +45,7 @@ struct Held {
         const auto key_start = a.next<In<int64_t>>("key_start");
         const auto write_txn = a.next<In<int32_t>>("write_txn"), write_value = a.next<In<int32_t>>("write_value"),
                    init = a.next<In<int32_t>>("init"), edge_from = a.next<In<int32_t>>("edge_from"),
-                   edge_to = a.next<In<int32_t>>("edge_to"), hint_next = a.next<In<int32_t>>("hint_next");
+                   edge_to = a.next<In<int32_t>>("edge_to");
         const auto begin = a.next<In<int64_t>>("begin"), end = a.next<In<int64_t>>("end");
         const auto clock = a.next<In<int32_t>>("clock");
         const auto returned = a.next<In<uint8_t>>("returned");
@@ -59,13 +59,15 @@ struct Held {
         w.state = keep(state), w.read_start = keep(read_start), w.read_key = keep(read_key);
         w.read_value = keep(read_value), w.read_writer = keep(read_writer), w.key_start = keep(key_start);
         w.write_txn = keep(write_txn), w.write_value = keep(write_value);
-        w.init = keep(init), w.edge_from = keep(edge_from), w.edge_to = keep(edge_to), w.hint_next = keep(hint_next);
+        w.init = keep(init), w.edge_from = keep(edge_from), w.edge_to = keep(edge_to);
         w.begin = keep(begin), w.end = keep(end), w.clock = keep(clock), w.returned = keep(returned);
         w.real_time = real_time, w.in_time = in_time;
         std::span<const int32_t> points_by_rank = view(sequence);
         windows = std::make_unique<Windows>(std::move(w), std::vector<int32_t>(points_by_rank.begin(), points_by_rank.end()),
                                             keep(after), view(uncertain), jobs);
     }
+
+    void hint(In<int32_t> next) { windows->hint(keep(next)); }
 
     static Options options(int64_t conflicts) {
         Options o;
@@ -91,8 +93,13 @@ struct Held {
         return stepped(seconds, megabytes, [&](Limits& limits) { return windows->solve(stop, jobs, options(conflicts), limits); });
     }
 
-    nb::dict walk(int32_t margin, int jobs, int64_t conflicts, double seconds, double megabytes) {
-        return stepped(seconds, megabytes, [&](Limits& limits) { return windows->walk(margin, jobs, options(conflicts), limits); });
+    nb::dict walk(int32_t margin, int jobs, int64_t conflicts, double seconds, double megabytes, nb::callable hints) {
+        auto hinted = [&] {
+            nb::gil_scoped_acquire acquire;
+            hint(nb::cast<In<int32_t>>(hints()));
+        };
+        return stepped(seconds, megabytes,
+                       [&](Limits& limits) { return windows->walk(margin, jobs, options(conflicts), limits, hinted); });
     }
 
     template <class F>
@@ -146,12 +153,13 @@ void bind(nb::module_ m) {
         nb::arg("begins"), nb::arg("ends"), nb::arg("of"), nb::arg("points"), nb::arg("txns"));
     nb::class_<Held>(m, "Windows")
         .def("__init__", [](Held* self, nb::args given, nb::kwargs named) { new (self) Held(given, named); })
+        .def("hint", &Held::hint, nb::arg("next"))
         .def("cut", &Held::cut, nb::arg("size"), nb::arg("margin"), nb::arg("stop"), nb::arg("jobs"), nb::arg("conflicts"), nb::arg("seconds"),
              nb::arg("megabytes"))
         .def("solve", &Held::solve, nb::arg("stop"), nb::arg("jobs"), nb::arg("conflicts"), nb::arg("seconds"),
              nb::arg("megabytes"))
         .def("walk", &Held::walk, nb::arg("margin"), nb::arg("jobs"), nb::arg("conflicts"), nb::arg("seconds"),
-             nb::arg("megabytes"))
+             nb::arg("megabytes"), nb::arg("hints"))
         .def("join", &Held::join, nb::arg("failed"))
         .def("stats", &Held::stats);
 }

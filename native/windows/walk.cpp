@@ -19,6 +19,7 @@
 // soon; one that shows snapshots has them where its clients saw them.
 #include <algorithm>
 #include <functional>
+#include <unordered_set>
 #include <utility>
 
 #include "windows.hpp"
@@ -31,8 +32,21 @@ constexpr int32_t NOBODY = -1;
 
 // What is known of the readers of each write, wherever they stand.
 struct Readers {
-    std::vector<uint32_t> count;
+    static constexpr uint16_t many = UINT16_MAX;  // or more
+    std::vector<uint16_t> count;
     std::vector<int32_t> latest;  // the place of the last commit before the begin of one of them, or -1
+
+    void add(size_t write, int32_t before) {
+        std::atomic_ref known(count[write]);
+        uint16_t n = known.load(std::memory_order_relaxed);
+        while (n < many && !known.compare_exchange_weak(n, uint16_t(n + 1), std::memory_order_relaxed)) {
+        }
+        if (before < 0) return;
+        std::atomic_ref last(latest[write]);
+        int32_t seen = last.load(std::memory_order_relaxed);
+        while (seen < before && !last.compare_exchange_weak(seen, before, std::memory_order_relaxed)) {
+        }
+    }
 };
 
 // Where somebody went who should have waited, in places of the order: from the version that it should have come before.
@@ -47,14 +61,13 @@ public:
     std::vector<int32_t> order;  // points
     std::vector<Mark> marks;
     std::vector<std::pair<int32_t, int32_t>> initial;
-    std::vector<uint8_t> buried;  // of each write: did the store not take it?
+    std::unordered_set<int64_t> buried;  // writes that the store has not taken
 
     Walk(const Whole& whole, std::span<const int32_t> sequence, std::span<const int32_t> place,
-         std::span<const int32_t> after, const Readers& readers, bool together)
+         std::span<const int32_t> after, Readers& readers, bool together)
         : w_(whole), points_(together ? 1 : whole.points), whole_place_(place), after_(after), latest_(readers.latest),
           readers_(readers.count), keys_(size_t(whole.keys)) {
         order.reserve(sequence.size());
-        buried.assign(readers_.size(), 0);
         if (points_ == whole.points) {
             sequence_ = sequence, place_ = place;
         } else {
@@ -270,7 +283,7 @@ private:
             for_writes(t, [&](Key& key, int64_t j) {
                 if (key.holder == t) key.holder = NOBODY;
                 expect_no_longer(key, t);
-                if (buried[size_t(j)]) return wake(key.parked);
+                if (!buried.empty() && buried.count(j)) return wake(key.parked);
                 key.value = w_.txn_writes[size_t(j)].value;
                 key.pending = int32_t(readers_[size_t(j)]);
                 key.since = order.size();
@@ -296,7 +309,7 @@ private:
             for_writes(t, [&](Key& key, int64_t j) {
                 if (!awaited(key, t)) return;
                 mark.from = std::min(mark.from, key.since);
-                buried[size_t(j)] = readers_[size_t(j)] == 0;
+                if (readers_[size_t(j)] == 0) buried.insert(j);
             });
         marks.push_back(mark);
         put(node, t);
@@ -308,7 +321,7 @@ private:
     std::vector<int32_t> own_sequence_, own_place_;
     std::span<const int32_t> sequence_, place_;
     std::span<const int32_t> whole_place_, after_, latest_;
-    std::vector<uint32_t> readers_;  // of each write, how many are known to have read it
+    std::span<uint16_t> readers_;  // of each write, how many are known to have read it and are not placed
     std::vector<Key> keys_;
     std::vector<int32_t> waiting_, next_;  // of each node: the first that waits for it; the next in the list that it is in
     std::vector<uint8_t> placed_;
@@ -330,12 +343,12 @@ struct Region {
 
 }  // namespace
 
-Windows::Step Windows::walk(int32_t margin, int jobs, Options options, Limits& limits) {
+Windows::Step Windows::walk(int32_t margin, int jobs, Options options, Limits& limits, const std::function<void()>& hinted) {
     Readers readers;
     readers.count.assign(whole_.write_txn.size(), 0);
     if (!after_.empty()) readers.latest.assign(whole_.write_txn.size(), -1);
     constexpr int32_t chunk = 8192;
-    parallel(jobs, size_t(whole_.txns / chunk + 1), limits, [&](size_t c, Scratch&, Limits& own) {
+    in_parallel(jobs, size_t(whole_.txns / chunk + 1), limits, [&](size_t c, int, Limits& own) {
         for (int32_t t = int32_t(c) * chunk; t < std::min(whole_.txns, int32_t(c + 1) * chunk); ++t) {
             own.step(4);
             if (place_[size_t(whole_.begin_of(t))] < 0) continue;
@@ -345,33 +358,35 @@ Windows::Step Windows::walk(int32_t margin, int jobs, Options options, Limits& l
                 if (w < 0) continue;
                 int64_t j = whole_.txn_write_start[size_t(w)];
                 while (j < whole_.txn_write_start[size_t(w) + 1] && whole_.txn_writes[size_t(j)].key != whole_.read_key[r]) ++j;
-                if (j == whole_.txn_write_start[size_t(w) + 1]) continue;
-                std::atomic_ref(readers.count[size_t(j)]).fetch_add(1, std::memory_order_relaxed);
-                if (last < 0) continue;
-                std::atomic_ref latest(readers.latest[size_t(j)]);
-                int32_t seen = latest.load(std::memory_order_relaxed);
-                while (seen < last && !latest.compare_exchange_weak(seen, last, std::memory_order_relaxed)) {
-                }
+                if (j < whole_.txn_write_start[size_t(w) + 1]) readers.add(size_t(j), last);
             }
         }
     });
+    bool last = false;
     for (bool together : {true, false}) {
         if (together && whole_.points == 1) continue;
-        Walk walk(whole_, sequence_, place_, after_, readers, together);
-        if (!walk.go(limits)) continue;
+        if (last) break;
         Step step;
-        step.order = std::move(walk.order), step.initial = std::move(walk.initial);
-        stats.walked = int64_t(step.order.size()) / whole_.points;
-        stats.marks = int64_t(walk.marks.size());
         std::vector<std::pair<size_t, size_t>> regions;
-        const size_t side = size_t(margin) * size_t(whole_.points);
-        for (const Mark& mark : walk.marks) {
-            const size_t from = mark.from - std::min(mark.from, side), to = std::min(step.order.size(), mark.to + side);
-            while (!regions.empty() && from <= regions.back().second && from < regions.back().first) regions.pop_back();
-            if (!regions.empty() && from <= regions.back().second) regions.back().second = std::max(regions.back().second, to);
-            else regions.push_back({from, to});
+        std::unordered_set<int64_t> buried;
+        {
+            Walk walk(whole_, sequence_, place_, after_, readers, together);
+            if (!walk.go(limits)) continue;
+            last = !together || walk.marks.empty();
+            if (last) readers = {};  // nobody walks again, and they take memory
+            step.order = std::move(walk.order), step.initial = std::move(walk.initial), buried = std::move(walk.buried);
+            stats.walked = int64_t(step.order.size()) / whole_.points;
+            stats.marks = int64_t(walk.marks.size());
+            const size_t side = size_t(margin) * size_t(whole_.points);
+            for (const Mark& mark : walk.marks) {
+                const size_t from = mark.from - std::min(mark.from, side), to = std::min(step.order.size(), mark.to + side);
+                while (!regions.empty() && from < regions.back().first) regions.pop_back();
+                if (!regions.empty() && from <= regions.back().second) regions.back().second = to;
+                else regions.push_back({from, to});
+            }
         }
-        if (!regions.empty() && !mend(step, regions, walk.buried, jobs, options, limits)) continue;
+        if (!regions.empty() && whole_.hint_next.empty()) hinted();
+        if (!regions.empty() && !mend(step, regions, buried, jobs, options, limits)) continue;
         if (!explains(step.order, step.initial)) continue;
         step.status = Answer::VALID;
         return step;
@@ -379,7 +394,7 @@ Windows::Step Windows::walk(int32_t margin, int jobs, Options options, Limits& l
     return {};
 }
 
-bool Windows::mend(Step& step, const std::vector<std::pair<size_t, size_t>>& places, const std::vector<uint8_t>& buried, int jobs,
+bool Windows::mend(Step& step, const std::vector<std::pair<size_t, size_t>>& places, const std::unordered_set<int64_t>& buried, int jobs,
                    Options options, Limits& limits) {
     // Half of a transaction of unknown outcome must not be left out, and what was chosen to start with must not be forgotten.
     if (std::any_of(uncertain_.begin(), uncertain_.end(), [](uint8_t u) { return u != 0; }) || !step.initial.empty()) return false;
@@ -416,7 +431,7 @@ bool Windows::mend(Step& step, const std::vector<std::pair<size_t, size_t>>& pla
         }
         if (whole_.is_commit(point))
             for (int64_t j = whole_.txn_write_start[size_t(t)]; j < whole_.txn_write_start[size_t(t) + 1]; ++j) {
-                if (buried[size_t(j)]) continue;
+                if (buried.count(j)) continue;
                 const auto [key, written] = whole_.txn_writes[size_t(j)];
                 value[size_t(key)] = written, left_by[size_t(key)] = -1;
             }

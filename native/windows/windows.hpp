@@ -18,10 +18,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "common/limits.hpp"
@@ -44,6 +46,9 @@ public:
     Windows(Whole whole, std::vector<int32_t> sequence, std::span<const int32_t> after, std::span<const uint8_t> uncertain,
             int jobs);
 
+    // Of each point the one that its session suggests next, or -1: for whoever asks the engine.
+    void hint(std::span<const int32_t> next) { whole_.hint_next = next; }
+
     // Cuts the sequence after every `size` transactions, each cut moved to where an order of its neighbourhood (`margin`
     // transactions either side) has its middle. `stop`: once so many neighbourhoods are refuted (0: never),
     // and they are no rare exception; and return them.
@@ -60,8 +65,8 @@ public:
         bool misfit = false;  // every window holds and the replay of all of them does not: a bug
     };
     // All of it in one pass, without cutting: an order, or nothing. Where it does not go on, the engine is asked about so many
-    // transactions either side.
-    Step walk(int32_t margin, int jobs, Options options, Limits& limits);
+    // transactions either side; before that `hinted` is called, which takes time and memory.
+    Step walk(int32_t margin, int jobs, Options options, Limits& limits, const std::function<void()>& hinted);
     // Solves what is not solved yet. `stop`: once so many windows are refuted (0: never), and they are no rare exception.
     Step solve(int stop, int jobs, Options options, Limits& limits);
     // Joins each of these windows with as much again on either side. False: there is nothing left to join.
@@ -91,7 +96,7 @@ private:
     };
     // --- walk.cpp
     // Has the engine put these places of the order right? Writes that are `buried` the store has not taken.
-    bool mend(Step& step, const std::vector<std::pair<size_t, size_t>>& places, const std::vector<uint8_t>& buried, int jobs,
+    bool mend(Step& step, const std::vector<std::pair<size_t, size_t>>& places, const std::unordered_set<int64_t>& buried, int jobs,
               Options options, Limits& limits);
     // --- cut.cpp
     void place_uncertain(std::span<const uint8_t> uncertain);

@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,6 @@ class Windows:
         init: NDArray[np.int32],
         edge_from: NDArray[np.int32],
         edge_to: NDArray[np.int32],
-        hint_next: NDArray[np.int32],
         begin: NDArray[np.int64],
         end: NDArray[np.int64],
         clock: NDArray[np.int32],
@@ -34,6 +34,7 @@ class Windows:
         uncertain: NDArray[np.uint8],
         jobs: int,
     ) -> None: ...
+    def hint(self, next: NDArray[np.int32]) -> None: ...
     def cut(
         self, size: int, margin: int, stop: int, jobs: int, conflicts: int, seconds: float, megabytes: float
     ) -> dict[str, Any]: ...
@@ -41,7 +42,13 @@ class Windows:
         self, stop: int, jobs: int, conflicts: int, seconds: float, megabytes: float
     ) -> dict[str, Any]: ...
     def walk(
-        self, margin: int, jobs: int, conflicts: int, seconds: float, megabytes: float
+        self,
+        margin: int,
+        jobs: int,
+        conflicts: int,
+        seconds: float,
+        megabytes: float,
+        hints: Callable[[], NDArray[np.int32]],
     ) -> dict[str, Any]: ...
     def join(self, failed: list[int]) -> bool: ...
     def stats(self) -> dict[str, int]: ...

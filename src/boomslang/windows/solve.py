@@ -78,8 +78,9 @@ def solve_in_windows(
         del ranked  # which is as long as the trace
         size = limits.window or SIZE
         asked = _Asked(ir, limits, start, windows, beginning, in_time)
-        found = asked.walked() if (limits.window is None if walk is None else walk) else None
+        found = asked.walked(settled) if (limits.window is None if walk is None else walk) else None
         if found is None:
+            windows.hint(hinted_successors(settled, 0))
             found = asked.answer(size, max(1, min(MARGIN, size // 2)))
     except LimitReached as limit:
         return Solution("unknown", reason=limit.reason), {}
@@ -109,9 +110,11 @@ class _Asked:
         self.cores = 0
         self.counted: dict[str, int] = {}
 
-    def walked(self) -> Solution | None:
+    def walked(self, settled: IR) -> Solution | None:
         """An order of the whole, if one is found in one pass."""
-        found = self.windows.walk(WALK_MARGIN, self.jobs, CONFLICTS, *self.left())
+        found = self.windows.walk(
+            WALK_MARGIN, self.jobs, CONFLICTS, *self.left(), hints=lambda: hinted_successors(settled, 0)
+        )
         self.stopped(found)
         return self.valid(found) if found["valid"] else None
 
@@ -221,7 +224,6 @@ def _made(ir: IR, ranked: Ranked, in_time: bool, jobs: int) -> _windows.Windows:
         asg.initial,
         np.concatenate([sources, *(a for a, _ in kept)]).astype(np.int32),
         np.concatenate([targets, *(b for _, b in kept)]).astype(np.int32),
-        hinted_successors(ir, 0),
         trace.txn_begin[timed],
         trace.txn_end[timed],
         trace.txn_clock[timed],
