@@ -24,7 +24,7 @@ from boomslang.levels.needs import lacks
 from boomslang.solve.brute import brute
 from boomslang.solve.solution import Limits, witness
 from boomslang.solve.strategy import solve
-from boomslang.windows.solve import solve_in_windows
+from boomslang.windows.solve import walk_through
 from boomslang.windows.worth import fits_windows
 
 WALKED = [level for level in LEVELS if fits_windows(level)]
@@ -34,8 +34,8 @@ SMALL = [name for name in MIXES if not name.startswith("crowd")]
 def walked(trace: Trace, level: Level, jobs: int = 1) -> str:
     """`valid` if the walk found an order (which is replayed), else nothing; and how it came by it."""
     ir = lower(build_asg(trace), level)
-    found, did = solve_in_windows(ir, Limits(window=3, jobs=jobs), walk=True)
-    if found is None or did["windows: windows"]:
+    found, did = walk_through(ir, Limits(jobs=jobs), in_time=jobs == 1)
+    if found is None:
         return ""
     assert found.status == "valid"
     replay(trace, witness(ir, found))

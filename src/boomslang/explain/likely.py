@@ -213,7 +213,7 @@ def _of_known_reads(asg: ASG, level: Level, weaker: list[Level], stop: float) ->
         if implies(other, level) or left <= 0:
             continue
         ir, limits = lower(asg, other), Limits(seconds=max(0.05, 0.7 * left), conflicts=CONFLICTS)
-        found = solve_in_windows(ir, limits)[0] if worth_windows(ir, limits) else None
+        found = solve_in_windows(ir, limits, walk=True)[0] if worth_windows(ir, limits) else None
         found = found or solve_native(ir, limits)
         if found.order is not None:
             how = f"as an order that keeps {other.title} has it"

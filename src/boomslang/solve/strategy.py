@@ -101,6 +101,15 @@ def _solve(ir: IR, clock: _Clock, looked_at: dict[str, int]) -> Solution:
             return _by(sure, "what the known reads force")
         if (sure := solve_likely(ir, clock.left(None))) is not None:
             return _by(sure, "likely writers")
+    windows = worth_windows(ir, clock.limits)
+    walks = windows and clock.limits.window is None
+    if ambiguous and walks:
+        from boomslang.windows.solve import walk_through
+
+        walked, done = walk_through(ir, clock.left(None), in_time=True)
+        looked_at |= done
+        if walked is not None:
+            return _by(walked, "a walk")
     if ambiguous and not asg.modules:
         sure = _refuted_repeated(ir, clock, looked_at)
         if sure is not None:
@@ -113,13 +122,14 @@ def _solve(ir: IR, clock: _Clock, looked_at: dict[str, int]) -> Solution:
             return _by(swept, "a sweep along the clock")
     if ambiguous and ir.level.slack == 0 and (part := refute_nearby(ir, None, clock.half())) is not None:
         return _by(part, "a few keys")
-    if worth_windows(ir, clock.limits):
+    if windows:
         from boomslang.windows.solve import solve_in_windows
 
-        pieced, done = solve_in_windows(ir, clock.left(None), in_time=ambiguous)
+        first = walks and not ambiguous
+        pieced, done = solve_in_windows(ir, clock.left(None), in_time=ambiguous, walk=first)
         looked_at |= done
         if pieced is not None:
-            return _by(pieced, "windows")
+            return _by(pieced, "windows" if done.get("windows: windows") or not first else "a walk")
     beyond = timed or logged if not ir.level.needs_times else timed and ir.level.slack > 0
     in_time = "in real time" if timed else "in the order of the log"
     refuted, strictly = False, None

@@ -5,6 +5,7 @@ But a database's order is local: what a transaction depends on happened around i
 
 - **rank** (rank.py, native/windows/rank.cpp): order the points as the trace suggests, by times, by the lines of the
   one log, or by who read from whom;
+- **walk** (native/windows/walk.cpp): go through it in one pass, which decides most traces that are valid; else
 - **cut** that order into windows of a few thousand transactions (native/windows/cut.cpp);
 - **fit** (native/windows/fit.cpp): say of each window what its reads need of the state at its start, and ask the
   windows before it to leave just that;

@@ -51,11 +51,16 @@ LONG = 250_000
 _EMPTY = np.zeros(0, np.int32)
 
 
+def walk_through(ir: IR, limits: Limits, *, in_time: bool = False) -> tuple[Solution | None, dict[str, Any]]:
+    """An order, if one pass finds it; and what it did."""
+    return solve_in_windows(ir, limits, in_time=in_time, walk=True, cut=False)
+
+
 def solve_in_windows(
-    ir: IR, limits: Limits, *, in_time: bool = False, walk: bool | None = None
+    ir: IR, limits: Limits, *, in_time: bool = False, walk: bool = False, cut: bool = True
 ) -> tuple[Solution | None, dict[str, Any]]:
     """The answer, if windows give one; and what they did. `in_time`: ask for real-time order, too. `walk`: try to go
-    through it in one pass first; None: unless a size of windows is asked for."""
+    through it in one pass first. `cut`: if that is not enough, cut it into windows."""
     start = time.monotonic()
     if undecidable_doubt(ir) is not None:
         return None, {}
@@ -78,8 +83,8 @@ def solve_in_windows(
         del ranked  # which is as long as the trace
         size = limits.window or SIZE
         asked = _Asked(ir, limits, start, windows, beginning, in_time)
-        found = asked.walked(settled) if (limits.window is None if walk is None else walk) else None
-        if found is None:
+        found = asked.walked(settled) if walk else None
+        if found is None and cut:
             windows.hint(hinted_successors(settled, 0))
             found = asked.answer(size, max(1, min(MARGIN, size // 2)))
     except LimitReached as limit:
