@@ -216,7 +216,7 @@ private:
         } else if (!after_.empty() && low_commit_ < sequence_.size()) {
             // With two points the sequence has the begins as well: all that ended before stands before.
             int32_t ended = place_[size_t(node)];
-            if (points_ == 1) ended = after_[size_t(t)] < 0 ? 0 : place_[size_t(after_[size_t(t)])] + 1;
+            if (points_ == 1) ended = after_[size_t(t)] < 0 ? 0 : std::min(ended, place_[size_t(after_[size_t(t)])] + 1);
             if (int32_t(low_commit_) < ended) return sequence_[low_commit_];
         }
         if (w_.edges_in)

@@ -80,9 +80,11 @@ def solve_in_windows(
         if long:
             give_back()
         beginning = ranked.points[: BEGINNINGS[-1] * ir.graph.points].copy()
+        timed = len(ranked.after) > 0
         del ranked  # which is as long as the trace
         size = limits.window or SIZE
         asked = _Asked(ir, limits, start, windows, beginning, in_time)
+        walk = walk and timed  # without a clock or a log there is no way to go by
         found = asked.walked(settled) if walk else None
         if found is None and cut:
             windows.hint(hinted_successors(settled, 0))
