@@ -125,9 +125,33 @@ def one_list_shows_both_orders() -> Trace:
     )
 
 
+def one_in_between() -> Trace:
+    """B's element stands between A's and C's, and C's list has A's once more: A and C say it all."""
+    return history(
+        txn("B", append("x", 1)), txn("A", append("x", 4)), txn("C", append("x", 5), list_("x", [4, 1, 5, 4]))
+    )
+
+
+def one_in_between_in_two_lists() -> Trace:
+    """The same without an element that comes twice."""
+    return history(
+        txn("A", append("x", 1)),
+        txn("B", append("x", 2)),
+        txn("C", append("x", 3)),
+        txn("D", list_("x", [1, 2, 3])),
+        txn("E", list_("x", [3, 1])),
+    )
+
+
 @pytest.mark.parametrize(
     "trace",
-    [one_list_shows_both_orders, committed_for_two_reasons, session_order_past_one_that_was_read_from],
+    [
+        one_list_shows_both_orders,
+        one_in_between,
+        one_in_between_in_two_lists,
+        committed_for_two_reasons,
+        session_order_past_one_that_was_read_from,
+    ],
 )
 def test_what_was_wrong_once(trace: Callable[[], Trace]) -> None:
     examine(trace())

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import PurePath
 
 import numpy as np
@@ -34,8 +35,8 @@ def check_appends(
     order = _sorted(trace, before, after)
     if order is not None:
         return Witness(level.name, 1, order)
-    cycle = _shortest_cycle(before, after, row)
-    return _counterexample(trace, level, _with_fewest_reads(trace, cycle))
+    cycle = _with_fewest_reads(trace, _shortest_cycle(before, after, row))
+    return _counterexample(trace, level, _with_fewest_writers(trace, cycle))
 
 
 def interleaved(trace: Trace, among: Int64) -> bool:
@@ -129,6 +130,22 @@ def _with_fewest_reads(trace: Trace, cycle: list[tuple[int, int, int]]) -> list[
         before, after, shown = append_order(trace, np.array(fewer, np.int64))
         if fewer and _sorted(trace, before, after) is None:
             rows, cycle = fewer, _shortest_cycle(before, after, shown)
+    return cycle
+
+
+def _with_fewest_writers(trace: Trace, cycle: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+    """A cycle that needs all its writers. Edges lead from an element to the next one, so one that stands between two
+    others in a list may be on the cycle although the two say it all."""
+    rows = np.array(sorted({row for _, _, row in cycle}), np.int64)
+    readers = {trace.owner(int(row)) for row in rows}
+    for t in sorted({a for a, _, _ in cycle} - readers):
+        kept = sorted(({a for a, _, _ in cycle} | readers) - {t})
+        outcome = np.full_like(trace.txn_outcome, Outcome.UNKNOWN)
+        outcome[kept] = trace.txn_outcome[kept]
+        fewer = replace(trace, txn_outcome=outcome)
+        before, after, shown = append_order(fewer, rows)
+        if _sorted(fewer, before, after) is None:
+            cycle = _shortest_cycle(before, after, shown)
     return cycle
 
 
