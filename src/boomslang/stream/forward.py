@@ -563,11 +563,11 @@ class Forward:
             if ranges is not None:
                 self._looked = looked.joined(_of_unheard(ranges, fixed))
             # Of those that a range covers it is known without a cell for each.
-            new = np.ones(len(fixed), bool)
+            kept = np.ones(len(fixed), bool)
             gone = np.flatnonzero(fixed_values == ABSENT)
-            new[gone[np.isin(fixed[gone], list(self._looked.among(trace, fixed[gone].tolist())))]] = False
-            nobody = np.full(int(new.sum()), -1, np.int64)
-            undo.append(self.live.update(trace, fixed[new], fixed_values[new], nobody, nobody, fresh=True))
+            kept[gone[np.isin(fixed[gone], list(self._looked.among(trace, fixed[gone].tolist())))]] = False
+            nobody = np.full(int(kept.sum()), -1, np.int64)
+            undo.append(self.live.update(trace, fixed[kept], fixed_values[kept], nobody, nobody, fresh=True))
         lists = self._appended(asked, begin, commit, over, end)
         self._behind.append(
             _Behind(
