@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from support.streams import goes_by
 
+from boomslang import check, read_trace
 from boomslang.levels import find_level
 from boomslang.stream.past import Core, spoken_of
 from boomslang.stream.window import places
@@ -63,3 +64,31 @@ def test_a_read_of_what_was_aborted_long_ago_is_refuted(tmp_path: Path) -> None:
         found, verdict, _, _ = goes_by(path, find_level(level), size=500, tail=1, kept=1)
         assert found == "invalid" and verdict is not None and verdict.counterexample is not None
         assert verdict.counterexample.anomaly.code == "G1a"
+
+
+def test_what_was_put_aside_may_yet_have_written_what_was_read(tmp_path: Path) -> None:
+    """At the end of a short trace, of which nothing was taken yet, the window is all of it but for transactions of
+    unknown outcome that were put aside: it is not the whole trace, and that it is broken shows nothing."""
+    path, lines = tmp_path / "trace.jsonl", list[dict[str, object]]()
+
+    def transaction(session: str, *operations: dict[str, object], **end: object) -> None:
+        begun = len(lines)
+        for step in ({"op": "begin"}, *operations, {"op": "commit", **end}):
+            now = 2 * len(lines)
+            lines.append({"session": session, "txn": begun, **step, "invoke": now, "return": now + 1})
+
+    transaction(
+        "a", {"op": "get", "key": "y", "value": 7}, {"op": "put", "key": "x", "value": 1}, error="timeout"
+    )
+    transaction("a", {"op": "put", "key": "v", "value": 1})
+    for n in range(60):
+        transaction("b", {"op": "put", "key": "z", "value": n})
+    transaction("c", {"op": "put", "key": "y", "value": 7})
+    transaction("d", {"op": "get", "key": "x", "value": 1})
+    transaction("e", {"op": "put", "key": "x", "value": 1})
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    for level in map(find_level, ("sser", "strong-si")):
+        assert check(read_trace(path), level, window=0).valid
+        for size in range(600, 2000, 100):
+            found, *_ = goes_by(path, level, size=size, tail=1000, kept=2)
+            assert found != "invalid", size

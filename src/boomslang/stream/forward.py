@@ -11,8 +11,8 @@ begins in one window and commits in a later one had its reads explained where it
 writers of a key where it goes on (window.py). What is read later belongs to no earlier place: a session's transactions
 come in their order, and no window takes what began after a moment up to which not all files have told what ended.
 Each of these is checked again as the order is taken (`_replay`, `_in_time`), and what is written is a certificate.
-A scan also reads keys that its window never speaks of. Those that are there are in its start state; of those that are not
-nobody need speak, but where nobody knows what the database held at first: then the ranges are remembered (looked.py).
+A scan also reads keys that its window never speaks of. Those that are there are in its start state; of the others
+nobody need speak, but where it is not known what the database held at first. Then ranges are remembered (looked.py).
 
 A window that has no order shows nothing by itself, for its start state was a choice. Its core is asked as a part of all
 that was recorded (past.py), which refutes the level or does not; then the window is joined with those before it, as far
@@ -315,8 +315,8 @@ class Forward:
 
     @property
     def at_once(self) -> bool:
-        """The window that is asked is the whole trace."""
-        return self.blocks.done and not self._behind and self._points == 0
+        """The window that is asked is the whole trace: nothing of it was taken, nor kept aside."""
+        return self.blocks.done and not self._behind and self._points == 0 and not self._lost
 
     @property
     def can_go_back(self) -> bool:
@@ -746,6 +746,11 @@ class Forward:
     def scans(self) -> bool:
         """Has it seen any? Then its windows speak of every key."""
         return self._scans
+
+    @property
+    def looked(self) -> Looked:
+        """Where nobody knows what there was at first: ranges whose keys were absent, unless `live` says otherwise."""
+        return self._looked
 
     @property
     def pins(self) -> dict[int, int]:

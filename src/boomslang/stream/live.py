@@ -69,8 +69,8 @@ class LiveKeys:
         return {key: (value, writer, at) for key, value, writer, at in self._live.everything()}
 
     def as_json(self) -> tuple[bytes, int]:
-        """All keys that are there, as the `initial` of a header: for windows with scans, which speak of every key. And how
-        many there are."""
+        """All keys that are there, as the `initial` of a header: for windows with scans, which speak of every key. And
+        how many there are."""
         there = self._live.present()
         keys, values = (
             JsonTexts(Scalars.of_codes(key for key, _ in there)),

@@ -1,13 +1,14 @@
 """What scans said of keys that nobody had heard of yet.
 
-A scan reads every key of its range, those included that the windows so far never speak of. Where the trace says what the
-database held at first, such a key is absent until somebody writes it, and there is nothing to remember. Where nobody
-knows, the scan tells: a key in its range that it did not return, and that nobody had written, was absent from the start.
-So the ranges that were looked through are remembered, for keys that first appear later. They are joined where they meet or
-overlap, so that many scans of a few places are a few ranges.
+A scan reads every key of its range, those included that the windows so far never speak of. Where the trace says what
+the database held at first, such a key is absent until somebody writes it, and there is nothing to remember. Where
+nobody knows, the scan tells: a key in its range that it did not return, and that nobody had written, was absent from
+the start. So the ranges that were looked through are remembered, for keys that first appear later. They are joined
+where they meet or overlap, so that many scans of a few places are a few ranges.
 
-A key that the window speaks of needs no range: what a scan saw of it is a read like any other. It is taken out of the ranges
-again if nobody's read has fixed it, for a transaction that had written the key itself says nothing of what others left there.
+A key that the window speaks of needs no range: what a scan saw of it is a read like any other. If no read that was
+taken has fixed it, it is left out of the ranges: a transaction that had written the key says nothing of what others
+left there.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ class Looked:
 
 @dataclass(frozen=True, eq=False)
 class InWindow:
-    """Ranges in the numbers of a window's trace: 2 r is the place before the key of rank r, 2 r + 1 the one behind it."""
+    """Ranges in the numbers of a window's trace: 2 r is the place before the key of rank r, 2 r + 1 the one behind."""
 
     trace: Trace
     family: Int64
@@ -144,7 +145,9 @@ def looked_through(trace: Trace, by: Mask) -> InWindow:
     ours = by[np.repeat(np.arange(len(trace)), np.diff(trace.txn_ops))] & (trace.op_flags & Flag.ERROR == 0)
     opened = np.zeros(len(trace.range_lo) + 1, bool)
     opened[trace.op_range[ours & (trace.op_kind == Kind.ITERATOR)]] = True
-    steps = ours & (trace.op_kind == Kind.NEXT) & opened[trace.op_range]  # of one that failed nothing is known
+    steps = (
+        ours & (trace.op_kind == Kind.NEXT) & opened[trace.op_range]
+    )  # of one that failed nothing is known
     row = np.flatnonzero((ours & (trace.op_kind == Kind.SCAN)) | steps)
     span = trace.op_range[row]
     lo, hi = trace.range_lo[span].astype(np.int64), trace.range_hi[span].astype(np.int64)
