@@ -1,9 +1,10 @@
 """Traces of a database of which nobody knows what it held at first, with scans of keys that appear only later.
 
-A few sessions work on a little store, their lines between each other in one log. Which keys are in use moves on, so that most
-keys are first spoken of long after ranges that cover them were looked through; bounds of ranges are often keys that nobody
-uses. What the store held at first is known to it alone. It keeps snapshots, or lets nobody commit who has read what was
-changed meanwhile; and some answers are changed afterwards.
+A few sessions work on a little store, their lines between each other in one log. Which keys are in use moves on, so
+that most are first spoken of long after ranges that cover them were looked through; bounds of ranges are often keys
+that nobody uses. What the store held at first is known to it alone. It keeps snapshots, or lets nobody commit who has
+read what was changed meanwhile (but write what others have written: whose was the last, later reads tell); and some
+answers are changed afterwards.
 """
 
 from __future__ import annotations
@@ -130,8 +131,8 @@ class _Store:
         return line
 
     def end(self, told: list[dict[str, Any]], session: int, one: _Open, since: int) -> None:
-        wrote = {key for key in one.own}
-        touched = wrote | (one.read if self.made.serializable else set())
+        wrote = set(one.own)
+        touched = one.read if self.made.serializable else wrote
         luck = self.rng.random()
         if any(touched & later for later in self.commits[since:]) or luck > 0.95:
             self.say(told, session, one, "abort")
@@ -152,7 +153,7 @@ class _Store:
             return [{"op": "scan", "error": "no"}]
         if rng.random() < self.made.ranges:
             return self.range(one)
-        kind = rng.choice(("get", "get", "put", "put", "put", "delete"))
+        kind = rng.choice(("get", "get", "put", "put", "put", "delete", "delete"))
         if kind == "put":
             one.own[key] = self.value()
             return [{"op": "put", "key": _SPELLED[key], "value": one.own[key]}]
@@ -166,7 +167,7 @@ class _Store:
                     **({"value": view[key]} if found else {"absent": True}),
                 }
             ]
-        tells = rng.random() < 0.5
+        tells = rng.random() < 0.3
         if tells:
             one.read.add(key)
         if found or not tells:
@@ -212,11 +213,14 @@ class _Store:
         looks = [line for line in told if line["op"] in ("get", "scan", "next") and "error" not in line]
         if not looks:
             return
-        line = rng.choice(looks)
+        early = [line for line in looks[: len(looks) // 2] if line.get("items")]
+        line = rng.choice(early if early and rng.random() < 0.5 else looks)
         if line["op"] == "get":
             was = line.pop("value", None)
             line.pop("absent", None)
-            line.update({"absent": True} if was is not None and rng.random() < 0.5 else {"value": self.value()})
+            line.update(
+                {"absent": True} if was is not None and rng.random() < 0.5 else {"value": self.value()}
+            )
         elif line["op"] == "scan" and line["items"]:
             at = rng.randrange(len(line["items"]))
             if rng.random() < 0.7:
