@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
+import pytest
 from support.streams import goes_by
 
 from boomslang import check, read_trace
@@ -64,6 +65,42 @@ def test_a_read_of_what_was_aborted_long_ago_is_refuted(tmp_path: Path) -> None:
         found, verdict, _, _ = goes_by(path, find_level(level), size=500, tail=1, kept=1)
         assert found == "invalid" and verdict is not None and verdict.counterexample is not None
         assert verdict.counterexample.anomaly.code == "G1a"
+
+
+@pytest.mark.parametrize("initial", ["empty", "unknown"])
+def test_what_a_scan_did_not_return_is_not_held_against_who_put_it(initial: str, tmp_path: Path) -> None:
+    """A cycle of many transactions, and beside them one that scans where somebody had put a key long ago, and another
+    deleted it. Who put it is looked up, as something else that was read is theirs; who deleted it is not."""
+    path, lines = tmp_path / "trace.jsonl", list[dict[str, object]]()
+
+    def transaction(session: str, *operations: dict[str, object]) -> None:
+        begun = len(lines)
+        for step in ({"op": "begin"}, *operations, {"op": "commit"}):
+            lines.append({"session": session, "txn": begun, **step})
+
+    def others() -> None:
+        for _ in range(30):
+            transaction("other", {"op": "put", "key": "z", "value": len(lines)})
+
+    transaction("a", {"op": "get", "key": "x", "absent": True})
+    transaction("a", {"op": "put", "key": "k", "value": 1}, {"op": "put", "key": "x", "value": 5})
+    transaction("b", {"op": "delete", "key": "k"})
+    others()
+    transaction("c", {"op": "scan", "from": "a", "to": "y", "items": [["x", 5]]})
+    for i in range(9):
+        transaction(
+            f"d{i}",
+            {"op": "get", "key": f"p{i}", "absent": True},
+            {"op": "put", "key": f"p{(i + 1) % 9}", "value": 1},
+            *([{"op": "get", "key": "x", "value": 5}] if i == 4 else []),
+        )
+    others()
+    header = {"boomslang": 1, "initial": initial}
+    path.write_text("".join(json.dumps(line) + "\n" for line in (header, *lines)))
+    for size in range(1500, 4000, 500):
+        found, verdict, _, _ = goes_by(path, find_level("ser"), size=size, tail=3, kept=2)
+        assert found == "invalid" and verdict is not None and verdict.counterexample is not None
+        assert len(verdict.counterexample.core.transactions) == 9, size
 
 
 def test_what_was_put_aside_may_yet_have_written_what_was_read(tmp_path: Path) -> None:

@@ -11,9 +11,12 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from boomslang import Trace, read_trace
 
 KEYS: dict[str, list[Any]] = {
     "texts": ["", "a", "a0", "aa", "b", "c", "c\u00e9", "d", "e", "f"],
@@ -67,6 +70,27 @@ _GONE = object()
 def lines(rng: random.Random, made: Made) -> list[dict[str, Any]]:
     """The lines of a trace, without its header."""
     return _Store(rng, made).lines()
+
+
+def unheard_traces(
+    seeds: Iterable[int], folder: Path, *, small: bool = False
+) -> Iterator[tuple[Path, Trace, random.Random]]:
+    """Such traces, each as a file. `small`: so that brute force can decide them."""
+    for seed in seeds:
+        rng = random.Random(seed)
+        made = Made(
+            transactions=rng.choice((4, 6) if small else (8, 14, 25)),
+            sessions=rng.choice((1, 2, 3, 5)),
+            planted=rng.choice((0, 1, 1, 2)),
+            serializable=rng.random() < 0.5,
+            times=rng.random() < 0.5,
+            doubt=rng.choice((0, 0.1, 0.4)),
+            ranges=rng.choice((0.2, 0.5)),
+        )
+        path = folder / f"trace{seed}.jsonl"
+        write(path, lines(rng, made))
+        yield path, read_trace(path), rng
+        path.unlink()
 
 
 def write(path: Path, told: list[dict[str, Any]]) -> None:

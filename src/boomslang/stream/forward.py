@@ -359,7 +359,11 @@ class Forward:
         held = self._held + [Lines()] * (len(new) - len(self._held))
         while True:
             self._lost_before = dict(self._lost)
+            first_of_all = self.live is None
             asked = self._asked([a + b for a, b in zip(held, new, strict=True)])
+            if first_of_all and len(asked.everything.trace.initial_key):
+                # What was loaded is known: when it is asked again, only transactions are.
+                new = asked.block.lines_of(np.ones(len(asked.place), bool))
             found = self._solved(asked, patience)
             if found.status == "valid":
                 self._taken(asked, found, held, new)

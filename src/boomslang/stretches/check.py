@@ -219,6 +219,10 @@ class _Spread:
         wanted = self._wanted()
         for n in range(len(self.surveys) - 1):
             one = self.surveys[n]
+            if scans and mode == Initial.UNKNOWN:  # what was read was there, and scans behind will see it
+                for key, values in one.found.items():
+                    if live.get(key) is None:
+                        live.set(key, Held(values[0][0]))
             for key, cell in one.wrote.items():
                 live.set(key, Held(*cell))
             lost |= one.lost
