@@ -308,6 +308,31 @@ def test_stretches_tell_each_other_what_was_looked_through(name: str, tmp_path: 
         verify_in_lines(path, level, taken, found.counted.operations)
 
 
+@pytest.mark.parametrize("another", ["", "before", "behind"])
+def test_a_choice_is_excused_by_own_writes_alone(another: str, tmp_path: Path) -> None:
+    """One scans what it has written, and has not committed when what was there at first is chosen; unless another one,
+    who did not write it, scans there, too."""
+    path, certificate, log = tmp_path / "trace.jsonl", tmp_path / "proof.jsonl", Log()
+    log.txn("b", *([scan("j", "l")] if another else [get("x")]))
+    log.txn("a", put("k", 2), scan("a", "m", ["k", 2]))
+    log.txn("d", get("k", 1))
+    log.write(path)
+    trace = read_trace(path)
+    b, a, d = trace.txn_begin_line.astype(np.int64).tolist()
+    first = [a, b, b] if another == "behind" else [b, b, a]
+    commits = [False, False, True] if another == "behind" else [False, True, False]
+    with Writer(certificate, find_level("si").name, 2, lambda f: path.name) as writer:
+        writer.take(np.zeros(3, np.int64), np.array(first), np.array(commits))
+        rest = np.array([d, d, a]), np.array([False, True, True])
+        writer.take(np.zeros(3, np.int64), *rest, [(b"\x04k", b"\x021")])
+        writer.finish(len(trace.op_kind))
+    if not another:
+        verify_lines(path, certificate)
+        return
+    with pytest.raises(ReplayError, match="a range had shown to be absent"):
+        verify_lines(path, certificate)
+
+
 # --- initial values that come late
 
 
