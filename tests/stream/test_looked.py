@@ -279,7 +279,13 @@ def test_a_choice_that_a_range_forbids_is_refused(tmp_path: Path) -> None:
             verify_lines(path, certificate)
 
 
-@pytest.mark.parametrize("name", EARLY)
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if name in ("a scan", "a scan up to it", "a get") else pytest.param(name, marks=pytest.mark.full)
+        for name in EARLY
+    ],
+)
 def test_stretches_tell_each_other_what_was_looked_through(name: str, tmp_path: Path) -> None:
     expected, ops, ending = EARLY[name]
     path, log = tmp_path / "trace.jsonl", Log()

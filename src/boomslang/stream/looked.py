@@ -13,7 +13,7 @@ left there.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -76,15 +76,27 @@ class Looked:
         if not self or not more:
             return self or more
         starts, ends = dict(self.starts), dict(self.ends)
-        for family, added in more.starts.items():
-            a, b = list(starts.get(family, ())), list(ends.get(family, ()))
-            for low, high in zip(added, more.ends[family], strict=True):
-                first, last = bisect_left(b, low), bisect_right(a, high)  # those that meet it
-                if first < last:
-                    low, high = min(low, a[first]), max(high, b[last - 1])
-                a[first:last], b[first:last] = [low], [high]
+        for family in more.starts:
+            new = [(low, high) for low, high in more._of(family) if not self._covers(family, low, high)]
+            if not new:
+                continue
+            a: list[Bound] = []
+            b: list[Bound] = []
+            for low, high in sorted(self._of(family) + new):
+                if b and low <= b[-1]:
+                    b[-1] = max(b[-1], high)
+                else:
+                    a.append(low)
+                    b.append(high)
             starts[family], ends[family] = a, b
         return Looked(starts, ends)
+
+    def _of(self, family: int) -> list[tuple[Bound, Bound]]:
+        return list(zip(self.starts.get(family, ()), self.ends.get(family, ()), strict=True))
+
+    def _covers(self, family: int, low: Bound, high: Bound) -> bool:
+        at = bisect_right(self.starts.get(family, ()), low) - 1
+        return at >= 0 and high <= self.ends[family][at]
 
     def among(self, trace: Trace, keys: Iterable[int]) -> Iterator[int]:
         """Which of these keys of a trace are in them."""
