@@ -64,6 +64,22 @@ def small_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("boomslang.cli.going_by.LARGE", 1)
 
 
+def scans_of_who_knows_what(path: Path) -> None:
+    """With scans, and an initial state that is unknown."""
+    generate(replace(RECORDED, transactions=300, scans=0.2), path)
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([json.dumps(json.loads(lines[0]) | {"initial": "unknown"}) + "\n", *lines[1:]]))
+
+
+def test_scans_of_what_nobody_knows_go_by(tmp_path: Path) -> None:
+    path, proof = tmp_path / "scans.jsonl", tmp_path / "proof.jsonl"
+    scans_of_who_knows_what(path)
+    done = command("check", str(path), "--level", "ser", "--stream", "--certificate", str(proof), "--json")
+    told = json.loads(done.out)
+    assert "went_by" in told and told["levels"][0]["status"] == "valid"
+    assert command("verify", str(path), str(proof)).code == 0
+
+
 @pytest.mark.usefixtures("small_is_large")
 def test_what_would_take_much_memory_goes_by_of_itself(long: Path, tmp_path: Path) -> None:
     told = json.loads(command("check", str(long), "--level", "ser", "--json").out)
@@ -73,10 +89,11 @@ def test_what_would_take_much_memory_goes_by_of_itself(long: Path, tmp_path: Pat
         assert "went_by" not in json.loads(command("check", str(long), *more, "--json").out)
     # What cannot be decided so is decided in memory, with the usual answer and certificate.
     path, proof = tmp_path / "scans.jsonl", tmp_path / "proof.json"
-    generate(replace(RECORDED, transactions=300, scans=0.2), path)
-    lines = path.read_text().splitlines(keepends=True)
-    path.write_text("".join([json.dumps(json.loads(lines[0]) | {"initial": "unknown"}) + "\n", *lines[1:]]))
-    assert "has scans" in command("check", str(path), "--level", "ser", "--stream").out
+    scans_of_who_knows_what(path)
+    with path.open("a") as file:
+        for line in ({"op": "begin"}, {"op": "delete", "key": "k", "found": True}, {"op": "commit"}):
+            file.write(json.dumps({"session": "late", **line}) + "\n")
+    assert "a delete found something" in command("check", str(path), "--level", "ser", "--stream").out
     told = json.loads(
         command("check", str(path), "--level", "ser", "--json", "--certificate", str(proof)).out
     )

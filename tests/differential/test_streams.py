@@ -11,6 +11,7 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from fuzz.traces import MIXES
 from simulate import PLANTS, History, generate
@@ -22,12 +23,16 @@ from support.streams import (
     random_traces,
     simulated_traces,
     some_levels,
+    verify_in_lines,
     whole_witness,
 )
+from support.unheard import unheard_traces
 
 from boomslang import Trace, check, read_trace
 from boomslang.certify.replay import replay
 from boomslang.levels import Level, find_level
+from boomslang.solve.brute import brute
+from boomslang.trace import Kind
 
 
 def compare_file(
@@ -54,6 +59,8 @@ def compare_file(
     seen[f"{found} in {many}"] += 1
     if found == "valid":
         replay(trace, whole_witness(trace, level, taken))
+        if forward is not None and not np.isin(trace.op_kind, (Kind.APPEND, Kind.LIST)).any():
+            verify_in_lines(path, level, taken, forward.counted.operations, size=size)
     else:
         assert verdict is not None and verdict.counterexample is not None
 
@@ -65,6 +72,32 @@ def test_going_by_agrees_with_the_whole(mix: str, tmp_path: Path) -> None:
         for level in some_levels(trace, draw, 3):
             compare_file(path, trace, level, draw, seen, (200, 400, 1000, 3000))
     assert seen.total(), seen
+
+
+def opinions_on_unheard(seeds: range, folder: Path, *, small: bool) -> Counter[str]:
+    """Scans where nobody knows what there was at first: what the whole says, and brute force of a small trace."""
+    seen: Counter[str] = Counter()
+    for path, trace, draw in unheard_traces(seeds, folder, small=small):
+        for level in some_levels(trace, draw, 3):
+            if small:
+                expected = check(trace, level, window=0)
+                assert expected.status == "unknown" or expected.valid == brute(trace, level.name)
+            compare_file(path, trace, level, draw, seen, (150, 300, 600, 1500))
+    return seen
+
+
+@pytest.mark.parametrize("small", [False, True])
+def test_scans_of_what_nobody_knows_agree_with_the_whole(small: bool, tmp_path: Path) -> None:
+    seen = opinions_on_unheard(range(examples(50)), tmp_path, small=small)
+    assert seen["valid in several"] > 3 * (seen["no"] + seen["stuck"]) and seen["invalid in several"], seen
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("some", range(10))
+def test_more_scans_of_what_nobody_knows(some: int, tmp_path: Path) -> None:
+    first = 1000 * (some + 1)
+    opinions_on_unheard(range(first, first + 150), tmp_path, small=False)
+    opinions_on_unheard(range(first, first + 100), tmp_path, small=True)
 
 
 SIMULATED = History(transactions=200, sessions=6, keys=20, operations=5)

@@ -26,8 +26,10 @@ from support.streams import (
     random_traces,
     simulated_traces,
     some_levels,
+    verify_in_lines,
     whole_witness,
 )
+from support.unheard import unheard_traces
 from support.work import Here
 
 from boomslang import Trace, check, read_trace
@@ -38,7 +40,7 @@ from boomslang.stream.window import places
 from boomslang.stretches.check import Cost, OnOneMachine, Sizes, check_in_stretches
 from boomslang.stretches.seam import Cut, Seam, seam
 from boomslang.stretches.slices import NotSliced, SlicedBlocks
-from boomslang.trace.model import Outcome
+from boomslang.trace.model import Kind, Outcome
 
 FULL = pytest.mark.full
 
@@ -59,6 +61,8 @@ def compare(
     seen[f"{found.status} in {'several' if cost.seams else 'one'}"] += 1
     if found.status == "valid":
         replay(trace, whole_witness(trace, level, taken))
+        if not np.isin(trace.op_kind, (Kind.APPEND, Kind.LIST)).any():
+            verify_in_lines(path, level, taken, found.counted.operations)
     else:
         assert found.verdict is not None and found.verdict.counterexample is not None
     return cost, found.status
@@ -83,6 +87,14 @@ def test_stretches_of_a_few_lines_agree_with_the_whole(mix: str, tmp_path: Path)
         for level in some_levels(trace, draw, 2):
             compare(path, trace, level, sizes, seen)
     assert seen.total(), seen
+
+
+def test_scans_of_what_nobody_knows_agree_with_the_whole(tmp_path: Path) -> None:
+    seen: Counter[str] = Counter()
+    for path, trace, draw in unheard_traces(range(examples(40)), tmp_path):
+        for level in some_levels(trace, draw, 2):
+            compare(path, trace, level, small(path, draw), seen)
+    assert seen["valid in several"], seen
 
 
 SIMULATED = History(transactions=300, sessions=6, keys=20, operations=5)

@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
+from support.histories import get, history, put, txn
 from support.streams import goes_by, whole_witness
 
 from boomslang import check, read_trace
+from boomslang.asg import build_asg
 from boomslang.certify.replay import replay
 from boomslang.levels import find_level
+from boomslang.stream.last_writers import swapped
 
 
 def written(path: Path, reads: list[int], between: int) -> None:
@@ -50,3 +54,22 @@ def test_who_was_read_stays_the_last_writer(level: str, reads: list[int], tmp_pa
             assert found == check(trace, asked, window=0).status, (between, size)
             if found == "valid":
                 replay(trace, whole_witness(trace, asked, taken))
+
+
+@pytest.mark.parametrize(
+    ("order", "expected"),
+    [
+        ([0, 1, 2, 3], [2, 3, 0, 1]),
+        ([2, 0, 1, 3], [2, 3, 0, 1]),  # the later one had begun first
+        ([0, 4, 5, 1, 2, 3], [2, 3, 0, 4, 5, 1]),  # the earlier one has read y, and stays
+        ([2, 0, 4, 5, 1, 3], [2, 3, 0, 4, 5, 1]),
+    ],
+    ids=str,
+)
+def test_two_that_change_places_are_there_once(order: list[int], expected: list[int]) -> None:
+    """Under prefix consistency writers of a key may overlap: begins are 2 t, commits 2 t + 1."""
+    txns = txn("a", get("y", 1), put("x", 1)), txn("b", put("x", 2)), txn("c", put("y", 2))
+    trace = history(*txns, initial={"y": 1})
+    x = trace.keys.codes().index(b"\x04x")
+    found = swapped(build_asg(trace), find_level("prefix"), np.array(order), x, 0, 1)
+    assert found is not None and found.tolist() == expected

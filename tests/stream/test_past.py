@@ -7,8 +7,10 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
+import pytest
 from support.streams import goes_by
 
+from boomslang import check, read_trace
 from boomslang.levels import find_level
 from boomslang.stream.past import Core, spoken_of
 from boomslang.stream.window import places
@@ -63,3 +65,67 @@ def test_a_read_of_what_was_aborted_long_ago_is_refuted(tmp_path: Path) -> None:
         found, verdict, _, _ = goes_by(path, find_level(level), size=500, tail=1, kept=1)
         assert found == "invalid" and verdict is not None and verdict.counterexample is not None
         assert verdict.counterexample.anomaly.code == "G1a"
+
+
+@pytest.mark.parametrize("initial", ["empty", "unknown"])
+def test_what_a_scan_did_not_return_is_not_held_against_who_put_it(initial: str, tmp_path: Path) -> None:
+    """A cycle of many transactions, and beside them one that scans where somebody had put a key long ago, and another
+    deleted it. Who put it is looked up, as something else that was read is theirs; who deleted it is not."""
+    path, lines = tmp_path / "trace.jsonl", list[dict[str, object]]()
+
+    def transaction(session: str, *operations: dict[str, object]) -> None:
+        begun = len(lines)
+        for step in ({"op": "begin"}, *operations, {"op": "commit"}):
+            lines.append({"session": session, "txn": begun, **step})
+
+    def others() -> None:
+        for _ in range(30):
+            transaction("other", {"op": "put", "key": "z", "value": len(lines)})
+
+    transaction("a", {"op": "get", "key": "x", "absent": True})
+    transaction("a", {"op": "put", "key": "k", "value": 1}, {"op": "put", "key": "x", "value": 5})
+    transaction("b", {"op": "delete", "key": "k"})
+    others()
+    transaction("c", {"op": "scan", "from": "a", "to": "y", "items": [["x", 5]]})
+    for i in range(9):
+        transaction(
+            f"d{i}",
+            {"op": "get", "key": f"p{i}", "absent": True},
+            {"op": "put", "key": f"p{(i + 1) % 9}", "value": 1},
+            *([{"op": "get", "key": "x", "value": 5}] if i == 4 else []),
+        )
+    others()
+    header = {"boomslang": 1, "initial": initial}
+    path.write_text("".join(json.dumps(line) + "\n" for line in (header, *lines)))
+    for size in range(1500, 4000, 500):
+        found, verdict, _, _ = goes_by(path, find_level("ser"), size=size, tail=3, kept=2)
+        assert found == "invalid" and verdict is not None and verdict.counterexample is not None
+        assert len(verdict.counterexample.core.transactions) == 9, size
+
+
+def test_what_was_put_aside_may_yet_have_written_what_was_read(tmp_path: Path) -> None:
+    """At the end of a short trace, of which nothing was taken yet, the window is all of it but for transactions of
+    unknown outcome that were put aside: it is not the whole trace, and that it is broken shows nothing."""
+    path, lines = tmp_path / "trace.jsonl", list[dict[str, object]]()
+
+    def transaction(session: str, *operations: dict[str, object], **end: object) -> None:
+        begun = len(lines)
+        for step in ({"op": "begin"}, *operations, {"op": "commit", **end}):
+            now = 2 * len(lines)
+            lines.append({"session": session, "txn": begun, **step, "invoke": now, "return": now + 1})
+
+    transaction(
+        "a", {"op": "get", "key": "y", "value": 7}, {"op": "put", "key": "x", "value": 1}, error="timeout"
+    )
+    transaction("a", {"op": "put", "key": "v", "value": 1})
+    for n in range(60):
+        transaction("b", {"op": "put", "key": "z", "value": n})
+    transaction("c", {"op": "put", "key": "y", "value": 7})
+    transaction("d", {"op": "get", "key": "x", "value": 1})
+    transaction("e", {"op": "put", "key": "x", "value": 1})
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    for level in map(find_level, ("sser", "strong-si")):
+        assert check(read_trace(path), level, window=0).valid
+        for size in range(600, 2000, 100):
+            found, *_ = goes_by(path, level, size=size, tail=1000, kept=2)
+            assert found != "invalid", size

@@ -15,13 +15,17 @@ from simulate import History, generate
 
 from boomslang import Trace, read_trace
 from boomslang.certify.certificate import Witness
+from boomslang.certify.lines.files_read import FilesRead
+from boomslang.certify.lines.reader import Lines
+from boomslang.certify.lines.replay_order import replay_lines
+from boomslang.certify.lines.writer import Writer
 from boomslang.levels import LEVELS, Level
 from boomslang.levels.needs import lacks
 from boomslang.stream.forward import Forward, NotForward, Stuck, Taken
 from boomslang.stream.past import Past
 from boomslang.stream.window import place_of
 from boomslang.trace import write_trace
-from boomslang.trace.blocks import Blocks, Source, sources_of
+from boomslang.trace.blocks import Blocks, Source, files_of, sources_of
 from boomslang.verdict import Verdict
 from boomslang.windows.worth import fits_windows
 
@@ -115,6 +119,25 @@ def goes_by(
         except Stuck:
             return "stuck", None, forward, taken
     return ("valid" if found is None else "invalid"), found, forward, taken
+
+
+def verify_in_lines(
+    path: Path, level: Level, taken: list[Taken], operations: int, *, size: int = 1000
+) -> None:
+    """What was taken as a certificate, which is replayed. Raises what is wrong with it."""
+    certificate = path.with_name("proof.jsonl")
+    names = [file.name for file in files_of(path)]
+    with Writer(certificate, level.name, level.points, names.__getitem__) as writer:
+        for part in taken:
+            part.write_to(writer)
+        writer.finish(operations)
+    verify_lines(path, certificate, size=size)
+
+
+def verify_lines(path: Path, certificate: Path, *, size: int = 1000) -> None:
+    """Raises what is wrong with a certificate in lines."""
+    with certificate.open("rb") as file, FilesRead(path, size=size) as files:
+        replay_lines(path, Lines(certificate, file), files)
 
 
 def whole_witness(trace: Trace, level: Level, taken: list[Taken]) -> Witness:

@@ -11,6 +11,8 @@ begins in one window and commits in a later one had its reads explained where it
 writers of a key where it goes on (window.py). What is read later belongs to no earlier place: a session's transactions
 come in their order, and no window takes what began after a moment up to which not all files have told what ended.
 Each of these is checked again as the order is taken (`_replay`, `_in_time`), and what is written is a certificate.
+A scan also reads keys that its window never speaks of. Those that are there are in its start state; of the others
+nobody need speak, but where it is not known what the database held at first. Then ranges are remembered (looked.py).
 
 A window that has no order shows nothing by itself, for its start state was a choice. Its core is asked as a part of all
 that was recorded (past.py), which refutes the level or does not; then the window is joined with those before it, as far
@@ -40,6 +42,7 @@ from boomslang.stream import _live
 from boomslang.stream.last_writers import swapped
 from boomslang.stream.live import Held, LiveKeys, Undo
 from boomslang.stream.live_lists import Change, LiveLists, appended, replayed
+from boomslang.stream.looked import InWindow, Looked, looked_through
 from boomslang.stream.patience import SECONDS, Patience
 from boomslang.stream.standing import Lost, Standing
 from boomslang.stream.window import Question, place_of, places, question, writers_must_not_overlap
@@ -121,6 +124,8 @@ class _Behind:
     new: Files
     pins: dict[int, int]
     undo: list[Undo]
+    looked: Looked
+    """What was looked through before."""
     lists: Change
     """What was appended to lists."""
     appended: Mask
@@ -136,7 +141,8 @@ class _Behind:
     """Of keys whose last two writers overlapped, and that nobody has read since: what the earlier wrote; the key and
     both in the question's numbers."""
     settled: frozenset[Code]
-    """Keys of the windows before of which this one read what they left: their last writers stay as they are."""
+    """Keys of the windows before of which this one read what they left: their last writers stay as they are. With those
+    that they left absent and one of its scans covers."""
     began: int
     """The latest begin that was taken before."""
     points: int
@@ -237,6 +243,7 @@ class Forward:
         self._began = NO_TIME  # the latest begin that was taken
         self._points = 0  # taken
         self._scans = self._with_lists = False
+        self._looked = Looked()  # where nobody knows what there was at first
         self._lists = LiveLists()
         self._sessions: dict[str, int] = {}
         self._stays_open = np.array(sorted(stays_open), np.int64)
@@ -250,6 +257,7 @@ class Forward:
             self.live.set(key, Held(*cell))
         self._held, self._pins, self._lost = list(at.held), dict(at.pins), dict(at.lost)
         self._began, self._latest, self._points, self._scans = at.began, list(at.latest), at.points, at.scans
+        self._looked = at.looked
 
     def standing(self) -> Standing:
         """Where it stands between two windows."""
@@ -270,6 +278,7 @@ class Forward:
             self._points,
             self._scans,
             pinned,
+            self._looked,
         )
 
     # --- going on
@@ -306,8 +315,8 @@ class Forward:
 
     @property
     def at_once(self) -> bool:
-        """The window that is asked is the whole trace."""
-        return self.blocks.done and not self._behind and self._points == 0
+        """The window that is asked is the whole trace: nothing of it was taken, nor kept aside."""
+        return self.blocks.done and not self._behind and self._points == 0 and not self._lost
 
     @property
     def can_go_back(self) -> bool:
@@ -350,7 +359,11 @@ class Forward:
         held = self._held + [Lines()] * (len(new) - len(self._held))
         while True:
             self._lost_before = dict(self._lost)
+            first_of_all = self.live is None
             asked = self._asked([a + b for a, b in zip(held, new, strict=True)])
+            if first_of_all and len(asked.everything.trace.initial_key):
+                # What was loaded is known: when it is asked again, only transactions are.
+                new = asked.block.lines_of(np.ones(len(asked.place), bool))
             found = self._solved(asked, patience)
             if found.status == "valid":
                 self._taken(asked, found, held, new)
@@ -415,6 +428,7 @@ class Forward:
         assert self.live is not None
         for change in reversed(to.undo):
             self.live.undo(change)
+        self._looked = to.looked
         self._lists.undo(to.lists)
         self._pins, self._began, self._points, self._lost = dict(to.pins), to.began, to.points, dict(to.lost)
         now, then = self.counted, to.counted
@@ -427,7 +441,7 @@ class Forward:
         assert self.live is not None
         for _ in range(5):
             # Once more with what these reads say of two last writers, or of transactions of unknown outcome.
-            trace = block.trace if self._scans else self.live.given_to(block.trace)
+            trace = self._started(block.trace)
             if self._with_lists:
                 trace = self._lists.given_to(_lists_start_empty(trace), np.isin(places(block), pins))
             undecided = block.open
@@ -463,21 +477,35 @@ class Forward:
             self.live = LiveKeys.at_first(block.trace)
             self.initial = LiveKeys.at_first(block.trace)
             self._scans = _looks_through_ranges(block.trace)
-            if self._scans and self.live.mode == Initial.UNKNOWN:
-                raise NotForward("it has scans, and does not say what the database held at first")
             self.blocks.forget_initial()
             return block
-        start = self.live.as_json() if self._scans else b""
+        start, there = self.live.as_json() if self._scans else (b"", 0)
         block = self.blocks.parsed(files, start)
         if not self._scans and _looks_through_ranges(block.trace):
-            if self.live.mode == Initial.UNKNOWN:
-                raise NotForward("it has scans, and does not say what the database held at first")
             self._scans = True
             return self._parsed(files)
-        if not self._scans and len(block.trace.initial_key):
+        if len(block.trace.initial_key) > there:
             raise NotForward("it loads initial values after its beginning")
         self._suits(block)
         return block
+
+    def _started(self, trace: Trace) -> Trace:
+        """The trace of a block, as one that starts with what the windows before left. Of keys that it does not list
+        nothing is known, or, where the trace says what there was at first, that they are absent."""
+        assert self.live is not None
+        if self._scans and self.live.mode != Initial.UNKNOWN:
+            return trace
+        trace = self.live.given_to(trace)
+        if not self._looked:
+            return trace
+        new = np.ones(len(trace.keys), bool)
+        new[trace.initial_key] = False
+        absent = np.fromiter(self._looked.among(trace, np.flatnonzero(new).tolist()), np.int32)
+        return replace(
+            trace,
+            initial_key=np.append(trace.initial_key, absent),
+            initial_value=np.append(trace.initial_value, np.full(len(absent), ABSENT, np.int32)),
+        )
 
     def _suits(self, block: Block) -> None:
         """Can windows go forward on this?"""
@@ -532,9 +560,18 @@ class Forward:
         walked = self._replay(asked, found, order[:end])
         undo = self._changed(asked, walked, commit)
         fixed, fixed_values = self._fixed(asked, found, over, began)
+        looked, ranges = self._looked, None
+        if self._scans:
+            ranges = looked_through(trace, began & ~asked.pinned)
         if self.live.mode == Initial.UNKNOWN:
-            nobody = np.full(len(fixed), -1, np.int64)
-            undo.append(self.live.update(trace, fixed, fixed_values, nobody, nobody, fresh=True))
+            if ranges is not None:
+                self._looked = looked.joined(_of_unheard(ranges, fixed))
+            # Of those that a range covers it is known without a cell for each.
+            kept = np.ones(len(fixed), bool)
+            gone = np.flatnonzero(fixed_values == ABSENT)
+            kept[gone[np.isin(fixed[gone], list(self._looked.among(trace, fixed[gone].tolist())))]] = False
+            nobody = np.full(int(kept.sum()), -1, np.int64)
+            undo.append(self.live.update(trace, fixed[kept], fixed_values[kept], nobody, nobody, fresh=True))
         lists = self._appended(asked, begin, commit, over, end)
         self._behind.append(
             _Behind(
@@ -542,6 +579,7 @@ class Forward:
                 new,
                 dict(self._pins),
                 undo,
+                looked,
                 lists,
                 appended(trace),
                 _without_operations(asg),
@@ -553,7 +591,7 @@ class Forward:
                     for k, v in zip(fixed.tolist(), fixed_values.tolist(), strict=True)
                 ],
                 self._overlapping(asked, walked),
-                self._settled(trace, walked.seen),
+                self._settled(trace, walked.seen, ranges),
                 self._began,
                 self._points,
                 self._lost_before,
@@ -640,10 +678,17 @@ class Forward:
             raise AssertionError(f"{_PROBLEMS[problem]} of a window")
         return Replayed(*walked)
 
-    def _settled(self, trace: Trace, seen: Int64) -> frozenset[Code]:
-        """Of these keys, those whose last two writers might have changed places."""
+    def _settled(self, trace: Trace, seen: Int64, ranges: InWindow | None) -> frozenset[Code]:
+        """Of these keys, and of those in a range that was looked through, those whose last two writers might have
+        changed places. (One that is absent is in the range, and not in the trace.)"""
         others = {key for behind in self._behind for key in behind.others}
-        return frozenset(others.intersection(trace.keys.codes(seen))) if others else frozenset()
+        if not others:
+            return frozenset()
+        settled = others.intersection(trace.keys.codes(seen))
+        if ranges is not None:
+            looked = ranges.but_for(np.zeros(len(trace.keys), bool))
+            settled |= {key for key in others if looked.holds(key)}
+        return frozenset(settled)
 
     def _overlapping(
         self, asked: Question, walked: Replayed
@@ -705,6 +750,11 @@ class Forward:
     def scans(self) -> bool:
         """Has it seen any? Then its windows speak of every key."""
         return self._scans
+
+    @property
+    def looked(self) -> Looked:
+        """Where nobody knows what there was at first: ranges whose keys were absent, unless `live` says otherwise."""
+        return self._looked
 
     @property
     def pins(self) -> dict[int, int]:
@@ -806,6 +856,14 @@ class Forward:
 def _key_of(asg: ASG, row: int) -> int:
     """The key of a write."""
     return int(np.searchsorted(asg.key_start, row, side="right")) - 1
+
+
+def _of_unheard(ranges: InWindow, fixed: Int32) -> Looked:
+    """What these say of keys that nobody speaks of yet. Others of which nothing is known are taken out."""
+    trace = ranges.trace
+    unknown = np.ones(len(trace.keys), bool)
+    unknown[trace.initial_key] = unknown[fixed] = False
+    return ranges.but_for(unknown)
 
 
 def _looks_through_ranges(trace: Trace) -> bool:

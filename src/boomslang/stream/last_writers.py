@@ -32,8 +32,9 @@ def swapped(asg: ASG, level: Level, order: Int64, key: int, early: int, late: in
     place = np.full(points * asg.transactions, -1, np.int64)
     place[order] = np.arange(len(order))
     mine, other = _points_of(early, points), _points_of(late, points)
-    low, high = int(place[mine].min()), int(place[other].max())
-    if low < 0 or int(place[other].min()) < 0 or high - low > FARTHEST:
+    # Where writers may overlap, the later one may have begun first.
+    low, high = int(min(place[mine].min(), place[other].min())), int(place[other].max())
+    if low < 0 or high - low > FARTHEST:
         return None
     between = order[low : high + 1]
     for moved, changed in (

@@ -68,15 +68,16 @@ class LiveKeys:
         """All keys of which anything is known: value, writer, place."""
         return {key: (value, writer, at) for key, value, writer, at in self._live.everything()}
 
-    def as_json(self) -> bytes:
-        """All keys that are there, as the `initial` of a header: for windows with scans, which speak of every key."""
+    def as_json(self) -> tuple[bytes, int]:
+        """All keys that are there, as the `initial` of a header: for windows with scans, which speak of every key. And
+        how many there are."""
         there = self._live.present()
         keys, values = (
             JsonTexts(Scalars.of_codes(key for key, _ in there)),
             JsonTexts(Scalars.of_codes(value for _, value in there)),
         )
         items = ", ".join(f"[{keys[i]}, {values[i]}]" for i in range(len(there)))
-        return f'{{"items": [{items}]}}'.encode()
+        return f'{{"items": [{items}]}}'.encode(), len(there)
 
     def update(
         self, trace: Trace, keys: Int32, values: Int32, writer: Int64, at: Int64, *, fresh: bool = False

@@ -228,7 +228,7 @@ class Past:
             here = np.isin(place, core.around)
             txns = np.flatnonzero(here | np.isin(place, list(core.transactions)) | _aborted(asg))
             # What the others read is of no interest, and their writers are not here.
-            reads = here[asg.read_txn]
+            reads = here[asg.read_txn] & _looked_for(asg, core)
             if self.forgotten:
                 reads &= ~self.forgotten.perhaps_wrote(asg)
             asg = asg.restrict(txns, np.flatnonzero(reads))
@@ -247,6 +247,24 @@ def _aborted(asg: ASG) -> NDArray[np.bool_]:
     """Who did not commit. Left out of a part they would count as possible writers."""
     found: NDArray[np.bool_] = asg.outcome == Outcome.ABORTED
     return found
+
+
+def _looked_for(asg: ASG, core: Core) -> NDArray[np.bool_]:
+    """Of which reads are all here who wrote what they saw? Not of what a scan did not return, if its window does not
+    speak of the key: those that are here may have put it, and who deleted it is not."""
+    trace = asg.trace
+    pairs, of = np.unique(np.stack([asg.read_key, asg.read_value]), axis=1, return_inverse=True)
+    found = np.zeros(pairs.shape[1], bool)
+    for i, (k, v) in enumerate(pairs.T.tolist()):
+        key = trace.keys.code(k)
+        value = trace.values.code(v) if v >= 0 else None
+        found[i] = (
+            key in core.lists
+            or (v >= ABSENT and (key, value) in core.values)
+            or (v == PRESENT and key in core.present)
+        )
+    looked: NDArray[np.bool_] = found[of.reshape(-1)]
+    return looked
 
 
 def spoken_of(block: Block, core: Core) -> NDArray[np.bool_]:

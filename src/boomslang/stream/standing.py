@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from boomslang.stream.looked import Looked
 from boomslang.trace.blocks import Files
 from boomslang.trace.model import Initial
 from boomslang.trace.scalars import Code
@@ -51,3 +52,5 @@ class Standing:
     scans: bool = False
     pinned_lines: list[Int64] = field(default_factory=list)
     """Of each file: the numbers of the lines of those that are pinned."""
+    looked: Looked = field(default_factory=Looked)
+    """Ranges that showed what keys were absent at first, where nobody knows."""

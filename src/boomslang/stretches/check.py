@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from boomslang.solve.solution import Limits
 from boomslang.stream.check import REASONS, WentBy, answered, window_bytes
 from boomslang.stream.forward import TAIL, Counted, Taken
 from boomslang.stream.live import Held, LiveKeys
+from boomslang.stream.looked import Looked
 from boomslang.stream.past import MOST, Core, Past, spoken_of
 from boomslang.stream.standing import Cell, Lost, Standing
 from boomslang.stretches.seam import Cut, Seam, seam
@@ -217,6 +219,10 @@ class _Spread:
         wanted = self._wanted()
         for n in range(len(self.surveys) - 1):
             one = self.surveys[n]
+            if scans and mode == Initial.UNKNOWN:  # what was read was there, and scans behind will see it
+                for key, values in one.found.items():
+                    if live.get(key) is None:
+                        live.set(key, Held(values[0][0]))
             for key, cell in one.wrote.items():
                 live.set(key, Held(*cell))
             lost |= one.lost
@@ -384,6 +390,7 @@ class _Spread:
         those that do not follow in the orders of sessions and of time."""
         state: dict[Code, Code | None] = {key: value for key, (value, _, _) in self.initial.items()}
         unknown = self.surveys[0].mode == Initial.UNKNOWN
+        looked = Looked()  # what it says of keys that are not in the state
         supposed: list[tuple[Code, Code | None]] = []
         uncertain: set[int] = set()
         sessions: dict[str, int] = {}
@@ -394,16 +401,19 @@ class _Spread:
             start = one.start or self.seams[one.first]
             if not self._in_order(told, sessions, latest):
                 return self._joined(todo, [one])
-            differs = {
-                key: value
-                for key, value in told.demands.items()
-                if (key in state or not unknown) and state.get(key) != value
-            }
+            fixed = dict(told.fixed)
+            supposes = [told.demands.items()]
+            if unknown:
+                supposes.append({key: fixed[key] for key in fixed.keys() - state.keys()}.items())
             if told.scans and start is not None:
                 held = {key: value for key, (value, _, _) in start.standing.live.items()}
-                differs |= {
-                    key: None for key in state.keys() | held.keys() if state.get(key) != held.get(key)
-                }
+                supposes.append({key: held.get(key) for key in state.keys() | held.keys()}.items())
+            # Where the initial state is unknown, of a key that nobody has spoken of it is known only what ranges say.
+            differs = {
+                key: value
+                for key, value in chain.from_iterable(supposes)
+                if state.get(key) != value and (key in state or not unknown or looked.holds(key))
+            }
             if differs or uncertain & set(told.uncertain):
                 assert start is not None
                 if one.start is not None:  # it was given all that there is
@@ -420,13 +430,14 @@ class _Spread:
                     if key in state or not unknown
                 }
                 lost = {place: x for place, x in start.standing.lost.items() if place not in uncertain}
-                standing = replace(start.standing, live=corrected, lost=lost)
+                standing = replace(start.standing, live=corrected, lost=lost, looked=looked)
                 todo[at] = _Stretch(one.first, one.end, start=replace(start, standing=standing))
                 return todo
             if unknown:
                 fresh = {key: value for key, value in told.demands.items() if key not in state}
-                supposed += [(key, value) for key, value in fresh.items() if key not in dict(told.fixed)]
+                supposed += [(key, value) for key, value in fresh.items() if key not in fixed]
                 state |= {key: value for key, value in told.fixed if key not in state} | fresh
+                looked = looked.joined(told.looked)
             state |= told.wrote
             uncertain |= set(told.uncertain)
             for name, (_, last) in told.sessions.items():

@@ -19,6 +19,7 @@ import numpy as np
 from boomslang.levels import find_level
 from boomslang.solve.solution import Limits
 from boomslang.stream.forward import TAIL, Forward, NotForward, Stuck
+from boomslang.stream.looked import Looked
 from boomslang.stream.standing import Cell, Standing
 from boomslang.stream.window import place_of, places
 from boomslang.stretches.slices import Sliced, SlicedBlocks
@@ -106,7 +107,9 @@ def seam(task: Cut) -> Seam | None:
     if set(standing.pins) & set(opened):  # its begin may be far before
         return None
     live = {**standing.live, **_found_behind(task.found, blocks, standing)}
-    return Seam(blocks.reached(), blocks.lines_so_far(), replace(standing, live=live))
+    # What was looked through before it is known when the stretches before are decided.
+    standing = replace(standing, live=live, looked=Looked())
+    return Seam(blocks.reached(), blocks.lines_so_far(), standing)
 
 
 def _found_behind(found: dict[Code, Found], blocks: SlicedBlocks, standing: Standing) -> dict[Code, Cell]:

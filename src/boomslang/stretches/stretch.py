@@ -20,6 +20,7 @@ from boomslang.levels.level import Dependency
 from boomslang.solve.solution import Limits, Solution
 from boomslang.stream.check import KEPT, pressed_by
 from boomslang.stream.forward import TAIL, Counted, Forward, NotForward, Replayed, Stuck, Taken
+from boomslang.stream.looked import Looked
 from boomslang.stream.past import Core, Past
 from boomslang.stream.standing import Standing
 from boomslang.stream.window import MANY_FILES, Question, places, writers_must_not_overlap
@@ -74,6 +75,8 @@ class Told:
     wrote: dict[Code, Code | None] = field(default_factory=dict)
     fixed: list[tuple[Code, Code | None]] = field(default_factory=list)
     """What the initial state was, where nobody said."""
+    looked: Looked = field(default_factory=Looked)
+    """And the ranges that were looked through by its end."""
     scans: bool = False
     sessions: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Of each session its first and its last transaction, by file and line."""
@@ -246,7 +249,7 @@ def stretch(task: Between) -> Told:
             if not forward.holds_open(end.standing):
                 return Told(STUCK, "transactions that cross a seam do not fit")
         told.counted = forward.counted
-        told.wrote, told.scans = forward.result(), forward.scans
+        told.wrote, told.scans, told.looked = forward.result(), forward.scans, forward.looked
         forward.finish()
     except _CoreFound as asked:
         return Told(CORE, core=asked.core)

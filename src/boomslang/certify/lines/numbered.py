@@ -96,6 +96,10 @@ class InOrder:
         self.first = np.searchsorted(families, np.arange(6), side="left")
         self.last = np.searchsorted(families, np.arange(6), side="right")
 
+    def sorted_key(self, place: int) -> SortKey:
+        """Of the key at a place in that order, what it is sorted by."""
+        return self._sorted[place][0]
+
     def forget(self) -> None:
         """The numbers are given anew."""
         self._sorted, self._known = [], 0

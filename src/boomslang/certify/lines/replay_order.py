@@ -10,7 +10,7 @@ begin so far. That is enough:
     snapshot isolation      of two writers of a key one commits before the other begins: each key's last commit tells
     session order           nothing commits after the begin of one that comes later in its session
     real-time order         nothing commits after the begin of one that was invoked only when it had returned
-    an unknown first state  what is chosen is chosen once, and before anybody looked
+    an unknown first state  what is chosen is chosen once, and before anybody looked, through a range neither
     the end                 everything that committed has its place, and has it once; nothing that aborted has one
 
 Levels that an order alone does not decide, lists, bounds of time and modules are not for this file;
@@ -32,6 +32,7 @@ from boomslang.certify.lines.files_read import FilesRead
 from boomslang.certify.lines.held_keys import HeldKeys
 from boomslang.certify.lines.numbered import InOrder
 from boomslang.certify.lines.reader import MANY_FILES, Chosen, Last, Lines, NewFile, Part
+from boomslang.certify.lines.shown_absent import ShownAbsent
 from boomslang.certify.lines.waiting import Waiting, waiting_of
 from boomslang.certify.replay import ReplayError
 from boomslang.errors import UsageError
@@ -91,7 +92,7 @@ class _Replay:
         self.held.mode = files.headers.initial_mode
         self.held.load(files.headers)
         self.in_order = InOrder()
-        self.ranged = False  # was a range looked through?
+        self.absent = ShownAbsent()  # where nobody knows what there was at first
         self.sessions: dict[str, int] = {}
         self.clocks: dict[str, int] = {}
         # Of each session the last one, in the order of the files, that has begun; of each clock the latest
@@ -321,7 +322,6 @@ class _Replay:
         )
         ranges, of = spread(wait.ranges, begun)
         if len(ranges):
-            self.ranged = True
             self._ranges_hold(ranges, begun[of], held, key[left != ABSENT])
         again = np.append(False, key[1:] == key[:-1])[: len(key)]
         if self.apart:
@@ -333,6 +333,18 @@ class _Replay:
         state.written[key[last]] = position[last] + self.at
         state.settled[key[last]] = True
         state.settled[seen] = True
+        if len(ranges) and state.mode == Initial.UNKNOWN:
+            excuse, of = spread(wait.excuses, ranges)
+            unsettled = ~state.settled[wait.excused_key[excuse]]
+            self.absent.add(
+                self.in_order,
+                low=wait.low[ranges],
+                after_low=wait.after_low[ranges],
+                high=wait.high[ranges],
+                family=wait.family[ranges],
+                excused=wait.excused_key[excuse][unsettled],
+                excused_of=of[unsettled],
+            )
 
     def _ranges_hold(
         self, ranges: Ints, txn: Ints, held: Callable[[Ints, Ints], Ints], written: Ints
@@ -367,10 +379,8 @@ class _Replay:
     def _choose(self, said: Chosen) -> None:
         if self.held.mode != Initial.UNKNOWN:
             raise ReplayError("it chooses initial values, and the trace says what they were")
-        if self.ranged:
-            raise ReplayError(
-                "it chooses an initial value after a range was looked through, which tells of all keys"
-            )
+        if any(self.absent.has(key) for key, _ in said.items):
+            raise ReplayError("it chooses an initial value of a key that a range had shown to be absent")
         if not self.held.choose(said.items):
             raise ReplayError("it chooses an initial value twice, or after the key was read or written")
 
