@@ -2,8 +2,8 @@
 
 Two constants or types of one name would not compile. Two functions of one name and different arguments would: they
 become overloads, and a call in one file may choose the other file's function without a word. So a file-local function
-must have a name that nothing else at the level of a namespace has, in all files of its phase and in all headers. (A part
-may hold files of several phases, or some of one; each phase has a namespace of its own, where its files look first.)
+must have a name that nothing else at the level of a namespace has, in all files of its phase and in all headers.
+(A part may hold files of several phases, or some of one; each phase has a namespace of its own.)
 """
 
 from __future__ import annotations
