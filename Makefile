@@ -38,10 +38,12 @@ help:
 	@echo 'make release-check  lint, compare versions, changelog and tags, then wheels (RELEASE=1: this commit is one)'
 	@echo 'make clean       remove all that the targets above have made'
 
-# On a real database, if its wheel can be had here; else on the example files.
+# On a real database, if its wheel can be had here; else on the example files. Fetched with what the build needs, as each
+# call of pip takes a second of CPU; where the build was there already, by a call of its own.
 demo: export PYTHONDONTWRITEBYTECODE :=
+demo: WITH := slatedb>=0.17
 demo: $(VENV)/.built
-	@$(BIN)/python -c 'import slatedb' 2>/dev/null || $(BIN)/python -m pip install --quiet --no-compile --only-binary :all: 'slatedb>=0.17' || true
+	@$(BIN)/python -c 'import slatedb' 2>/dev/null || $(BIN)/python -m pip install --quiet --no-compile --only-binary :all: '$(WITH)' || true
 	@if $(BIN)/python -c 'import boomslang.databases.slatedb' 2>/dev/null; then $(MAKE) --no-print-directory .demo-database; \
 	else printf '\n(SlateDB cannot be installed here: recorded examples instead.)\n'; \
 	    $(MAKE) --no-print-directory .demo-examples; fi
@@ -162,11 +164,13 @@ $(VENV)/.built: $(VENV)/.made $(SOURCES)
 	    $(BIN)/python -m pip uninstall --quiet --yes boomslang; fi
 	@echo 'Building Boomslang (a minute or two, the first time) ...'
 	@echo '  fetching what it is built with and what it needs'
-	@$(BIN)/python -m pip install --quiet --no-compile \
-	    $$(sed -n -e 's/^requires = \[\(.*\)\]$$/\1/p' -e 's/^dependencies = \[\(.*\)\]$$/\1/p' pyproject.toml | tr -d '",')
+	@set -- $$(sed -n -e 's/^requires = \[\(.*\)\]$$/\1/p' -e 's/^dependencies = \[\(.*\)\]$$/\1/p' pyproject.toml | tr -d '",'); \
+	    $(if $(WITH),$(BIN)/python -m pip install --quiet --no-compile --only-binary slatedb "$$@" '$(WITH)' 2>/dev/null ||) \
+	    $(BIN)/python -m pip install --quiet --no-compile "$$@"
 	@set -- $$($(BIN)/python -c 'from scikit_build_core.build import get_requires_for_build_editable as wanted; print(*wanted())'); \
 	    if [ $$# -gt 0 ]; then $(BIN)/python -m pip install --quiet --no-compile "$$@"; fi
-	@$(BIN)/python release/progress.py $(BIN)/python -m pip install --verbose --no-build-isolation --no-compile --no-deps --editable .
+	@$(BIN)/python release/progress.py $(BIN)/python -m pip install --verbose --no-build-isolation --no-compile --no-deps \
+	    $(if $(WARNINGS),--config-settings cmake.define.BOOMSLANG_WARNINGS=ON) --editable .
 	@touch $@
 
 # Boomslang is there by now, at this very version: these add what the extra asks for.

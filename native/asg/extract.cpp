@@ -1,9 +1,8 @@
 // The meaning of each operation: own writes, final writes, and what was seen from outside.
 #include <algorithm>
 #include <array>
-#include <functional>
+#include <iterator>
 #include <map>
-#include <type_traits>
 #include <utility>
 
 #include "analyse.hpp"
@@ -311,6 +310,18 @@ void sort(Writes& w, int32_t keys, int jobs, Limits& limits) {
     });
 }
 
+// One column of all parts, which lose it.
+template <class T>
+void join(Extracted& all, std::vector<Extracted>& parts, std::vector<T>& (*of)(Extracted&)) {
+    std::vector<T>& whole = of(all);
+    whole.swap(of(parts[0]));  // which has room for the others
+    for (size_t i = 1; i < parts.size(); ++i) {
+        std::vector<T> own;
+        own.swap(of(parts[i]));
+        whole.insert(whole.end(), own.begin(), own.end());
+    }
+}
+
 // All parts, one after the other, some columns at a time; the parts lose theirs.
 Extracted joined(std::vector<Extracted> parts, int jobs, Limits& limits) {
     if (parts.size() == 1) return std::move(parts[0]);
@@ -323,35 +334,23 @@ Extracted joined(std::vector<Extracted> parts, int jobs, Limits& limits) {
         if (&part != &parts[0]) part.reads.start.erase(part.reads.start.begin());
         all.own_seen += part.own_seen, all.own_missed += part.own_missed;
     }
-    std::vector<std::function<void()>> columns;
-    auto column = [&](auto&& of) {
-        columns.push_back([&all, &parts, of] {
-            auto& whole = of(all);
-            whole.swap(of(parts[0]));  // which has room for the others
-            for (size_t i = 1; i < parts.size(); ++i) {
-                auto& own = of(parts[i]);
-                whole.insert(whole.end(), own.begin(), own.end());
-                std::remove_reference_t<decltype(own)>().swap(own);
-            }
-        });
+    using Column = std::vector<int32_t>& (*)(Extracted&);
+    static constexpr Column columns[] = {
+        [](Extracted& e) -> auto& { return e.final.txn; },          [](Extracted& e) -> auto& { return e.final.key; },
+        [](Extracted& e) -> auto& { return e.final.value; },        [](Extracted& e) -> auto& { return e.final.op; },
+        [](Extracted& e) -> auto& { return e.intermediate.txn; },   [](Extracted& e) -> auto& { return e.intermediate.key; },
+        [](Extracted& e) -> auto& { return e.intermediate.value; }, [](Extracted& e) -> auto& { return e.intermediate.op; },
+        [](Extracted& e) -> auto& { return e.reads.key; },          [](Extracted& e) -> auto& { return e.reads.value; },
+        [](Extracted& e) -> auto& { return e.reads.op; },           [](Extracted& e) -> auto& { return e.internal.txn; },
+        [](Extracted& e) -> auto& { return e.internal.key; },       [](Extracted& e) -> auto& { return e.internal.seen; },
+        [](Extracted& e) -> auto& { return e.internal.own; },       [](Extracted& e) -> auto& { return e.internal.op; },
     };
-    for (Writes Extracted::* of : {&Extracted::final, &Extracted::intermediate}) {
-        column([of](Extracted& e) -> auto& { return (e.*of).txn; });
-        column([of](Extracted& e) -> auto& { return (e.*of).key; });
-        column([of](Extracted& e) -> auto& { return (e.*of).value; });
-        column([of](Extracted& e) -> auto& { return (e.*of).op; });
-    }
-    column([](Extracted& e) -> auto& { return e.reads.start; });
-    column([](Extracted& e) -> auto& { return e.reads.key; });
-    column([](Extracted& e) -> auto& { return e.reads.value; });
-    column([](Extracted& e) -> auto& { return e.reads.op; });
-    column([](Extracted& e) -> auto& { return e.reads.kind; });
-    column([](Extracted& e) -> auto& { return e.internal.txn; });
-    column([](Extracted& e) -> auto& { return e.internal.key; });
-    column([](Extracted& e) -> auto& { return e.internal.seen; });
-    column([](Extracted& e) -> auto& { return e.internal.own; });
-    column([](Extracted& e) -> auto& { return e.internal.op; });
-    in_parallel(jobs, columns.size(), limits, [&](size_t i, int, Limits&) { columns[i](); });
+    constexpr size_t count = std::size(columns);
+    in_parallel(jobs, count + 2, limits, [&](size_t i, int, Limits&) {
+        if (i < count) return join(all, parts, columns[i]);
+        if (i == count) return join<int64_t>(all, parts, [](Extracted& e) -> auto& { return e.reads.start; });
+        join<uint8_t>(all, parts, [](Extracted& e) -> auto& { return e.reads.kind; });
+    });
     return all;
 }
 

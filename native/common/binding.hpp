@@ -50,6 +50,14 @@ public:
         const nb::object found = find(name);
         return found.is_valid() ? cast<T>(found, name) : otherwise;
     }
+    // An array, which stays as long as this object does.
+    template <class T>
+    std::span<const T> array(const char* name) {
+        const In<T> found = next<In<T>>(name);
+        arrays_.emplace_back(found);
+        return view(found);
+    }
+    std::vector<nb::ndarray<>> arrays() && { return std::move(arrays_); }
     // After the last: whether there are more than were taken.
     void end() const {
         if (given_.size() > taken_) refuse("more arguments than", std::to_string(taken_).c_str());
@@ -81,6 +89,7 @@ private:
     const nb::kwargs& named_;
     std::size_t taken_ = 0, by_name_ = 0;
     std::string names_;
+    std::vector<nb::ndarray<>> arrays_;  // not in the functions that take them: thirty to destroy are a lot of code
 };
 
 // Runs `work` without the GIL. Returns the reason if a limit stopped it, "" otherwise; raises what a signal handler or

@@ -19,22 +19,22 @@ nb::dict solve(nb::args given, nb::kwargs named) {
     Arguments a(given, named);
     const auto txns = a.next<int32_t>("txns"), points = a.next<int32_t>("points"),
                helpers = a.next<int32_t>("helpers"), keys = a.next<int32_t>("keys");
-    const auto state = a.next<In<uint8_t>>("state");
-    const auto read_start = a.next<In<int64_t>>("read_start");
-    const auto read_key = a.next<In<int32_t>>("read_key"), read_value = a.next<In<int32_t>>("read_value"),
-               read_writer = a.next<In<int32_t>>("read_writer");
-    const auto read_strong = a.next<In<uint8_t>>("read_strong");
-    const auto key_start = a.next<In<int64_t>>("key_start");
-    const auto write_txn = a.next<In<int32_t>>("write_txn"), write_value = a.next<In<int32_t>>("write_value"),
-               init = a.next<In<int32_t>>("init"), edge_from = a.next<In<int32_t>>("edge_from"),
-               edge_to = a.next<In<int32_t>>("edge_to");
-    const auto edge_path = a.next<In<uint8_t>>("edge_path");
-    const auto hint_next = a.next<In<int32_t>>("hint_next");
-    const auto priority = a.next<In<int64_t>>("priority");
+    const auto state = a.array<uint8_t>("state");
+    const auto read_start = a.array<int64_t>("read_start");
+    const auto read_key = a.array<int32_t>("read_key"), read_value = a.array<int32_t>("read_value"),
+               read_writer = a.array<int32_t>("read_writer");
+    const auto read_strong = a.array<uint8_t>("read_strong");
+    const auto key_start = a.array<int64_t>("key_start");
+    const auto write_txn = a.array<int32_t>("write_txn"), write_value = a.array<int32_t>("write_value"),
+               init = a.array<int32_t>("init"), edge_from = a.array<int32_t>("edge_from"),
+               edge_to = a.array<int32_t>("edge_to");
+    const auto edge_path = a.array<uint8_t>("edge_path");
+    const auto hint_next = a.array<int32_t>("hint_next");
+    const auto priority = a.array<int64_t>("priority");
     const auto trusted = a.next<bool>("trusted");
-    const auto read_step = a.next<In<int32_t>>("read_step");
-    const auto clause_start = a.next<In<int64_t>>("clause_start");
-    const auto clause_lits = a.next<In<int32_t>>("clause_lits");
+    const auto read_step = a.array<int32_t>("read_step");
+    const auto clause_start = a.array<int64_t>("clause_start");
+    const auto clause_lits = a.array<int32_t>("clause_lits");
     const auto overlap = a.next<bool>("overlap");
     const auto path = a.next<nb::object>("path");
     const auto seconds = a.next<double>("seconds"), megabytes = a.next<double>("megabytes");
@@ -44,12 +44,12 @@ nb::dict solve(nb::args given, nb::kwargs named) {
     a.end();
     Problem p;
     p.txns = txns, p.points = points, p.helpers = helpers, p.keys = keys;
-    p.state = view(state), p.read_start = view(read_start), p.read_key = view(read_key);
-    p.read_value = view(read_value), p.read_writer = view(read_writer), p.read_strong = view(read_strong);
-    p.key_start = view(key_start), p.write_txn = view(write_txn), p.write_value = view(write_value);
-    p.init = view(init), p.edge_from = view(edge_from), p.edge_to = view(edge_to);
-    p.hint_next = view(hint_next), p.priority = view(priority), p.edge_path = view(edge_path);
-    p.read_step = view(read_step), p.clause_start = view(clause_start), p.clause_lits = view(clause_lits);
+    p.state = state, p.read_start = read_start, p.read_key = read_key;
+    p.read_value = read_value, p.read_writer = read_writer, p.read_strong = read_strong;
+    p.key_start = key_start, p.write_txn = write_txn, p.write_value = write_value;
+    p.init = init, p.edge_from = edge_from, p.edge_to = edge_to;
+    p.hint_next = hint_next, p.priority = priority, p.edge_path = edge_path;
+    p.read_step = read_step, p.clause_start = clause_start, p.clause_lits = clause_lits;
     p.overlap = overlap, p.trusted = trusted;
     if (!path.is_none()) {
         auto rule = nb::cast<nb::tuple>(path);
@@ -103,24 +103,24 @@ nb::dict solve(nb::args given, nb::kwargs named) {
 nb::dict forced(nb::args given, nb::kwargs named) {
     Arguments a(given, named);
     const auto txns = a.next<int32_t>("txns"), keys = a.next<int32_t>("keys");
-    const auto state = a.next<In<uint8_t>>("state");
-    const auto read_start = a.next<In<int64_t>>("read_start");
-    const auto read_key = a.next<In<int32_t>>("read_key"), read_writer = a.next<In<int32_t>>("read_writer"),
-               read_step = a.next<In<int32_t>>("read_step");
-    const auto key_start = a.next<In<int64_t>>("key_start");
-    const auto write_txn = a.next<In<int32_t>>("write_txn"), edge_from = a.next<In<int32_t>>("edge_from"),
-               edge_to = a.next<In<int32_t>>("edge_to");
-    const auto edge_path = a.next<In<uint8_t>>("edge_path");
-    const auto hint_next = a.next<In<int32_t>>("hint_next");
+    const auto state = a.array<uint8_t>("state");
+    const auto read_start = a.array<int64_t>("read_start");
+    const auto read_key = a.array<int32_t>("read_key"), read_writer = a.array<int32_t>("read_writer"),
+               read_step = a.array<int32_t>("read_step");
+    const auto key_start = a.array<int64_t>("key_start");
+    const auto write_txn = a.array<int32_t>("write_txn"), edge_from = a.array<int32_t>("edge_from"),
+               edge_to = a.array<int32_t>("edge_to");
+    const auto edge_path = a.array<uint8_t>("edge_path");
+    const auto hint_next = a.array<int32_t>("hint_next");
     const auto path = a.next<nb::object>("path");
     const auto way = a.next<int32_t>("way");
     const auto seconds = a.next<double>("seconds"), megabytes = a.next<double>("megabytes");
     a.end();
     Problem p;
     p.txns = txns, p.keys = keys;
-    p.state = view(state), p.read_start = view(read_start), p.read_key = view(read_key), p.read_writer = view(read_writer);
-    p.read_step = view(read_step), p.key_start = view(key_start), p.write_txn = view(write_txn);
-    p.edge_from = view(edge_from), p.edge_to = view(edge_to), p.edge_path = view(edge_path), p.hint_next = view(hint_next);
+    p.state = state, p.read_start = read_start, p.read_key = read_key, p.read_writer = read_writer;
+    p.read_step = read_step, p.key_start = key_start, p.write_txn = write_txn;
+    p.edge_from = edge_from, p.edge_to = edge_to, p.edge_path = edge_path, p.hint_next = hint_next;
     if (!path.is_none()) {
         auto rule = nb::cast<nb::tuple>(path);
         p.path = {true, false, nb::cast<int32_t>(rule[0]), nb::cast<bool>(rule[1])};
@@ -155,15 +155,15 @@ nb::dict by_depth(nb::args given, nb::kwargs named) {
     Arguments a(given, named);
     const auto txns = a.next<int32_t>("txns"), points = a.next<int32_t>("points"),
                helpers = a.next<int32_t>("helpers");
-    const auto state = a.next<In<uint8_t>>("state");
-    const auto read_start = a.next<In<int64_t>>("read_start");
-    const auto read_writer = a.next<In<int32_t>>("read_writer"), edge_from = a.next<In<int32_t>>("edge_from"),
-               edge_to = a.next<In<int32_t>>("edge_to"), hint_next = a.next<In<int32_t>>("hint_next");
+    const auto state = a.array<uint8_t>("state");
+    const auto read_start = a.array<int64_t>("read_start");
+    const auto read_writer = a.array<int32_t>("read_writer"), edge_from = a.array<int32_t>("edge_from"),
+               edge_to = a.array<int32_t>("edge_to"), hint_next = a.array<int32_t>("hint_next");
     const auto seconds = a.next<double>("seconds"), megabytes = a.next<double>("megabytes");
     a.end();
     Problem p;
-    p.txns = txns, p.points = points, p.helpers = helpers, p.state = view(state), p.read_start = view(read_start);
-    p.read_writer = view(read_writer), p.edge_from = view(edge_from), p.edge_to = view(edge_to), p.hint_next = view(hint_next);
+    p.txns = txns, p.points = points, p.helpers = helpers, p.state = state, p.read_start = read_start;
+    p.read_writer = read_writer, p.edge_from = edge_from, p.edge_to = edge_to, p.hint_next = hint_next;
     Limits limits(seconds, megabytes);
     std::vector<int32_t> order;
     nb::dict d;
@@ -175,14 +175,14 @@ nb::dict by_depth(nb::args given, nb::kwargs named) {
 nb::dict unreachable(nb::args given, nb::kwargs named) {
     Arguments a(given, named);
     const auto txns = a.next<int32_t>("txns"), keys = a.next<int32_t>("keys");
-    const auto outcome = a.next<In<uint8_t>>("outcome");
-    const auto read_start = a.next<In<int64_t>>("read_start");
-    const auto read_key = a.next<In<int32_t>>("read_key"), read_value = a.next<In<int32_t>>("read_value");
-    const auto read_use = a.next<In<uint8_t>>("read_use");
-    const auto key_start = a.next<In<int64_t>>("key_start");
-    const auto write_txn = a.next<In<int32_t>>("write_txn"), write_value = a.next<In<int32_t>>("write_value"),
-               init = a.next<In<int32_t>>("init");
-    const auto left_out = a.next<In<uint8_t>>("left_out");
+    const auto outcome = a.array<uint8_t>("outcome");
+    const auto read_start = a.array<int64_t>("read_start");
+    const auto read_key = a.array<int32_t>("read_key"), read_value = a.array<int32_t>("read_value");
+    const auto read_use = a.array<uint8_t>("read_use");
+    const auto key_start = a.array<int64_t>("key_start");
+    const auto write_txn = a.array<int32_t>("write_txn"), write_value = a.array<int32_t>("write_value"),
+               init = a.array<int32_t>("init");
+    const auto left_out = a.array<uint8_t>("left_out");
     const auto own_guards = a.next<bool>("own_guards"), single = a.next<bool>("single");
     const auto most_states = a.next<int32_t>("most_states"), most_keys = a.next<int32_t>("most_keys"),
                most_groups = a.next<int32_t>("most_groups");
@@ -190,9 +190,9 @@ nb::dict unreachable(nb::args given, nb::kwargs named) {
     const auto seconds = a.next<double>("seconds"), megabytes = a.next<double>("megabytes");
     a.end();
     StatesProblem p;
-    p.txns = txns, p.keys = keys, p.outcome = view(outcome), p.read_start = view(read_start), p.read_key = view(read_key);
-    p.read_value = view(read_value), p.read_use = view(read_use), p.key_start = view(key_start);
-    p.write_txn = view(write_txn), p.write_value = view(write_value), p.init = view(init), p.left_out = view(left_out);
+    p.txns = txns, p.keys = keys, p.outcome = outcome, p.read_start = read_start, p.read_key = read_key;
+    p.read_value = read_value, p.read_use = read_use, p.key_start = key_start;
+    p.write_txn = write_txn, p.write_value = write_value, p.init = init, p.left_out = left_out;
     p.own_guards = own_guards, p.single = single, p.most_states = most_states, p.most_keys = most_keys;
     p.most_groups = most_groups, p.most_steps = most_steps;
     Limits limits(seconds, megabytes);
@@ -211,16 +211,16 @@ nb::dict unreachable(nb::args given, nb::kwargs named) {
 nb::tuple overwriting(nb::args given, nb::kwargs named) {
     Arguments a(given, named);
     const auto txns = a.next<int32_t>("txns"), keys = a.next<int32_t>("keys");
-    const auto outcome = a.next<In<uint8_t>>("outcome");
-    const auto read_start = a.next<In<int64_t>>("read_start");
-    const auto read_key = a.next<In<int32_t>>("read_key");
-    const auto read_counts = a.next<In<uint8_t>>("read_counts");
-    const auto key_start = a.next<In<int64_t>>("key_start");
-    const auto write_txn = a.next<In<int32_t>>("write_txn");
+    const auto outcome = a.array<uint8_t>("outcome");
+    const auto read_start = a.array<int64_t>("read_start");
+    const auto read_key = a.array<int32_t>("read_key");
+    const auto read_counts = a.array<uint8_t>("read_counts");
+    const auto key_start = a.array<int64_t>("key_start");
+    const auto write_txn = a.array<int32_t>("write_txn");
     a.end();
     std::vector<int32_t> writes;
-    std::vector<int32_t> reads = overwriting_reads(txns, keys, view(outcome), view(read_start), view(read_key),
-                                                   view(read_counts), view(key_start), view(write_txn), writes);
+    std::vector<int32_t> reads = overwriting_reads(txns, keys, outcome, read_start, read_key,
+                                                   read_counts, key_start, write_txn, writes);
     return nb::make_tuple(out(std::move(reads)), out(std::move(writes)));
 }
 
@@ -228,23 +228,23 @@ nb::dict trails(nb::args given, nb::kwargs named) {
     Arguments a(given, named);
     const auto txns = a.next<int32_t>("txns"), points = a.next<int32_t>("points"),
                helpers = a.next<int32_t>("helpers"), keys = a.next<int32_t>("keys");
-    const auto state = a.next<In<uint8_t>>("state");
-    const auto read_start = a.next<In<int64_t>>("read_start");
-    const auto read_key = a.next<In<int32_t>>("read_key"), read_value = a.next<In<int32_t>>("read_value");
-    const auto key_start = a.next<In<int64_t>>("key_start");
-    const auto write_txn = a.next<In<int32_t>>("write_txn"), write_value = a.next<In<int32_t>>("write_value"),
-               init = a.next<In<int32_t>>("init"), edge_from = a.next<In<int32_t>>("edge_from"),
-               edge_to = a.next<In<int32_t>>("edge_to");
-    const auto priority = a.next<In<int64_t>>("priority");
+    const auto state = a.array<uint8_t>("state");
+    const auto read_start = a.array<int64_t>("read_start");
+    const auto read_key = a.array<int32_t>("read_key"), read_value = a.array<int32_t>("read_value");
+    const auto key_start = a.array<int64_t>("key_start");
+    const auto write_txn = a.array<int32_t>("write_txn"), write_value = a.array<int32_t>("write_value"),
+               init = a.array<int32_t>("init"), edge_from = a.array<int32_t>("edge_from"),
+               edge_to = a.array<int32_t>("edge_to");
+    const auto priority = a.array<int64_t>("priority");
     const auto patience = a.next<int64_t>("patience");
     const auto stall = a.next<int32_t>("stall");
     const auto seconds = a.next<double>("seconds"), megabytes = a.next<double>("megabytes");
     a.end();
     Problem p;
     p.txns = txns, p.points = points, p.helpers = helpers, p.keys = keys;
-    p.state = view(state), p.read_start = view(read_start), p.read_key = view(read_key), p.read_value = view(read_value);
-    p.key_start = view(key_start), p.write_txn = view(write_txn), p.write_value = view(write_value), p.init = view(init);
-    p.edge_from = view(edge_from), p.edge_to = view(edge_to), p.priority = view(priority);
+    p.state = state, p.read_start = read_start, p.read_key = read_key, p.read_value = read_value;
+    p.key_start = key_start, p.write_txn = write_txn, p.write_value = write_value, p.init = init;
+    p.edge_from = edge_from, p.edge_to = edge_to, p.priority = priority;
     Limits limits(seconds, megabytes);
     std::unique_ptr<Trails> pass;
     auto work = [&] {
@@ -263,20 +263,20 @@ nb::dict trails(nb::args given, nb::kwargs named) {
 nb::dict sweep(nb::args given, nb::kwargs named) {
     Arguments a(given, named);
     const auto txns = a.next<int32_t>("txns"), points = a.next<int32_t>("points"), keys = a.next<int32_t>("keys");
-    const auto read_start = a.next<In<int64_t>>("read_start");
-    const auto read_key = a.next<In<int32_t>>("read_key"), read_value = a.next<In<int32_t>>("read_value");
-    const auto key_start = a.next<In<int64_t>>("key_start");
-    const auto write_txn = a.next<In<int32_t>>("write_txn"), write_value = a.next<In<int32_t>>("write_value"),
-               init = a.next<In<int32_t>>("init"), before = a.next<In<int32_t>>("before"),
-               events = a.next<In<int32_t>>("events");
+    const auto read_start = a.array<int64_t>("read_start");
+    const auto read_key = a.array<int32_t>("read_key"), read_value = a.array<int32_t>("read_value");
+    const auto key_start = a.array<int64_t>("key_start");
+    const auto write_txn = a.array<int32_t>("write_txn"), write_value = a.array<int32_t>("write_value"),
+               init = a.array<int32_t>("init"), before = a.array<int32_t>("before"),
+               events = a.array<int32_t>("events");
     const auto most_places = a.next<int64_t>("most_places");
     const auto seconds = a.next<double>("seconds"), megabytes = a.next<double>("megabytes");
     a.end();
     SweepProblem p;
     p.txns = txns, p.points = points, p.keys = keys;
-    p.read_start = view(read_start), p.read_key = view(read_key), p.read_value = view(read_value);
-    p.key_start = view(key_start), p.write_txn = view(write_txn), p.write_value = view(write_value), p.init = view(init);
-    p.before = view(before), p.events = view(events), p.most_places = most_places;
+    p.read_start = read_start, p.read_key = read_key, p.read_value = read_value;
+    p.key_start = key_start, p.write_txn = write_txn, p.write_value = write_value, p.init = init;
+    p.before = before, p.events = events, p.most_places = most_places;
     Limits limits(seconds, megabytes);
     std::unique_ptr<Sweep> pass;
     bool valid = false;

@@ -13,29 +13,29 @@ void bind(nb::module_ m) {
             Arguments a(given, named);
             const auto txns = a.next<int32_t>("txns"), points = a.next<int32_t>("points"),
                        nodes = a.next<int32_t>("nodes");
-            const auto state = a.next<In<uint8_t>>("state");
-            const auto read_start = a.next<In<int64_t>>("read_start");
-            const auto read_key = a.next<In<int32_t>>("read_key"), read_writer = a.next<In<int32_t>>("read_writer"),
-                       read_step = a.next<In<int32_t>>("read_step");
-            const auto read_predicate = a.next<In<uint8_t>>("read_predicate"),
-                       read_strong = a.next<In<uint8_t>>("read_strong");
-            const auto key_start = a.next<In<int64_t>>("key_start");
-            const auto write_txn = a.next<In<int32_t>>("write_txn"), edge_from = a.next<In<int32_t>>("edge_from"),
-                       edge_to = a.next<In<int32_t>>("edge_to"), edge_read = a.next<In<int32_t>>("edge_read");
-            const auto edge_kind = a.next<In<uint8_t>>("edge_kind"), edge_path = a.next<In<uint8_t>>("edge_path");
-            const auto hint = a.next<In<int64_t>>("hint");
+            const auto state = a.array<uint8_t>("state");
+            const auto read_start = a.array<int64_t>("read_start");
+            const auto read_key = a.array<int32_t>("read_key"), read_writer = a.array<int32_t>("read_writer"),
+                       read_step = a.array<int32_t>("read_step");
+            const auto read_predicate = a.array<uint8_t>("read_predicate"),
+                       read_strong = a.array<uint8_t>("read_strong");
+            const auto key_start = a.array<int64_t>("key_start");
+            const auto write_txn = a.array<int32_t>("write_txn"), edge_from = a.array<int32_t>("edge_from"),
+                       edge_to = a.array<int32_t>("edge_to"), edge_read = a.array<int32_t>("edge_read");
+            const auto edge_kind = a.array<uint8_t>("edge_kind"), edge_path = a.array<uint8_t>("edge_path");
+            const auto hint = a.array<int64_t>("hint");
             const auto overlap = a.next<bool>("overlap");
             const auto once = a.next<nb::object>("once");
             const auto most = a.next<int64_t>("most");
             const auto seconds = a.next<double>("seconds"), megabytes = a.next<double>("megabytes");
             a.end();
             Given g;
-            g.txns = txns, g.points = points, g.nodes = nodes, g.state = view(state);
-            g.read_start = view(read_start), g.read_key = view(read_key), g.read_writer = view(read_writer);
-            g.read_step = view(read_step), g.read_predicate = view(read_predicate), g.read_strong = view(read_strong);
-            g.key_start = view(key_start), g.write_txn = view(write_txn);
-            g.edge_from = view(edge_from), g.edge_to = view(edge_to), g.edge_read = view(edge_read);
-            g.edge_kind = view(edge_kind), g.edge_path = view(edge_path), g.hint = view(hint);
+            g.txns = txns, g.points = points, g.nodes = nodes, g.state = state;
+            g.read_start = read_start, g.read_key = read_key, g.read_writer = read_writer;
+            g.read_step = read_step, g.read_predicate = read_predicate, g.read_strong = read_strong;
+            g.key_start = key_start, g.write_txn = write_txn;
+            g.edge_from = edge_from, g.edge_to = edge_to, g.edge_read = edge_read;
+            g.edge_kind = edge_kind, g.edge_path = edge_path, g.hint = hint;
             g.overlap = overlap, g.most = most;
             if (!once.is_none()) {
                 nb::tuple told = nb::cast<nb::tuple>(once);

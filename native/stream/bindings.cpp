@@ -12,9 +12,12 @@ namespace boomslang::stream {
 
 namespace {
 
-using Bytes = In<uint8_t>;
-
-Table table(const Bytes& type, const In<int64_t>& offset, const Bytes& data) { return {view(type), view(offset), view(data)}; }
+// The scalars of a trace: of each its type, where its bytes begin, and all bytes.
+Table table(Arguments& a) {
+    const auto type = a.array<uint8_t>("type");
+    const auto offset = a.array<int64_t>("offset");
+    return {type, offset, a.array<uint8_t>("data")};
+}
 
 std::string_view text(const nb::bytes& b) { return {b.c_str(), b.size()}; }
 
@@ -30,17 +33,25 @@ void bind(nb::module_ m) {
     nb::class_<Live>(m, "Live")
         .def(nb::init<>())
         .def("__len__", &Live::known)
-        .def("given", [](const Live& live, Bytes kt, In<int64_t> ko, Bytes kd, Bytes vt, In<int64_t> vo, Bytes vd) {
+        .def("given", [](const Live& live, nb::args given, nb::kwargs named) {
+            Arguments a(given, named);
+            const Table keys = table(a), values = table(a);
+            a.end();
             std::vector<int32_t> ids, held;
             {
                 nb::gil_scoped_release release;
-                live.given(table(kt, ko, kd), table(vt, vo, vd), ids, held);
+                live.given(keys, values, ids, held);
             }
             return nb::make_tuple(out(std::move(ids)), out(std::move(held)));
         })
-        .def("update", [](Live& live, Bytes kt, In<int64_t> ko, Bytes kd, Bytes vt, In<int64_t> vo, Bytes vd,
-                          In<int32_t> ids, In<int32_t> held, In<int64_t> writer, In<int64_t> at, bool fresh) {
-            return live.update(table(kt, ko, kd), table(vt, vo, vd), view(ids), view(held), view(writer), view(at), fresh);
+        .def("update", [](Live& live, nb::args given, nb::kwargs named) {
+            Arguments a(given, named);
+            const Table keys = table(a), values = table(a);
+            const auto ids = a.array<int32_t>("ids"), held = a.array<int32_t>("held");
+            const auto writer = a.array<int64_t>("writer"), at = a.array<int64_t>("at");
+            const auto fresh = a.next<bool>("fresh");
+            a.end();
+            return live.update(keys, values, ids, held, writer, at, fresh);
         })
         .def("undo", &Live::undo)
         .def("get", [](const Live& live, nb::bytes key) -> nb::object {
@@ -72,37 +83,43 @@ void bind(nb::module_ m) {
         Arguments a(given, named);
         const auto points = a.next<int>("points");
         const auto apart = a.next<bool>("apart");
-        const auto read_start = a.next<In<int64_t>>("read_start");
-        const auto read_key = a.next<In<int32_t>>("read_key"), read_value = a.next<In<int32_t>>("read_value");
-        const auto key_start = a.next<In<int64_t>>("key_start");
-        const auto write_txn = a.next<In<int32_t>>("write_txn"), write_value = a.next<In<int32_t>>("write_value"),
-                   initial = a.next<In<int32_t>>("initial");
-        const auto pinned = a.next<Bytes>("pinned");
-        const auto order = a.next<In<int64_t>>("order");
+        const auto read_start = a.array<int64_t>("read_start");
+        const auto read_key = a.array<int32_t>("read_key"), read_value = a.array<int32_t>("read_value");
+        const auto key_start = a.array<int64_t>("key_start");
+        const auto write_txn = a.array<int32_t>("write_txn"), write_value = a.array<int32_t>("write_value"),
+                   initial = a.array<int32_t>("initial");
+        const auto pinned = a.array<uint8_t>("pinned");
+        const auto order = a.array<int64_t>("order");
         a.end();
         Window window;
         window.points = points, window.apart = apart;
-        window.keys = int32_t(key_start.shape(0)) - 1, window.txns = int32_t(read_start.shape(0)) - 1;
-        window.read_start = view(read_start), window.read_key = view(read_key), window.read_value = view(read_value);
-        window.key_start = view(key_start), window.write_txn = view(write_txn), window.write_value = view(write_value);
-        window.initial = view(initial), window.pinned = view(pinned);
+        window.keys = int32_t(key_start.size()) - 1, window.txns = int32_t(read_start.size()) - 1;
+        window.read_start = read_start, window.read_key = read_key, window.read_value = read_value;
+        window.key_start = key_start, window.write_txn = write_txn, window.write_value = write_value;
+        window.initial = initial, window.pinned = pinned;
         Replayed found;
         {
             nb::gil_scoped_release release;
-            found = replay(window, view(order));
+            found = replay(window, order);
         }
         return nb::make_tuple(int(found.problem), out(std::move(found.seen)), out(std::move(found.last)),
                               out(std::move(found.first)), out(std::move(found.early)), out(std::move(found.late)));
     });
     nb::class_<Written>(m, "Written")
         .def(nb::init<int>())
-        .def("add", [](Written& written, Bytes kt, In<int64_t> ko, Bytes kd, Bytes vt, In<int64_t> vo, Bytes vd,
-                       In<int32_t> ids, In<int32_t> held) {
-            written.add(table(kt, ko, kd), table(vt, vo, vd), view(ids), view(held));
+        .def("add", [](Written& written, nb::args given, nb::kwargs named) {
+            Arguments a(given, named);
+            const Table keys = table(a), values = table(a);
+            const auto ids = a.array<int32_t>("ids"), held = a.array<int32_t>("held");
+            a.end();
+            written.add(keys, values, ids, held);
         })
-        .def("perhaps", [](const Written& written, Bytes kt, In<int64_t> ko, Bytes kd, Bytes vt, In<int64_t> vo, Bytes vd,
-                           In<int32_t> ids, In<int32_t> held) {
-            return out(written.perhaps(table(kt, ko, kd), table(vt, vo, vd), view(ids), view(held)));
+        .def("perhaps", [](const Written& written, nb::args given, nb::kwargs named) {
+            Arguments a(given, named);
+            const Table keys = table(a), values = table(a);
+            const auto ids = a.array<int32_t>("ids"), held = a.array<int32_t>("held");
+            a.end();
+            return out(written.perhaps(keys, values, ids, held));
         });
 }
 

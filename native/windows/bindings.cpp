@@ -24,50 +24,49 @@ nb::dict told(Solved&& solved) {
 
 // A trace in windows, and the arrays it looks at.
 struct Held {
-    std::vector<nb::object> arrays;
+    std::vector<nb::ndarray<>> arrays;
     std::unique_ptr<Windows> windows;
-
-    template <class T>
-    std::span<const T> keep(const In<T>& array) {
-        arrays.push_back(nb::cast(array));
-        return view(array);
-    }
 
     Held(const nb::args& given, const nb::kwargs& named) {
         Arguments a(given, named);
         const auto txns = a.next<int32_t>("txns"), points = a.next<int32_t>("points"), keys = a.next<int32_t>("keys"),
                    values = a.next<int32_t>("values");
         const auto overlap = a.next<bool>("overlap");
-        const auto state = a.next<In<uint8_t>>("state");
-        const auto read_start = a.next<In<int64_t>>("read_start");
-        const auto read_key = a.next<In<int32_t>>("read_key"), read_value = a.next<In<int32_t>>("read_value"),
-                   read_writer = a.next<In<int32_t>>("read_writer");
-        const auto key_start = a.next<In<int64_t>>("key_start");
-        const auto write_txn = a.next<In<int32_t>>("write_txn"), write_value = a.next<In<int32_t>>("write_value"),
-                   init = a.next<In<int32_t>>("init"), edge_from = a.next<In<int32_t>>("edge_from"),
-                   edge_to = a.next<In<int32_t>>("edge_to");
-        const auto begin = a.next<In<int64_t>>("begin"), end = a.next<In<int64_t>>("end");
-        const auto clock = a.next<In<int32_t>>("clock");
-        const auto returned = a.next<In<uint8_t>>("returned");
+        const auto state = a.array<uint8_t>("state");
+        const auto read_start = a.array<int64_t>("read_start");
+        const auto read_key = a.array<int32_t>("read_key"), read_value = a.array<int32_t>("read_value"),
+                   read_writer = a.array<int32_t>("read_writer");
+        const auto key_start = a.array<int64_t>("key_start");
+        const auto write_txn = a.array<int32_t>("write_txn"), write_value = a.array<int32_t>("write_value"),
+                   init = a.array<int32_t>("init"), edge_from = a.array<int32_t>("edge_from"),
+                   edge_to = a.array<int32_t>("edge_to");
+        const auto begin = a.array<int64_t>("begin"), end = a.array<int64_t>("end");
+        const auto clock = a.array<int32_t>("clock");
+        const auto returned = a.array<uint8_t>("returned");
         const auto real_time = a.next<bool>("real_time"), in_time = a.next<bool>("in_time");
-        const auto sequence = a.next<In<int32_t>>("sequence"), after = a.next<In<int32_t>>("after");
+        const auto sequence = a.next<In<int32_t>>("sequence");  // a copy is kept
+        const auto after = a.array<int32_t>("after");
         const auto uncertain = a.next<In<uint8_t>>("uncertain");
         const auto jobs = a.next<int>("jobs");
         a.end();
         Whole w;
         w.txns = txns, w.points = points, w.keys = keys, w.unnamed = values, w.overlap = overlap;
-        w.state = keep(state), w.read_start = keep(read_start), w.read_key = keep(read_key);
-        w.read_value = keep(read_value), w.read_writer = keep(read_writer), w.key_start = keep(key_start);
-        w.write_txn = keep(write_txn), w.write_value = keep(write_value);
-        w.init = keep(init), w.edge_from = keep(edge_from), w.edge_to = keep(edge_to);
-        w.begin = keep(begin), w.end = keep(end), w.clock = keep(clock), w.returned = keep(returned);
+        w.state = state, w.read_start = read_start, w.read_key = read_key;
+        w.read_value = read_value, w.read_writer = read_writer, w.key_start = key_start;
+        w.write_txn = write_txn, w.write_value = write_value;
+        w.init = init, w.edge_from = edge_from, w.edge_to = edge_to;
+        w.begin = begin, w.end = end, w.clock = clock, w.returned = returned;
         w.real_time = real_time, w.in_time = in_time;
-        std::span<const int32_t> points_by_rank = view(sequence);
-        windows = std::make_unique<Windows>(std::move(w), std::vector<int32_t>(points_by_rank.begin(), points_by_rank.end()),
-                                            keep(after), view(uncertain), jobs);
+        const std::span<const int32_t> by_rank = view(sequence);
+        windows = std::make_unique<Windows>(std::move(w), std::vector<int32_t>(by_rank.begin(), by_rank.end()), after,
+                                            view(uncertain), jobs);
+        arrays = std::move(a).arrays();
     }
 
-    void hint(In<int32_t> next) { windows->hint(keep(next)); }
+    void hint(In<int32_t> next) {
+        arrays.emplace_back(next);
+        windows->hint(view(next));
+    }
 
     static Options options(int64_t conflicts) {
         Options o;

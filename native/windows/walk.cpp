@@ -22,6 +22,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "common/parallel.hpp"
 #include "windows.hpp"
 
 namespace boomslang::windows {

@@ -2,8 +2,14 @@
 
 #include <algorithm>
 
+#include "common/parallel.hpp"
 
 namespace boomslang::windows {
+
+void Windows::parallel(int jobs, size_t count, Limits& limits, const std::function<void(size_t, Scratch&, Limits&)>& work) {
+    while (scratch_.size() < size_t(std::max(1, jobs))) scratch_.push_back(std::make_unique<Scratch>(whole_));
+    in_parallel(jobs, count, limits, [&](size_t i, int thread, Limits& own) { work(i, *scratch_[size_t(thread)], own); });
+}
 
 // What is demanded counts, not by which read or in which order.
 uint64_t Windows::Window::hash(const Whole& whole) const {

@@ -27,7 +27,6 @@
 #include <vector>
 
 #include "common/limits.hpp"
-#include "common/parallel.hpp"
 #include "part.hpp"
 #include "whole.hpp"
 
@@ -119,11 +118,7 @@ private:
     // --- stitch.cpp
     bool explains(const std::vector<int32_t>& order, const std::vector<std::pair<int32_t, int32_t>>& initial) const;
     // --- windows.cpp
-    template <class F>
-    void parallel(int jobs, size_t count, Limits& limits, F&& work) {
-        while (scratch_.size() < size_t(std::max(1, jobs))) scratch_.push_back(std::make_unique<Scratch>(whole_));
-        in_parallel(jobs, count, limits, [&](size_t i, int thread, Limits& own) { work(i, *scratch_[size_t(thread)], own); });
-    }
+    void parallel(int jobs, size_t count, Limits& limits, const std::function<void(size_t, Scratch&, Limits&)>& work);
 
     Whole whole_;
     std::vector<int32_t> sequence_, place_;

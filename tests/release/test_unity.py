@@ -2,7 +2,8 @@
 
 Two constants or types of one name would not compile. Two functions of one name and different arguments would: they
 become overloads, and a call in one file may choose the other file's function without a word. So a file-local function
-must have a name that nothing else at the level of a namespace has, in all files of its part and in all headers.
+must have a name that nothing else at the level of a namespace has, in all files of its phase and in all headers.
+(A part may hold files of several phases, or some of one; each phase has a namespace of its own.)
 """
 
 from __future__ import annotations
@@ -15,13 +16,15 @@ import pytest
 from support.paths import ROOT
 
 NATIVE = ROOT / "native"
-TARGETS = {
+PHASES = {
     "trace": ["trace", "trace/formats"],
     "asg": ["asg"],
     "engine": ["engine"],
     "windows": ["windows"],
-    "around": ["stream", "explain"],
+    "stream": ["stream"],
+    "explain": ["explain"],
     "wire": ["wire"],
+    "common": ["common"],
 }
 BINDINGS = {NATIVE / "module.cpp", *NATIVE.glob("*/bindings.cpp")}
 """Compiled together: each in the namespace of its phase, which all have a `bind`."""
@@ -77,9 +80,9 @@ def clashes(sources: dict[str, str], headers: dict[str, str]) -> list[str]:
     return [f"{name}: {sorted(owners[name])}" for name in sorted(local) if len(owners[name]) > 1]
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_file_local_functions_have_names_of_their_own(target: str) -> None:
-    files = [path for folder in TARGETS[target] for path in (NATIVE / folder).glob("*.cpp")]
+@pytest.mark.parametrize("phase", PHASES)
+def test_file_local_functions_have_names_of_their_own(phase: str) -> None:
+    files = [path for folder in PHASES[phase] for path in (NATIVE / folder).glob("*.cpp")]
     files = [path for path in files if path not in BINDINGS]
     headers = list(NATIVE.rglob("*.hpp"))
     assert files and headers
@@ -91,7 +94,7 @@ def test_file_local_functions_have_names_of_their_own(target: str) -> None:
 
 
 def test_every_folder_is_looked_at() -> None:
-    told = {folder for folders in TARGETS.values() for folder in folders}
+    told = {folder for folders in PHASES.values() for folder in folders}
     sources = [path for path in NATIVE.rglob("*.cpp") if path not in BINDINGS]
     assert {str(path.parent.relative_to(NATIVE)) for path in sources} == told
     found = [name for path in sources for name, its_own in functions(path.read_text()) if its_own]
