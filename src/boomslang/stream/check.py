@@ -26,7 +26,7 @@ from boomslang.windows.worth import fits_windows
 
 KEPT = 8
 """Windows behind that are kept, to be joined again."""
-TAIL_SHARE = 0.08
+TAIL_SHARE = 0.03
 """Of a window's transactions, those that are asked again in the next one. The more they are, the fewer keys were
 written twice before them and not read since, of which a later read may say that the windows must be joined."""
 BASE = 90
