@@ -31,7 +31,7 @@ help:
 	@echo 'make bench       measure (BENCH=quick for the quick ones; BENCH="all --list" shows what there is)'
 	@echo 'make lint        ruff and mypy'
 	@echo 'make docs        write the generated parts of the documentation again'
-	@echo "make reproduce   the paper's evaluation again, into docs/evaluation.md (two hours; QUICK=1: ten minutes;"
+	@echo "make reproduce   the paper's evaluation again, into docs/evaluation.md (under two hours; QUICK=1: ten minutes;"
 	@echo '                 ONLY=ablation, LIMIT=600, CHECKERS=FILE)'
 	@echo 'make site        the documentation as a site that opens from disk (build/site/index.html)'
 	@echo 'make wheels      build the source distribution and the wheels, audit, install and try them (into dist)'

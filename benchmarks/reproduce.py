@@ -5,7 +5,8 @@ interrupted run goes on where it stopped, and one figure can be measured alone: 
 measured last. A cell counts only for the machine and the program that made it. What cannot be had here says "not here"
 and what it needs. The figures are in `evaluation/`.
 
-    python benchmarks/reproduce.py                         all figures, 60 s a cell: about two hours
+    python benchmarks/reproduce.py                         all figures, 60 s a cell: 100 minutes on two cores, half an
+                                                           hour more with others' checkers
     python benchmarks/reproduce.py --only ablation         one of them
     python benchmarks/reproduce.py --page                  nothing is measured; the page of what is kept
     make reproduce QUICK=1                                 smaller sizes, same page: about ten minutes
