@@ -169,18 +169,25 @@ EARLY: dict[str, tuple[str, list[Any], dict[str, Any]]] = {
 """What a transaction did long before somebody found a first value in k, and what that makes of the trace."""
 
 
-@pytest.mark.parametrize("name", EARLY)
-def test_what_was_looked_through_is_remembered(name: str, tmp_path: Path) -> None:
-    expected, ops, ending = EARLY[name]
-    path, log = tmp_path / "trace.jsonl", Log()
+def early_and_late(name: str, *, before: int, between: int = 15) -> Log:
+    """Such a transaction, behind so many others, and long after it the one that found a value in k."""
+    _, ops, ending = EARLY[name]
+    log = Log()
     log.txn("early", get("y"))
-    log.others(5)
+    log.others(before)
     log.txn("early", *ops, **ending)
     log.txn("early", put("x", 1))
     if "read from" in name:
         log.txn("reader", get("y", 7))
-    log.others()
+    log.others(between)
     log.txn("late", get("k", 1))
+    return log
+
+
+@pytest.mark.parametrize("name", EARLY)
+def test_what_was_looked_through_is_remembered(name: str, tmp_path: Path) -> None:
+    expected, _, _ = EARLY[name]
+    path, log = tmp_path / "trace.jsonl", early_and_late(name, before=5)
     log.others()
     log.write(path)
     trace = read_trace(path)
@@ -287,16 +294,8 @@ def test_a_choice_that_a_range_forbids_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_stretches_tell_each_other_what_was_looked_through(name: str, tmp_path: Path) -> None:
-    expected, ops, ending = EARLY[name]
-    path, log = tmp_path / "trace.jsonl", Log()
-    log.txn("early", get("y"))
-    log.others(10)
-    log.txn("early", *ops, **ending)
-    log.txn("early", put("x", 1))
-    if "read from" in name:
-        log.txn("reader", get("y", 7))
-    log.others(40)
-    log.txn("late", get("k", 1))
+    expected, _, _ = EARLY[name]
+    path, log = tmp_path / "trace.jsonl", early_and_late(name, before=10, between=40)
     log.others(10)
     log.write(path)
     trace, level = read_trace(path), find_level("strong-session-ser")

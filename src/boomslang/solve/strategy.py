@@ -103,9 +103,9 @@ def _solve(ir: IR, clock: _Clock, looked_at: dict[str, int]) -> Solution:
             return _by(sure, "likely writers")
     windows = worth_windows(ir, clock.limits)
     walks = windows and clock.limits.window is None
+    if windows:
+        from boomslang.windows.solve import solve_in_windows, walk_through
     if ambiguous and walks:
-        from boomslang.windows.solve import walk_through
-
         walked, done = walk_through(ir, clock.left(None), in_time=True)
         looked_at |= done
         if walked is not None:
@@ -123,8 +123,6 @@ def _solve(ir: IR, clock: _Clock, looked_at: dict[str, int]) -> Solution:
     if ambiguous and ir.level.slack == 0 and (part := refute_nearby(ir, None, clock.half())) is not None:
         return _by(part, "a few keys")
     if windows:
-        from boomslang.windows.solve import solve_in_windows
-
         first = walks and not ambiguous
         pieced, done = solve_in_windows(ir, clock.left(None), in_time=ambiguous, walk=first)
         looked_at |= done

@@ -21,7 +21,7 @@ class ReadAhead:
     def __init__(self, source: Source, pool: ThreadPoolExecutor) -> None:
         self.name, self.session = source.name, source.session
         self._source, self._pool = source, pool
-        self._ahead: Future[tuple[bytes, ParsedLines | None]] | None = None
+        self._ahead: Future[ParsedLines] | None = None
         self._rest = b""
         self._parser = Ahead()
         self._parsed: ParsedLines | None = None
@@ -31,8 +31,9 @@ class ReadAhead:
         return self._ahead is None and self._source.done
 
     def read(self, size: int) -> bytes:
-        got, self._parsed = (b"", None) if self._ahead is None else self._ahead.result()
+        self._parsed = None if self._ahead is None else self._ahead.result()
         self._ahead = None
+        got = b"" if self._parsed is None else self._parsed.text
         if 2 * len(got) < size and not self._source.done:
             got += self._lines(size - len(got))
         if not self._source.done:
@@ -43,9 +44,8 @@ class ReadAhead:
         """These lines, if they are what was read last and parsed ahead."""
         return self._parsed if self._parsed is not None and self._parsed.text is text else None
 
-    def _parsed_lines(self, size: int) -> tuple[bytes, ParsedLines | None]:
-        lines = self._lines(size)
-        return lines, self._parser.parse(lines)
+    def _parsed_lines(self, size: int) -> ParsedLines:
+        return self._parser.parse(self._lines(size))
 
     def _lines(self, size: int) -> bytes:
         got = self._source.read(size)
