@@ -92,13 +92,9 @@ struct Held {
         return stepped(seconds, megabytes, [&](Limits& limits) { return windows->solve(stop, jobs, options(conflicts), limits); });
     }
 
-    nb::dict walk(int32_t margin, int jobs, int64_t conflicts, double seconds, double megabytes, nb::callable hints) {
-        auto hinted = [&] {
-            nb::gil_scoped_acquire acquire;
-            hint(nb::cast<In<int32_t>>(hints()));
-        };
+    nb::dict walk(int32_t margin, int32_t shortest, int jobs, int64_t conflicts, double seconds, double megabytes) {
         return stepped(seconds, megabytes,
-                       [&](Limits& limits) { return windows->walk(margin, jobs, options(conflicts), limits, hinted); });
+                       [&](Limits& limits) { return windows->walk(margin, shortest, jobs, options(conflicts), limits); });
     }
 
     template <class F>
@@ -131,7 +127,7 @@ struct Held {
         nb::dict d;
         d["cuts"] = s.cuts, d["refined"] = s.refined, d["joined"] = s.joined, d["windows"] = s.windows;
         d["solved"] = s.solved, d["largest"] = s.largest, d["conflicts"] = s.conflicts, d["decisions"] = s.decisions;
-        d["walked"] = s.walked, d["marks"] = s.marks;
+        d["walked"] = s.walked, d["marks"] = s.marks, d["stretches"] = s.stretches;
         return d;
     }
 };
@@ -157,8 +153,8 @@ void bind(nb::module_ m) {
              nb::arg("megabytes"))
         .def("solve", &Held::solve, nb::arg("stop"), nb::arg("jobs"), nb::arg("conflicts"), nb::arg("seconds"),
              nb::arg("megabytes"))
-        .def("walk", &Held::walk, nb::arg("margin"), nb::arg("jobs"), nb::arg("conflicts"), nb::arg("seconds"),
-             nb::arg("megabytes"), nb::arg("hints"))
+        .def("walk", &Held::walk, nb::arg("margin"), nb::arg("shortest"), nb::arg("jobs"), nb::arg("conflicts"), nb::arg("seconds"),
+             nb::arg("megabytes"))
         .def("join", &Held::join, nb::arg("failed"))
         .def("stats", &Held::stats);
 }

@@ -17,7 +17,8 @@ Windows::Windows(Whole whole, std::vector<int32_t> sequence, std::span<const int
     : whole_(std::move(whole)), sequence_(std::move(sequence)), after_(after),
       uncertain_(uncertain.begin(), uncertain.end()) {
     whole_.index(std::max(1, jobs));
-    place_uncertain(uncertain);
+    number();
+    if (std::any_of(uncertain_.begin(), uncertain_.end(), [](uint8_t u) { return u != 0; })) place_uncertain(uncertain);
     bounds_ = {0, int32_t(sequence_.size())};
     windows_.resize(1);
 }
@@ -28,30 +29,25 @@ void Windows::number() {
 }
 
 void Windows::place_uncertain(std::span<const uint8_t> uncertain) {
-    number();
     std::vector<int32_t> before(size_t(whole_.txns), INT32_MAX);
-    bool some = false;
-    for (int32_t t = 0; t < whole_.txns; ++t) some |= uncertain[t] && whole_.state[t] != OUT;
-    if (some) {
-        struct Row {
-            int32_t value, txn;
-        };
-        std::unordered_map<int32_t, std::vector<Row>> written;
-        for (int32_t key = 0; key < whole_.keys; ++key)
-            for (int64_t w = whole_.key_start[key]; w < whole_.key_start[key + 1]; ++w)
-                if (int32_t t = whole_.write_txn[w]; uncertain[t] && whole_.state[t] != OUT)
-                    written[key].push_back({whole_.write_value[w], t});
-        for (int32_t t = 0; t < whole_.txns; ++t) {
-            int32_t at = whole_.state[t] == OUT ? -1 : place_[size_t(whole_.begin_of(t))];
-            if (at < 0) continue;
-            for (int64_t r = whole_.read_start[t]; r < whole_.read_start[t + 1]; ++r) {
-                auto found = written.find(whole_.read_key[r]);
-                if (found == written.end()) continue;
-                for (const Row& row : found->second) {
-                    if (row.txn == t || !matches(row.value, whole_.read_value[r])) continue;
-                    bool later = at > place_[size_t(whole_.begin_of(row.txn))] || whole_.read_writer[r] == row.txn;
-                    if (later) before[size_t(row.txn)] = std::min(before[size_t(row.txn)], at);
-                }
+    struct Row {
+        int32_t value, txn;
+    };
+    std::unordered_map<int32_t, std::vector<Row>> written;
+    for (int32_t key = 0; key < whole_.keys; ++key)
+        for (int64_t w = whole_.key_start[key]; w < whole_.key_start[key + 1]; ++w)
+            if (int32_t t = whole_.write_txn[w]; uncertain[t] && whole_.state[t] != OUT)
+                written[key].push_back({whole_.write_value[w], t});
+    for (int32_t t = 0; t < whole_.txns && !written.empty(); ++t) {
+        int32_t at = whole_.state[t] == OUT ? -1 : place_[size_t(whole_.begin_of(t))];
+        if (at < 0) continue;
+        for (int64_t r = whole_.read_start[t]; r < whole_.read_start[t + 1]; ++r) {
+            auto found = written.find(whole_.read_key[r]);
+            if (found == written.end()) continue;
+            for (const Row& row : found->second) {
+                if (row.txn == t || !matches(row.value, whole_.read_value[r])) continue;
+                bool later = at > place_[size_t(whole_.begin_of(row.txn))] || whole_.read_writer[r] == row.txn;
+                if (later) before[size_t(row.txn)] = std::min(before[size_t(row.txn)], at);
             }
         }
     }
@@ -71,15 +67,24 @@ void Windows::place_uncertain(std::span<const uint8_t> uncertain) {
     size_t next = 0;
     for (size_t i = 0; i < sequence_.size(); ++i) {
         for (; next < moved.size() && moved[next].first <= int32_t(i); ++next) put(moved[next].second);
-        int32_t point = sequence_[i], t = point / whole_.points;
-        if (uncertain[t]) continue;
-        // A transaction that writes nothing commits where it begins; nobody begins behind its own commit.
-        bool writes = whole_.txn_write_start[size_t(t)] < whole_.txn_write_start[size_t(t) + 1];
-        bool turned = place_[size_t(whole_.begin_of(t))] > place_[size_t(whole_.commit_of(t))];
-        if (whole_.points == 1 || (writes && !turned)) sequence.push_back(point);
-        else if (whole_.is_begin(point)) put(t);
+        if (!uncertain[sequence_[i] / whole_.points]) sequence.push_back(sequence_[i]);
     }
     for (; next < moved.size(); ++next) put(moved[next].second);
+    sequence_.swap(sequence);
+    number();
+}
+
+void Windows::keep_from_crossing() {
+    if (whole_.points == 1) return;
+    std::vector<int32_t> sequence;
+    sequence.reserve(sequence_.size());
+    for (int32_t point : sequence_) {
+        const int32_t t = point / 2;
+        const bool writes = whole_.txn_write_start[size_t(t)] < whole_.txn_write_start[size_t(t) + 1];
+        const bool turned = place_[size_t(2 * t)] > place_[size_t(2 * t + 1)];
+        if (writes && !turned) sequence.push_back(point);
+        else if (point % 2 == 0) sequence.push_back(point), sequence.push_back(point + 1);
+    }
     sequence_.swap(sequence);
     number();
 }
@@ -111,6 +116,7 @@ void Windows::last_readers(const std::vector<std::pair<int64_t, int64_t>>& hoods
 }
 
 std::vector<Solved> Windows::cut(int32_t size, int32_t margin, int stop, int jobs, Options options, Limits& limits) {
+    keep_from_crossing();
     const int64_t points = int64_t(sequence_.size()), width = int64_t(size) * whole_.points;
     const int64_t side = std::min(int64_t(margin) * whole_.points, width / 2);
     std::vector<int64_t> cuts;

@@ -15,10 +15,16 @@
 // windows will do better. The order is replayed in any case (stitch.cpp), so nothing rests on what was assumed here: a walk
 // that fails says nothing.
 //
+// On several cores each thread walks through a stretch of its own. It takes everything before its stretch as placed, and the
+// store as what the reads of its stretch say of it. What it does at first is therefore a guess; but who waits for whom is
+// settled within a few transactions, and then it goes on as a walk from the start would. So each walks a little way into the
+// stretch of the next one, both write down who waits at the same places, and where that is the same their orders are joined.
+//
 // With two points a transaction the walk is tried twice: a database that is serializable has both side by side, which shows
 // soon; one that shows snapshots has them where its clients saw them.
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <unordered_set>
 #include <utility>
 
@@ -34,18 +40,21 @@ constexpr int32_t NOBODY = -1;
 // What is known of the readers of each write, wherever they stand.
 struct Readers {
     static constexpr uint16_t many = UINT16_MAX;  // or more
+    static constexpr int16_t nobody = INT16_MIN, far = INT16_MAX;
     std::vector<uint16_t> count;
-    std::vector<int32_t> latest;  // the place of the last commit before the begin of one of them, or -1
+    // How far behind the writer the last commit is that came before the begin of one of them, or as far as can be told.
+    std::vector<int16_t> latest;
 
-    void add(size_t write, int32_t before) {
+    void add(size_t write, int32_t behind) {
         std::atomic_ref known(count[write]);
         uint16_t n = known.load(std::memory_order_relaxed);
         while (n < many && !known.compare_exchange_weak(n, uint16_t(n + 1), std::memory_order_relaxed)) {
         }
-        if (before < 0) return;
+        if (behind == nobody) return;
         std::atomic_ref last(latest[write]);
-        int32_t seen = last.load(std::memory_order_relaxed);
-        while (seen < before && !last.compare_exchange_weak(seen, before, std::memory_order_relaxed)) {
+        const auto to = int16_t(std::clamp<int32_t>(behind, nobody + 1, far));
+        int16_t seen = last.load(std::memory_order_relaxed);
+        while (seen < to && !last.compare_exchange_weak(seen, to, std::memory_order_relaxed)) {
         }
     }
 };
@@ -55,57 +64,94 @@ struct Mark {
     size_t from, to;
 };
 
-// One pass through the sequence. Its *nodes* are the points of the trace, or, if begin and commit are `together`,
-// the transactions.
+// What a walk goes through. Its *nodes* are the points of the trace, or, if begin and commit are `together`, the
+// transactions.
+struct Nodes {
+    int32_t points;                           // of a transaction
+    std::span<const int32_t> sequence, place;  // by rank; and of each node where it is there, or -1
+    std::vector<int32_t> own_sequence, own_place;
+
+    Nodes(const Whole& whole, std::span<const int32_t> by_rank, std::span<const int32_t> places, bool together)
+        : points(together ? 1 : whole.points), sequence(by_rank), place(places) {
+        if (points == whole.points) return;
+        own_sequence.reserve(by_rank.size() / 2);
+        own_place.assign(size_t(whole.txns), -1);
+        for (int32_t point : by_rank)
+            if (whole.is_commit(point)) {
+                own_place[size_t(point / 2)] = int32_t(own_sequence.size());
+                own_sequence.push_back(point / 2);
+            }
+        sequence = own_sequence, place = own_place;
+    }
+    Nodes(const Nodes&) = delete;
+};
+
+// The places that one walk goes through. It writes down who waits every so many nodes, in what it shares with the walk
+// before (from where it starts), and with the walk after.
+struct Stretch {
+    size_t from = 0, until = 0, shared_from = SIZE_MAX;
+    size_t every = 1;
+    // The store where it starts, of each key: how many are known to read what is there. Who would overwrite it waits.
+    std::vector<int32_t> pending;
+};
+
+constexpr size_t CHECKPOINTS = 16;  // in what two walks share
+
+// Who waits, when everything before this place has been looked at.
+struct Checkpoint {
+    size_t head, placed;  // points
+    std::vector<int32_t> waiting;
+};
+
+// One pass through a stretch.
 class Walk {
 public:
     std::vector<int32_t> order;  // points
     std::vector<Mark> marks;
     std::vector<std::pair<int32_t, int32_t>> initial;
     std::unordered_set<int64_t> buried;  // writes that the store has not taken
+    std::vector<Checkpoint> first, last;  // those shared with the walk before, and with the walk after
 
-    Walk(const Whole& whole, std::span<const int32_t> sequence, std::span<const int32_t> place,
-         std::span<const int32_t> after, Readers& readers, bool together)
-        : w_(whole), points_(together ? 1 : whole.points), whole_place_(place), after_(after), latest_(readers.latest),
-          readers_(readers.count), keys_(size_t(whole.keys)) {
-        order.reserve(sequence.size());
-        if (points_ == whole.points) {
-            sequence_ = sequence, place_ = place;
-        } else {
-            own_place_.assign(size_t(whole.txns), -1);
-            for (int32_t point : sequence)
-                if (whole.is_commit(point)) {
-                    own_place_[size_t(point / 2)] = int32_t(own_sequence_.size());
-                    own_sequence_.push_back(point / 2);
-                }
-            sequence_ = own_sequence_, place_ = own_place_;
-        }
-        waiting_.assign(place_.size(), NOBODY), next_.assign(place_.size(), NOBODY), placed_.assign(place_.size(), 0);
-        for (int32_t k = 0; k < w_.keys; ++k) keys_[size_t(k)].value = w_.init[k];
-        for (int32_t node : sequence_)
-            for (int64_t r = is_begin(node) ? w_.read_start[txn(node)] : w_.read_start[txn(node) + 1];
-                 r < w_.read_start[txn(node) + 1]; ++r)
-                if (w_.read_writer[r] == -1) ++keys_[size_t(w_.read_key[r])].pending;
+    Walk(const Whole& whole, const Nodes& nodes, std::span<const int32_t> place, std::span<const int32_t> after,
+         Readers& readers, const Stretch& stretch)
+        : w_(whole), points_(nodes.points), sequence_(nodes.sequence.first(stretch.until)), place_(nodes.place),
+          from_(stretch.from), shared_from_(stretch.shared_from), every_(stretch.every), open_ended_(stretch.until < nodes.sequence.size()),
+          whole_place_(place), after_(after), latest_(readers.latest), readers_(readers.count),
+          keys_(size_t(whole.keys)), seen_(from_), low_(from_), low_commit_(from_) {
+        // The first has room for all that the others will find.
+        order.reserve((from_ == 0 ? nodes.sequence.size() : sequence_.size() - from_) * size_t(w_.points / points_));
+        const size_t count = sequence_.size() - from_;
+        waiting_.assign(count, NOBODY), next_.assign(count, NOBODY), placed_.assign(count, 0);
+        for (int32_t k = 0; k < w_.keys; ++k)
+            keys_[size_t(k)].value = from_ == 0 ? w_.init[k] : UNSEEN, keys_[size_t(k)].pending = stretch.pending[size_t(k)];
     }
 
     // False: there are more marks, or there is more waiting, than is worth it.
     bool go(Limits& limits) {
         const int64_t enough = 1000 + 20 * int64_t(w_.read_key.size() + w_.write_txn.size() + sequence_.size());
-        for (size_t head = 0; head < sequence_.size() || low_ < sequence_.size();) {
+        for (size_t head = from_; head < sequence_.size() || low_ < sequence_.size();) {
             limits.step(8);
             while (points_ == 1 && !latest_.empty() && seen_ < std::min(sequence_.size(), head + foresight))
                 expect(sequence_[seen_++]);
             if (head < sequence_.size()) {
                 look_again(int32_t(head++));
                 settle();
+                write_down(head);
             }
+            if (open_ended_ && head == sequence_.size()) return true;  // who still waits, the next walk has as well
             while (low_ < sequence_.size() && (low_ + furthest < head || head == sequence_.size())) {
                 force();
-                if (marks.size() > 20 + head / 2000) return false;
+                if (marks.size() > 20 + (head - from_) / 2000) return false;
             }
             if (work_ > enough) return false;
         }
         return true;
+    }
+
+    // Nobody has walked here: another walk may.
+    void take_back() {
+        for (int64_t write : given_up_) std::atomic_ref(readers_[size_t(write)]).fetch_add(1, std::memory_order_relaxed);
+        given_up_.clear();
     }
 
 private:
@@ -113,6 +159,8 @@ private:
     static constexpr size_t furthest = 2048;
     // Nodes ahead of the next one whose writes are known to come.
     static constexpr size_t foresight = 512;
+    // In place of a value: whatever was there when the stretch began.
+    static constexpr int32_t UNSEEN = INT32_MIN;
 
     struct Key {
         int32_t value = ABSENT;
@@ -127,6 +175,23 @@ private:
     bool is_begin(int32_t node) const { return points_ == 1 || node % 2 == 0; }
     bool is_commit(int32_t node) const { return points_ == 1 || node % 2 == 1; }
     int32_t node_of(int32_t point) const { return points_ == w_.points ? point : point / 2; }
+    // What comes before the stretch has its place, what comes behind it has none yet.
+    bool placed(int32_t node) const {
+        const auto place = size_t(place_[size_t(node)]);
+        return place < from_ || (place < sequence_.size() && placed_[place - from_]);
+    }
+    bool placed_at(size_t place) const { return placed_[place - from_]; }
+    size_t at(int32_t node) const { return size_t(place_[size_t(node)]) - from_; }
+
+    void write_down(size_t head) {
+        if (head % every_ != 0) return;
+        const bool early = from_ > 0 && head - from_ <= every_ * CHECKPOINTS;
+        if (!early && head < shared_from_) return;
+        Checkpoint now{head, order.size(), {}};
+        for (size_t place = low_; place < head; ++place)
+            if (!placed_at(place)) now.waiting.push_back(sequence_[place]);
+        (early ? first : last).push_back(std::move(now));
+    }
 
     // Who will write a key soon: a list of each.
     struct Expected {
@@ -159,10 +224,11 @@ private:
     int32_t missing_writer(int32_t t) {
         int32_t missing = NOBODY;
         for_writes(t, [&](Key& key, int64_t j) {
-            if (missing != NOBODY || latest_[size_t(j)] < 0) return;
+            if (missing != NOBODY || latest_[size_t(j)] == Readers::nobody) return;
+            const int32_t latest = ended(t) + latest_[size_t(j)];
             for (int32_t at = key.expected; at != NOBODY; at = expected_[size_t(at)].next) {
                 const int32_t other = expected_[size_t(at)].txn;
-                if (other == t || latest_[size_t(j)] < ended(other)) continue;
+                if (other == t || latest < ended(other)) continue;
                 if (after_[size_t(other)] < 0 || ended(after_[size_t(other)]) < ended(t)) missing = other;
             }
         });
@@ -175,7 +241,7 @@ private:
             std::pop_heap(woken_.begin(), woken_.end(), std::greater<>());
             const int32_t node = sequence_[size_t(woken_.back())];
             woken_.pop_back();
-            if (!placed_[size_t(node)]) try_to_place(node);
+            if (!placed(node)) try_to_place(node);
         }
     }
 
@@ -185,22 +251,26 @@ private:
     }
 
     void wake(int32_t& head) {
-        for (int32_t node = std::exchange(head, NOBODY); node != NOBODY; node = next_[size_t(node)])
+        for (int32_t node = std::exchange(head, NOBODY); node != NOBODY; node = next_[at(node)])
             look_again(place_[size_t(node)]);
     }
 
     void park(int32_t& head, int32_t node) {
-        next_[size_t(node)] = head;
+        next_[at(node)] = head;
         head = node;
+    }
+
+    void park_behind(int32_t missing, int32_t node) {
+        if (size_t(place_[size_t(missing)]) < sequence_.size()) park(waiting_[at(missing)], node);
     }
 
     void try_to_place(int32_t node) {
         const int32_t t = txn(node);
         work_ += 1 + (w_.read_start[t + 1] - w_.read_start[t]);
-        if (int32_t missing = missing_before(node, t); missing != NOBODY) return park(waiting_[size_t(missing)], node);
+        if (int32_t missing = missing_before(node, t); missing != NOBODY) return park_behind(missing, node);
         if (Key* key = blocked_at(node, t)) return park(key->parked, node);
         if (points_ == 1 && !latest_.empty())
-            if (int32_t missing = missing_writer(t); missing != NOBODY) return park(waiting_[size_t(missing)], node);
+            if (int32_t missing = missing_writer(t); missing != NOBODY) return park_behind(missing, node);
         put(node, t);
     }
 
@@ -213,7 +283,7 @@ private:
     // A node that comes before this one by the clock or by a known edge, and is not placed yet.
     int32_t missing_before(int32_t node, int32_t t) const {
         if (points_ == 2 && node % 2 == 1) {
-            if (!placed_[size_t(node - 1)]) return node - 1;
+            if (!placed(node - 1)) return node - 1;
         } else if (!after_.empty() && low_commit_ < sequence_.size()) {
             // With two points the sequence has the begins as well: all that ended before stands before.
             int32_t ended = place_[size_t(node)];
@@ -223,7 +293,7 @@ private:
         if (w_.edges_in)
             for (int64_t j = w_.edges_start[size_t(t)]; j < w_.edges_start[size_t(t) + 1]; ++j) {
                 const int32_t e = w_.edges_in[size_t(j)], from = node_of(w_.edge_from[size_t(e)]);
-                if (node_of(w_.edge_to[size_t(e)]) == node && from != node && place_[size_t(from)] >= 0 && !placed_[size_t(from)])
+                if (node_of(w_.edge_to[size_t(e)]) == node && from != node && place_[size_t(from)] >= 0 && !placed(from))
                     return from;
             }
         return NOBODY;
@@ -244,7 +314,9 @@ private:
     }
 
     bool shows(const Key& key, int64_t read) const {
-        if (key.value == UNKNOWN_INIT) return w_.read_writer[read] < 0;
+        const int32_t writer = w_.read_writer[read];
+        if (key.value == UNKNOWN_INIT) return writer < 0;
+        if (key.value == UNSEEN) return writer < 0 || size_t(place_[size_t(node_of(w_.commit_of(writer)))]) < from_;
         return matches(key.value, w_.read_value[read]);
     }
 
@@ -258,13 +330,13 @@ private:
     }
 
     void put(int32_t node, int32_t t) {
-        placed_[size_t(node)] = 1;
+        placed_[at(node)] = 1;
         if (points_ == w_.points) order.push_back(node);
         else order.push_back(w_.begin_of(t)), order.push_back(w_.commit_of(t));
-        while (low_ < sequence_.size() && placed_[size_t(sequence_[low_])]) ++low_;
+        while (low_ < sequence_.size() && placed_at(low_)) ++low_;
         low_commit_ = std::max(low_commit_, low_);
         while (low_commit_ < sequence_.size() &&
-               (placed_[size_t(sequence_[low_commit_])] || !is_commit(sequence_[low_commit_])))
+               (placed_at(low_commit_) || !is_commit(sequence_[low_commit_])))
             ++low_commit_;
         if (is_begin(node)) {
             for (int64_t r = w_.read_start[t]; r < w_.read_start[t + 1]; ++r) {
@@ -275,7 +347,7 @@ private:
                     initial.push_back({w_.read_key[r], pattern});
                     wake(key.parked);
                 }
-                if (w_.read_writer[r] >= -1 && matches(key.value, pattern) && --key.pending <= (points_ == 1)) wake(key.parked);
+                if (w_.read_writer[r] >= -1 && shows(key, r) && --key.pending <= (points_ == 1)) wake(key.parked);
             }
             if (w_.overlap && points_ == 2)
                 for_writes(t, [&](Key& key, int64_t) { key.holder = t; });
@@ -286,11 +358,20 @@ private:
                 expect_no_longer(key, t);
                 if (!buried.empty() && buried.count(j)) return wake(key.parked);
                 key.value = w_.txn_writes[size_t(j)].value;
-                key.pending = int32_t(readers_[size_t(j)]);
+                key.pending = known_readers(j);
                 key.since = order.size();
                 wake(key.parked);
             });
-        wake(waiting_[size_t(node)]);
+        wake(waiting_[at(node)]);
+    }
+
+    // Stretches share the readers; who wrote what they read may stand in another one.
+    int32_t known_readers(int64_t write) const {
+        return std::atomic_ref(readers_[size_t(write)]).load(std::memory_order_relaxed);
+    }
+    void give_up(int64_t write) {
+        std::atomic_ref(readers_[size_t(write)]).fetch_sub(1, std::memory_order_relaxed);
+        given_up_.push_back(write);
     }
 
     // The oldest that waits goes.
@@ -303,14 +384,16 @@ private:
                 if (shows(key, r)) continue;
                 mark.from = std::min(mark.from, key.since);
                 // Nobody waits for it where it belongs.
-                if (const int32_t writer = w_.read_writer[r]; writer >= 0 && !placed_[size_t(node_of(w_.commit_of(writer)))])
-                    for_writes(writer, [&](Key& other, int64_t j) { readers_[size_t(j)] -= &other == &key && readers_[size_t(j)]; });
+                if (const int32_t writer = w_.read_writer[r]; writer >= 0 && !placed(node_of(w_.commit_of(writer))))
+                    for_writes(writer, [&](Key& other, int64_t j) {
+                        if (&other == &key && known_readers(j) > 0) give_up(j);
+                    });
             }
         if (is_commit(node))
             for_writes(t, [&](Key& key, int64_t j) {
                 if (!awaited(key, t)) return;
                 mark.from = std::min(mark.from, key.since);
-                if (readers_[size_t(j)] == 0) buried.insert(j);
+                if (known_readers(j) == 0) buried.insert(j);
             });
         marks.push_back(mark);
         put(node, t);
@@ -319,18 +402,22 @@ private:
 
     const Whole& w_;
     const int32_t points_;
-    std::vector<int32_t> own_sequence_, own_place_;
-    std::span<const int32_t> sequence_, place_;
-    std::span<const int32_t> whole_place_, after_, latest_;
+    std::span<const int32_t> sequence_, place_;  // up to where the stretch ends; and of all
+    const size_t from_, shared_from_, every_;
+    const bool open_ended_;  // another walk goes on
+    std::span<const int32_t> whole_place_, after_;
+    std::span<const int16_t> latest_;
     std::span<uint16_t> readers_;  // of each write, how many are known to have read it and are not placed
     std::vector<Key> keys_;
-    std::vector<int32_t> waiting_, next_;  // of each node: the first that waits for it; the next in the list that it is in
+    // Of each node, by its place in the stretch: the first that waits for it; the next in the list that it is in.
+    std::vector<int32_t> waiting_, next_;
     std::vector<uint8_t> placed_;
     std::vector<Expected> expected_;
     std::vector<int32_t> spare_;
-    size_t seen_ = 0;                  // nodes whose writes are expected, or were
-    std::vector<int32_t> woken_;       // places, a heap
-    size_t low_ = 0, low_commit_ = 0;  // the oldest that is not placed; the oldest such commit
+    std::vector<int64_t> given_up_;  // writes that some reader is not waited for
+    size_t seen_;                    // nodes whose writes are expected, or were
+    std::vector<int32_t> woken_;     // places, a heap
+    size_t low_, low_commit_;        // the oldest that is not placed; the oldest such commit
     int64_t work_ = 0;
 };
 
@@ -344,22 +431,72 @@ struct Region {
 
 }  // namespace
 
-Windows::Step Windows::walk(int32_t margin, int jobs, Options options, Limits& limits, const std::function<void()>& hinted) {
+namespace {
+
+// Their orders as one, if each can go on where the one before it has arrived; into the first of them.
+bool put_together(std::vector<std::optional<Walk>>& walks) {
+    size_t taken_from = 0;  // of the order of the one before
+    for (size_t i = 0; i + 1 < walks.size(); ++i) {
+        Walk &all = *walks.front(), &before = *walks[i], &after = *walks[i + 1];
+        const Checkpoint *left = nullptr, *right = nullptr;
+        for (const Checkpoint& one : before.last)
+            for (const Checkpoint& other : after.first)
+                if (one.head == other.head && one.waiting == other.waiting) left = &one, right = &other;
+        if (left == nullptr || left->placed < taken_from) return false;
+        // Places that were marked in what is dropped: who went there, and why, is not known any more.
+        if (!before.marks.empty() && before.marks.back().to > left->placed) return false;
+        for (const Mark& mark : after.marks)
+            if (mark.from < right->placed) return false;
+        const size_t end = all.order.size() - (before.order.size() - left->placed);
+        all.order.resize(end);
+        for (const Mark& mark : after.marks)
+            all.marks.push_back({mark.from - right->placed + all.order.size(), mark.to - right->placed + all.order.size()});
+        all.order.insert(all.order.end(), after.order.begin() + int64_t(right->placed), after.order.end());
+        all.buried.merge(after.buried);
+        taken_from = right->placed;
+    }
+    return true;
+}
+
+}  // namespace
+
+Windows::Step Windows::walk(int32_t margin, int32_t shortest, int jobs, Options options, Limits& limits) {
     Readers readers;
     readers.count.assign(whole_.write_txn.size(), 0);
-    if (!after_.empty()) readers.latest.assign(whole_.write_txn.size(), -1);
+    if (!after_.empty()) readers.latest.assign(whole_.write_txn.size(), Readers::nobody);
+    // Stretches are told by where commits are: these are all there is where begin and commit are together, or one.
+    // A walk through a part must know what it finds there.
+    const bool known = whole_.certain && std::find(whole_.init.begin(), whole_.init.end(), UNKNOWN_INIT) == whole_.init.end();
+    const size_t commits = sequence_.size() / size_t(whole_.points);
+    const bool worth = known && !after_.empty() && size_t(whole_.keys) * 4 <= commits + size_t(shortest);
+    std::vector<Stretch> stretches(worth ? std::clamp<size_t>(commits / size_t(std::max(1, shortest)), 1, size_t(jobs)) : 1);
+    std::vector<int32_t> starts(stretches.size());  // in the sequence
+    for (size_t i = 0, point = 0, commit = 0; i < stretches.size(); ++i) {
+        stretches[i].from = commits * i / stretches.size();
+        stretches[i].every = std::clamp<size_t>(size_t(shortest) / 128, 1, 512);
+        for (; commit < stretches[i].from; ++point) commit += whole_.is_commit(sequence_[point]);
+        starts[i] = int32_t(point);
+    }
+    for (Stretch& stretch : stretches) stretch.pending.assign(size_t(whole_.keys), 0);
     constexpr int32_t chunk = 8192;
     in_parallel(jobs, size_t(whole_.txns / chunk + 1), limits, [&](size_t c, int, Limits& own) {
         for (int32_t t = int32_t(c) * chunk; t < std::min(whole_.txns, int32_t(c + 1) * chunk); ++t) {
             own.step(4);
-            if (place_[size_t(whole_.begin_of(t))] < 0) continue;
-            const int32_t last = after_.empty() || after_[size_t(t)] < 0 ? -1 : place_[size_t(whole_.commit_of(after_[size_t(t)]))];
+            const int32_t at = place_[size_t(whole_.commit_of(t))];
+            if (at < 0) continue;
+            const bool any = !after_.empty() && after_[size_t(t)] >= 0;
+            const int32_t last = any ? place_[size_t(whole_.commit_of(after_[size_t(t)]))] : -1;
             for (int64_t r = whole_.read_start[t]; r < whole_.read_start[t + 1]; ++r) {
-                const int32_t w = whole_.read_writer[r];
+                const int32_t w = whole_.read_writer[r], key = whole_.read_key[r];
+                if (w < -1) continue;
+                const int32_t from = w < 0 ? -1 : place_[size_t(whole_.commit_of(w))];
+                for (size_t i = 0; i < stretches.size() && (i == 0 || at >= starts[i]); ++i)
+                    if (from < starts[i] && (i > 0 || w < 0))
+                        std::atomic_ref(stretches[i].pending[size_t(key)]).fetch_add(1, std::memory_order_relaxed);
                 if (w < 0) continue;
                 int64_t j = whole_.txn_write_start[size_t(w)];
-                while (j < whole_.txn_write_start[size_t(w) + 1] && whole_.txn_writes[size_t(j)].key != whole_.read_key[r]) ++j;
-                if (j < whole_.txn_write_start[size_t(w) + 1]) readers.add(size_t(j), last);
+                while (j < whole_.txn_write_start[size_t(w) + 1] && whole_.txn_writes[size_t(j)].key != key) ++j;
+                if (j < whole_.txn_write_start[size_t(w) + 1]) readers.add(size_t(j), any ? last - from : Readers::nobody);
             }
         }
     });
@@ -371,13 +508,36 @@ Windows::Step Windows::walk(int32_t margin, int jobs, Options options, Limits& l
         std::vector<std::pair<size_t, size_t>> regions;
         std::unordered_set<int64_t> buried;
         {
-            Walk walk(whole_, sequence_, place_, after_, readers, together);
-            if (!walk.go(limits)) continue;
+            const Nodes nodes(whole_, sequence_, place_, together);
+            // Several walks for the first try; then one through all of it.
+            std::vector<std::optional<Walk>> walks;
+            for (bool alone : {false, true}) {
+                if (!alone && (stretches.size() == 1 || nodes.sequence.size() != commits)) continue;
+                const size_t count = alone ? 1 : stretches.size();
+                for (size_t i = 0; i < count; ++i) {
+                    Stretch& stretch = stretches[i];
+                    stretch.until = nodes.sequence.size(), stretch.shared_from = SIZE_MAX;
+                    if (i + 1 == count) continue;
+                    stretch.shared_from = stretches[i + 1].from + 1;
+                    stretch.until = std::min(stretch.until, stretches[i + 1].from + stretch.every * CHECKPOINTS);
+                }
+                walks.clear();
+                walks.resize(count);
+                std::atomic<bool> failed = false;
+                in_parallel(jobs, count, limits, [&](size_t i, int, Limits& own) {
+                    walks[i].emplace(whole_, nodes, place_, after_, readers, stretches[i]);
+                    if (!walks[i]->go(own)) failed = true;
+                });
+                if (!failed && put_together(walks)) break;
+                for (auto& walk : walks) walk->take_back();
+                walks.clear();
+            }
+            if (walks.empty()) continue;
+            Walk& walk = *walks.front();
             last = !together || walk.marks.empty();
-            if (last) readers = {};  // nobody walks again, and they take memory
             step.order = std::move(walk.order), step.initial = std::move(walk.initial), buried = std::move(walk.buried);
             stats.walked = int64_t(step.order.size()) / whole_.points;
-            stats.marks = int64_t(walk.marks.size());
+            stats.marks = int64_t(walk.marks.size()), stats.stretches = int64_t(walks.size());
             const size_t side = size_t(margin) * size_t(whole_.points);
             for (const Mark& mark : walk.marks) {
                 const size_t from = mark.from - std::min(mark.from, side), to = std::min(step.order.size(), mark.to + side);
@@ -385,8 +545,9 @@ Windows::Step Windows::walk(int32_t margin, int jobs, Options options, Limits& l
                 if (!regions.empty() && from <= regions.back().second) regions.back().second = to;
                 else regions.push_back({from, to});
             }
+            for (auto& each : walks) each->take_back();
+            if (last) readers = {};  // nobody walks again, and they take memory
         }
-        if (!regions.empty() && whole_.hint_next.empty()) hinted();
         if (!regions.empty() && !mend(step, regions, buried, jobs, options, limits)) continue;
         if (!explains(step.order, step.initial)) continue;
         step.status = Answer::VALID;

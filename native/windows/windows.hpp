@@ -35,7 +35,7 @@ namespace boomslang::windows {
 struct WindowStats {
     int64_t cuts = 0, refined = 0, joined = 0, windows = 0, solved = 0, largest = 0;
     int64_t conflicts = 0, decisions = 0;
-    int64_t walked = 0, marks = 0;
+    int64_t walked = 0, marks = 0, stretches = 0;
 };
 
 class Windows {
@@ -63,9 +63,9 @@ public:
         bool broken = false;  // were enough refuted to stop?
         bool misfit = false;  // every window holds and the replay of all of them does not: a bug
     };
-    // All of it in one pass, without cutting: an order, or nothing. Where it does not go on, the engine is asked about so many
-    // transactions either side; before that `hinted` is called, which takes time and memory.
-    Step walk(int32_t margin, int jobs, Options options, Limits& limits, const std::function<void()>& hinted);
+    // All of it in one pass, without cutting: an order, or nothing. Each job takes a stretch, of at least so many
+    // transactions. Where it does not go on, the engine is asked about `margin` transactions either side.
+    Step walk(int32_t margin, int32_t shortest, int jobs, Options options, Limits& limits);
     // Solves what is not solved yet. `stop`: once so many windows are refuted (0: never), and they are no rare exception.
     Step solve(int stop, int jobs, Options options, Limits& limits);
     // Joins each of these windows with as much again on either side. False: there is nothing left to join.
@@ -99,6 +99,8 @@ private:
               Options options, Limits& limits);
     // --- cut.cpp
     void place_uncertain(std::span<const uint8_t> uncertain);
+    // A transaction that writes nothing commits where it begins; nobody begins behind its own commit.
+    void keep_from_crossing();
     void number();
     void last_readers(const std::vector<std::pair<int64_t, int64_t>>& hoods, int jobs, Limits& limits);
     // --- fit.cpp

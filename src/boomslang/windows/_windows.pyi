@@ -1,4 +1,3 @@
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -44,11 +43,11 @@ class Windows:
     def walk(
         self,
         margin: int,
+        shortest: int,
         jobs: int,
         conflicts: int,
         seconds: float,
         megabytes: float,
-        hints: Callable[[], NDArray[np.int32]],
     ) -> dict[str, Any]: ...
     def join(self, failed: list[int]) -> bool: ...
     def stats(self) -> dict[str, int]: ...

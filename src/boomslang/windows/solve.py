@@ -33,6 +33,8 @@ MARGIN = 400
 """Transactions either side of a cut that are ordered to find where it should be."""
 WALK_MARGIN = 150
 """The same around a place at which one pass through the trace did not go on."""
+WALK_STRETCH = 65_536
+"""Transactions that one pass through the trace has at least for each of its threads."""
 CONFLICTS = 1_000
 """In one window. What takes more than this is not made easier by its neighbours."""
 ASKED_CORES = 4
@@ -51,16 +53,25 @@ LONG = 250_000
 _EMPTY = np.zeros(0, np.int32)
 
 
-def walk_through(ir: IR, limits: Limits, *, in_time: bool = False) -> tuple[Solution | None, dict[str, Any]]:
+def walk_through(
+    ir: IR, limits: Limits, *, in_time: bool = False, stretch: int = WALK_STRETCH
+) -> tuple[Solution | None, dict[str, Any]]:
     """An order, if one pass finds it; and what it did."""
-    return solve_in_windows(ir, limits, in_time=in_time, walk=True, cut=False)
+    return solve_in_windows(ir, limits, in_time=in_time, walk=True, cut=False, stretch=stretch)
 
 
 def solve_in_windows(
-    ir: IR, limits: Limits, *, in_time: bool = False, walk: bool = False, cut: bool = True
+    ir: IR,
+    limits: Limits,
+    *,
+    in_time: bool = False,
+    walk: bool = False,
+    cut: bool = True,
+    stretch: int = WALK_STRETCH,
 ) -> tuple[Solution | None, dict[str, Any]]:
     """The answer, if windows give one; and what they did. `in_time`: ask for real-time order, too. `walk`: try to go
-    through it in one pass first. `cut`: if that is not enough, cut it into windows."""
+    through it in one pass first, in several threads if there is at least a `stretch` for each. `cut`: if that is not
+    enough, cut it into windows."""
     start = time.monotonic()
     if undecidable_doubt(ir) is not None:
         return None, {}
@@ -85,7 +96,7 @@ def solve_in_windows(
         size = limits.window or SIZE
         asked = _Asked(ir, limits, start, windows, beginning, in_time)
         walk = walk and timed  # without a clock or a log there is no way to go by
-        found = asked.walked(settled) if walk else None
+        found = asked.walked(stretch) if walk else None
         if found is None and cut:
             windows.hint(hinted_successors(settled, 0))
             found = asked.answer(size, max(1, min(MARGIN, size // 2)))
@@ -117,11 +128,9 @@ class _Asked:
         self.cores = 0
         self.counted: dict[str, int] = {}
 
-    def walked(self, settled: IR) -> Solution | None:
+    def walked(self, stretch: int) -> Solution | None:
         """An order of the whole, if one is found in one pass."""
-        found = self.windows.walk(
-            WALK_MARGIN, self.jobs, CONFLICTS, *self.left(), hints=lambda: hinted_successors(settled, 0)
-        )
+        found = self.windows.walk(WALK_MARGIN, stretch, self.jobs, CONFLICTS, *self.left())
         self.stopped(found)
         return self.valid(found) if found["valid"] else None
 
