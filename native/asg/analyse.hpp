@@ -71,7 +71,8 @@ struct ListRead {
 };
 
 struct Extracted {
-    Writes final, intermediate;
+    Writes final, intermediate;  // of the final ones, not the keys: they are
+    std::vector<int64_t> key_start;  // where those of each key start; and their end
     Reads reads;
     Internal internal;
     Lists lists;

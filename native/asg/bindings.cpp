@@ -44,7 +44,9 @@ void bind(nb::module_ m) {
             Extracted e;
             nb::dict d;
             d["stopped"] = guarded(limits, [&] { e = extract(c, limits, jobs); }, [] {});
-            d["final"] = writes(std::move(e.final));
+            Writes& w = e.final;
+            d["final"] = nb::make_tuple(out(std::move(w.txn)), out(std::move(w.value)), out(std::move(w.op)),
+                                        out(std::move(e.key_start)));
             d["intermediate"] = writes(std::move(e.intermediate));
             d["reads"] = nb::make_tuple(out(std::move(e.reads.start)), out(std::move(e.reads.key)),
                                         out(std::move(e.reads.value)), out(std::move(e.reads.op)),

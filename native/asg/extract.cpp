@@ -3,6 +3,7 @@
 #include <array>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <utility>
 
 #include "analyse.hpp"
@@ -268,11 +269,8 @@ struct Walk {
 };
 
 // By key (a counting sort, which keeps the order of transactions), then by value within the key. Each thread has some of
-// the keys.
-void sort(Writes& w, int32_t keys, int jobs, Limits& limits) {
-    std::vector<int64_t> start(size_t(keys) + 1, 0);
-    for (int32_t k : w.key) ++start[size_t(k) + 1];
-    for (int32_t k = 0; k < keys; ++k) start[size_t(k) + 1] += start[size_t(k)];
+// the keys. Returns where each key starts; `keys_too`: and keeps of each write its key.
+std::vector<int64_t> sort(Writes& w, int32_t keys, bool keys_too, int jobs, Limits& limits) {
     struct Row {
         int32_t value, txn, op;
         bool operator<(const Row& o) const {
@@ -281,33 +279,46 @@ void sort(Writes& w, int32_t keys, int jobs, Limits& limits) {
     };
     const int64_t writes = int64_t(w.key.size());
     const size_t parts = size_t(std::clamp<int64_t>(writes / few, 1, jobs));
-    std::vector<Row> rows(w.key.size());
-    {
-        std::vector<int64_t> at(start.begin(), start.end() - 1);
+    auto share = [&](auto&& work) {
         in_parallel(jobs, parts, limits, [&](size_t part, int, Limits& own) {
-            auto key_at = [&](int64_t place) {
-                return int32_t(std::lower_bound(start.begin(), start.end(), place) - start.begin());
-            };
-            const int32_t low = part == 0 ? 0 : key_at(writes * int64_t(part) / int64_t(parts));
-            const int32_t high = part + 1 == parts ? keys : key_at(writes * int64_t(part + 1) / int64_t(parts));
-            for (size_t i = 0; i < w.key.size(); ++i)
-                if (int32_t k = w.key[i]; k >= low && k < high) rows[size_t(at[size_t(k)]++)] = {w.value[i], w.txn[i], w.op[i]};
-            for (int32_t k = low; k < high; ++k) {
-                auto first = rows.begin() + start[size_t(k)], last = rows.begin() + start[size_t(k) + 1];
-                own.step(uint32_t(last - first) + 1);
-                if (!std::is_sorted(first, last)) std::sort(first, last);
-            }
+            work(part, writes * int64_t(part) / int64_t(parts), writes * int64_t(part + 1) / int64_t(parts), own);
         });
+    };
+    std::vector<std::vector<int64_t>> counts(parts);
+    share([&](size_t part, int64_t from, int64_t until, Limits&) {
+        counts[part].assign(size_t(keys) + 1, 0);
+        for (int64_t i = from; i < until; ++i) ++counts[part][size_t(w.key[size_t(i)]) + 1];
+    });
+    std::vector<int64_t> start(std::move(counts[0]));
+    for (int32_t k = 0; k < keys; ++k) {
+        for (size_t part = 1; part < parts; ++part) start[size_t(k) + 1] += counts[part][size_t(k) + 1];
+        start[size_t(k) + 1] += start[size_t(k)];
     }
-    in_parallel(jobs, parts, limits, [&](size_t part, int, Limits&) {
-        const int64_t from = writes * int64_t(part) / int64_t(parts), until = writes * int64_t(part + 1) / int64_t(parts);
+    const auto rows = std::make_unique_for_overwrite<Row[]>(size_t(writes));
+    std::vector<int64_t> at(start.begin(), start.end() - 1);
+    share([&](size_t part, int64_t from, int64_t until, Limits& own) {
+        auto key_at = [&](int64_t place) {
+            return int32_t(std::lower_bound(start.begin(), start.end(), place) - start.begin());
+        };
+        const int32_t low = part == 0 ? 0 : key_at(from), high = part + 1 == parts ? keys : key_at(until);
+        for (size_t i = 0; i < w.key.size(); ++i)
+            if (int32_t k = w.key[i]; k >= low && k < high) rows[size_t(at[size_t(k)]++)] = {w.value[i], w.txn[i], w.op[i]};
+        for (int32_t k = low; k < high; ++k) {
+            Row *first = rows.get() + start[size_t(k)], *last = rows.get() + start[size_t(k) + 1];
+            own.step(uint32_t(last - first) + 1);
+            if (!std::is_sorted(first, last)) std::sort(first, last);
+        }
+    });
+    if (!keys_too) w.key = {};
+    share([&](size_t, int64_t from, int64_t until, Limits&) {
         auto k = int32_t(std::upper_bound(start.begin(), start.end(), from) - start.begin()) - 1;
         for (int64_t i = from; i < until; ++i) {
             while (start[size_t(k) + 1] <= i) ++k;
-            w.key[size_t(i)] = k;
+            if (keys_too) w.key[size_t(i)] = k;
             w.value[size_t(i)] = rows[size_t(i)].value, w.txn[size_t(i)] = rows[size_t(i)].txn, w.op[size_t(i)] = rows[size_t(i)].op;
         }
     });
+    return start;
 }
 
 // One column of all parts, which lose it.
@@ -374,8 +385,8 @@ Extracted extract(const Columns& columns, Limits& limits, int jobs) {
         if (parts == 1) lists = std::move(walk.lists);
     });
     Extracted all = joined(std::move(made), jobs, limits);
-    sort(all.final, columns.keys, jobs, limits);
-    sort(all.intermediate, columns.keys, jobs, limits);
+    all.key_start = sort(all.final, columns.keys, false, jobs, limits);
+    sort(all.intermediate, columns.keys, true, jobs, limits);
     if (!lists.empty()) find_lists(columns, lists, all, limits);
     return all;
 }

@@ -4,6 +4,7 @@
 // committed, and then its own reads count too, and so on. Where the initial value of a key is unknown, a read that
 // nobody else can explain fixes it.
 #include <algorithm>
+#include <memory>
 
 #include "analyse.hpp"
 #include "common/parallel.hpp"
@@ -25,11 +26,13 @@ public:
         for (int32_t value : write_value) most = std::max(most, value);
         // A part of a trace may have few writes and large numbers: no table is made for those.
         if (most < 0 || size_t(most) / 4 > write_value.size()) return;
-        of_.assign(size_t(most) + 1, {nobody, -1});
+        size_ = size_t(most) + 1;
+        of_ = std::make_unique_for_overwrite<Row[]>(size_);
         // Each thread has some of the values.
         const int64_t parts = write_value.size() < too_few ? 1 : std::max(1, jobs), values = int64_t(most) + 1;
         in_parallel(jobs, size_t(parts), limits, [&](size_t part, int, Limits&) {
             const int64_t low = values * int64_t(part) / parts, high = values * int64_t(part + 1) / parts;
+            std::fill(of_.get() + low, of_.get() + high, Row{nobody, -1});
             for (int32_t key = 0; key + 1 < int32_t(key_start.size()); ++key)
                 for (int64_t w = key_start[key]; w < key_start[key + 1]; ++w) {
                     if (write_value[w] < low || write_value[w] >= high) continue;
@@ -41,8 +44,8 @@ public:
 
     // Whose write of this key matches the pattern? LOOK: the table does not say.
     Found find(int32_t key, int32_t pattern, int32_t& txn) const {
-        if (of_.empty() || pattern < 0) return LOOK;
-        if (size_t(pattern) >= of_.size()) return NOBODY;
+        if (of_ == nullptr || pattern < 0) return LOOK;
+        if (size_t(pattern) >= size_) return NOBODY;
         const Row row = of_[size_t(pattern)];
         if (row.key == several) return LOOK;
         if (row.key != key) return NOBODY;
@@ -55,7 +58,8 @@ private:
     struct Row {
         int32_t key, txn;
     };
-    std::vector<Row> of_;
+    size_t size_ = 0;
+    std::unique_ptr<Row[]> of_;
 };
 
 }  // namespace

@@ -137,15 +137,15 @@ struct Held {
 void bind(nb::module_ m) {
     m.def(
         "in_turn",
-        [](In<int64_t> begins, In<int64_t> ends, In<int64_t> of, int32_t points, int32_t txns) {
+        [](In<int64_t> begins, In<int64_t> ends, In<uint8_t> state, int32_t points, int jobs) {
             Turns turns;
             {
                 nb::gil_scoped_release release;
-                turns = in_turn(view(begins), view(ends), view(of), points, txns);
+                turns = in_turn(view(begins), view(ends), view(state), points, jobs);
             }
             return nb::make_tuple(out(std::move(turns.points)), out(std::move(turns.after)));
         },
-        nb::arg("begins"), nb::arg("ends"), nb::arg("of"), nb::arg("points"), nb::arg("txns"));
+        nb::arg("begins"), nb::arg("ends"), nb::arg("state"), nb::arg("points"), nb::arg("jobs") = 1);
     nb::class_<Held>(m, "Windows")
         .def("__init__", [](Held* self, nb::args given, nb::kwargs named) { new (self) Held(given, named); })
         .def("hint", &Held::hint, nb::arg("next"))

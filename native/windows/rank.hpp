@@ -7,13 +7,14 @@
 namespace boomslang::windows {
 
 struct Turns {
-    // The points of the transactions `of`, two of each: begin 2t and commit 2t + 1, by their times; or one, t, by its end.
-    // Those of one time in the order of `of`, a begin before its own commit.
+    // The points of all transactions that are not out, two of each: begin 2t and commit 2t + 1, by their times; or one, t, by
+    // its end. Those of one time in the order of their numbers, a begin before its own commit.
     std::vector<int32_t> points;
     std::vector<int32_t> after;  // of each transaction the last one that ended before it began, or -1
 };
 
-Turns in_turn(std::span<const int64_t> begins, std::span<const int64_t> ends, std::span<const int64_t> of, int32_t points,
-              int32_t txns);
+// Who has no end ended where it began; who has neither, after all others.
+Turns in_turn(std::span<const int64_t> begins, std::span<const int64_t> ends, std::span<const uint8_t> state, int32_t points,
+              int jobs);
 
 }  // namespace boomslang::windows

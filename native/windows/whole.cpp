@@ -1,6 +1,7 @@
 #include "whole.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "common/parallel.hpp"
@@ -71,9 +72,15 @@ void Whole::index(int jobs) {
             told(write_txn[w], Write{key, write_value[w]});
         }
     });
-    certain = true;
-    for (int32_t t = 0; t < txns && certain; ++t)
-        for (int64_t r = read_start[t]; state[t] != OUT && r < read_start[t + 1]; ++r) certain &= read_writer[r] >= -1;
+    constexpr int32_t chunk = 1 << 14;
+    std::atomic<bool> all = true;
+    Limits none;
+    in_parallel(jobs, size_t(txns / chunk + 1), none, [&](size_t c, int, Limits&) {
+        for (int32_t t = int32_t(c) * chunk; t < std::min(txns, int32_t(c + 1) * chunk) && all; ++t)
+            for (int64_t r = read_start[t]; state[t] != OUT && r < read_start[t + 1]; ++r)
+                if (read_writer[r] < -1) all = false;
+    });
+    certain = all;
     if (edge_to.empty()) return;
     by_transaction(txns, jobs, edge_to.size(), edges_start, edges_in, [&](size_t from, size_t until, auto&& told) {
         for (size_t e = from; e < until; ++e) told(edge_to[e] / points, int32_t(e));

@@ -19,7 +19,7 @@ from support.effort import examples
 from support.histories import Absent, Op, Txn, delete, get, history, put, txn
 
 from boomslang import Trace, check
-from boomslang.asg.graph import build_asg
+from boomslang.asg.graph import OUT, build_asg
 from boomslang.certify.refute import refute
 from boomslang.certify.replay import replay
 from boomslang.explain.parts import first_broken
@@ -31,6 +31,7 @@ from boomslang.solve.solution import Limits, witness
 from boomslang.solve.strategy import solve
 from boomslang.trace import LimitReached
 from boomslang.trace._reader import Reader
+from boomslang.trace.model import NO_TIME
 from boomslang.trace.reader import Limits as ReadingLimits
 from boomslang.trace.reader import finish
 from boomslang.windows._windows import in_turn
@@ -267,9 +268,15 @@ def test_begins_and_commits_are_put_in_turn() -> None:
         inside = np.sort(draw.choice(3 * count + 1, count, replace=False)).astype(np.int64)
         points = np.stack([2 * inside, 2 * inside + 1], axis=1).ravel()
         wanted = points[np.argsort(np.stack([begins, ends], axis=1).ravel(), kind="stable")]
-        found, after = in_turn(begins, ends, inside, 2, 3 * count + 1)
+        state = np.full(3 * count + 1, OUT, np.uint8)
+        state[inside] = 0
+        all_begins, all_ends = draw.integers(0, latest, (2, len(state)))
+        all_begins[inside], all_ends[inside] = begins, ends
+        # Whoever has no times of its own, stands where the other one is.
+        all_begins[inside[begins == ends]] = draw.choice((NO_TIME, latest))
+        found, after = in_turn(all_begins, all_ends, state, 2, 2)
         assert np.array_equal(found, wanted)
-        only, same = in_turn(begins, ends, inside, 1, 3 * count + 1)
+        only, same = in_turn(all_begins, all_ends, state, 1)
         assert np.array_equal(only, wanted[wanted % 2 == 1] // 2) and np.array_equal(after, same)
         place = np.full(6 * count + 2, -1)
         place[wanted] = np.arange(2 * count)

@@ -214,6 +214,15 @@ class ASG:
         marked = self.trace.marked("cursor")
         return mine if marked is None else mine & marked[self.read_op]
 
+    @cached_property
+    def is_whole(self) -> bool:
+        """Are these all transactions of the trace, under its own numbers?"""
+        return len(self.txn_of) == len(self.trace) and bool((np.diff(self.txn_of) == 1).all())
+
+    def of_trace(self, column: NDArray[Any]) -> NDArray[Any]:
+        """Of each transaction here what a column of the trace says. Not a copy where none is needed."""
+        return column if self.is_whole else column[self.txn_of]
+
     # --- the known graph, besides the reads' edges
 
     def session_edges(self) -> tuple[Int64, Int64]:
@@ -541,9 +550,8 @@ def build_asg(
     )
     if found["stopped"]:
         raise LimitReached(found["stopped"])
-    write_txn, write_key, write_value, write_op = found["final"]
+    write_txn, write_value, write_op, key_start = found["final"]
     read_start, read_key, read_value, read_op, read_kind = found["reads"]
-    counts = np.bincount(write_key, minlength=len(trace.keys))
     unlinked = ASG(
         trace=trace,
         txn_of=np.arange(len(trace), dtype=np.int64),
@@ -552,7 +560,7 @@ def build_asg(
         write_txn=write_txn,
         write_value=write_value,
         write_op=write_op,
-        key_start=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
+        key_start=key_start,
         read_start=read_start,
         read_key=read_key,
         read_value=read_value,

@@ -78,8 +78,10 @@ def witness(ir: IR, solution: Solution) -> Witness:
     """The certificate of a valid answer, in numbers of the trace."""
     asg = ir.asg
     assert solution.order is not None and solution.read_writer is not None and solution.initial is not None
-    txn = solution.order // ir.graph.points
-    order = asg.txn_of[txn] * ir.graph.points + solution.order % ir.graph.points
+    points = ir.graph.points
+    order = solution.order
+    if not asg.is_whole:
+        order = asg.txn_of[order // points] * points + order % points
     chosen = asg.initial == UNKNOWN_INITIAL
     if len(asg.initial_by):
         chosen |= asg.initial_by >= 0
@@ -92,15 +94,16 @@ def witness(ir: IR, solution: Solution) -> Witness:
             initial.append((asg.trace_key(k), value))
     modules = tuple(m.spelled for m in asg.modules)
     split = None if asg.part_of is None else Split(asg.trace, asg.part_of)
-    made = Witness(ir.level.name, ir.graph.points, order, initial, modules=modules, split=split)
+    made = Witness(ir.level.name, points, order, initial, modules=modules, split=split)
     if ir.level.items_see_last and ir.level.predicates_see_last and not (modules and not ir.strong.all()):
         return made
+    txn = solution.order // points
     position = np.full(asg.transactions, -1, np.int32)
     position[txn] = np.arange(len(txn), dtype=np.int32)
     counts = solution.read_writer > -2
     reads = slice(None) if counts.all() else counts
     writer = solution.read_writer[reads]
-    if not np.array_equal(asg.txn_of, np.arange(asg.transactions)):
+    if not asg.is_whole:
         writer = np.where(writer >= 0, asg.txn_of[np.maximum(writer, 0)], -1)
     op, key = asg.read_op[reads], asg.witness_key(asg.read_key[reads])
     if asg.entries is not None:

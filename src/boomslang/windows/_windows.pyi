@@ -53,5 +53,5 @@ class Windows:
     def stats(self) -> dict[str, int]: ...
 
 def in_turn(
-    begins: NDArray[np.int64], ends: NDArray[np.int64], of: NDArray[np.int64], points: int, txns: int
+    begins: NDArray[np.int64], ends: NDArray[np.int64], state: NDArray[np.uint8], points: int, jobs: int = 1
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]: ...

@@ -7,12 +7,12 @@ where the longest chain of what must come before it ends (native/engine/depths.h
 
 from __future__ import annotations
 
+import os
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from boomslang.asg.graph import OUT
 from boomslang.ir.model import IR
 from boomslang.solve.depths import order_by_depth
 from boomslang.solve.native import begin_priorities, hinted_successors, priorities
@@ -36,7 +36,11 @@ def ranked_points(ir: IR, limits: Limits) -> Ranked | None:
     if ranked_by(asg) == READS:
         found = order_by_depth(ir, hinted_successors(ir, 0), limits)
         return Ranked(found, np.zeros(0, np.int32)) if len(found) else None
-    inside = np.flatnonzero(asg.state != OUT)
-    ends = priorities(asg)[inside]
-    begins = np.minimum(begin_priorities(asg)[inside], ends)
-    return Ranked(*_windows.in_turn(begins, ends, inside, ir.graph.points, asg.transactions))
+    trace = asg.trace
+    if trace.has_times:
+        begins, ends = asg.of_trace(trace.txn_begin), asg.of_trace(trace.txn_end)
+    else:
+        begins, ends = begin_priorities(asg), priorities(asg)
+    return Ranked(
+        *_windows.in_turn(begins, ends, asg.state, ir.graph.points, limits.jobs or os.cpu_count() or 1)
+    )

@@ -34,5 +34,5 @@ def ranked_by(asg: ASG) -> str:
     trace = asg.trace
     if not trace.has_times:
         return LOG if trace.is_one_log else READS
-    clock = trace.txn_clock[asg.txn_of[asg.state != OUT]]
+    clock = asg.of_trace(trace.txn_clock)[asg.state != OUT]
     return CLOCK if len(clock) and bool((clock == clock[0]).all()) else READS
