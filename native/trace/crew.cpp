@@ -59,7 +59,7 @@ Crew::Task* Crew::next_waiting() {
 std::unique_ptr<Slice> Crew::take(bool all) {
   std::unique_lock lock(mutex_);
   if (tasks_.empty()) return nullptr;
-  const std::size_t room = jobs_ == 1 ? 1 : 2 * static_cast<std::size_t>(jobs_) + 2;
+  const std::size_t room = jobs_ == 1 ? 1 : 8 * static_cast<std::size_t>(jobs_);
   while (tasks_.front().state != parsed) {
     if (!all && tasks_.size() < room) return nullptr;
     if (Task* task = next_waiting()) {

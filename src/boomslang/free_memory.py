@@ -24,6 +24,13 @@ def keep_what_is_freed() -> None:
         mallopt(_MMAP_THRESHOLD, 1 << 28)
 
 
+def give_large_back_at_once() -> None:
+    """For work that takes large arrays, each of another size. The C library gives such arrays back by itself, but the
+    more of them it has seen, the larger they must be: after a while what is free lies among what is not."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, 1 << 22)
+
+
 def give_back() -> None:
     """Gives back all that is free now. It takes milliseconds, and what is needed again is taken page by page."""
     with suppress(OSError, AttributeError):

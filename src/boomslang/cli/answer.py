@@ -173,6 +173,8 @@ def size(trace: Trace) -> str:
 
 def _keys(trace: Trace) -> int:
     """How many keys something was done to; a key that only bounds a range is none."""
+    if not len(trace.range_lo):
+        return len(trace.keys)
     seen = np.zeros(len(trace.keys) + 1, bool)
     for column in (trace.op_key, trace.item_key, trace.initial_key):
         seen[column] = True  # -1, no key, is the place beyond the last

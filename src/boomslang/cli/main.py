@@ -145,6 +145,7 @@ def main(words: Sequence[str] | None = None) -> int:
     screen = Screen()
     try:
         arguments = parse(sys.argv[1:] if words is None else words)
+        gc.set_threshold(50_000)  # most commands import more: see `run`
         gc.enable()
         screen.quiet = getattr(arguments, "quiet", False)
         code: int = arguments.run(arguments, screen)

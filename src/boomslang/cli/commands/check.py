@@ -24,6 +24,7 @@ from boomslang.cli.progress import Watch, watched
 from boomslang.cli.screen import Screen
 from boomslang.cli.watched_checker import WatchedChecker
 from boomslang.explain.outputs import OUTPUTS, write
+from boomslang.free_memory import give_large_back_at_once
 from boomslang.levels import LEVELS, Level
 from boomslang.levels.needs import lacks
 from boomslang.trace import LimitReached
@@ -112,6 +113,8 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
             from boomslang.cli.going_by import answers_as_it_goes_by
 
             went_by = answers_as_it_goes_by(arguments, asked, certificates)
+        if went_by is None:
+            give_large_back_at_once()
         report = went_by or watched_answers(arguments, asked)
     for warning in report.trace.warnings if report.trace is not None else ():
         screen.warning(warning)
