@@ -277,7 +277,8 @@ def _examine(
                 raise Wrong("windows that hold each on its own do not hold together")
             if pieced is not None:
                 ways["windows"] = pieced
-            walked, _ = walk_through(ir, Limits(jobs=1), in_time=len(trace) % 2 == 0)
+            threads = 1 + len(trace.op_kind) % 3
+            walked, _ = walk_through(ir, Limits(jobs=threads), in_time=len(trace) % 2 == 0, stretch=5)
             if walked is not None:
                 ways["a walk"] = walked
         for name, solution in ways.items():
