@@ -1,7 +1,8 @@
 """Plots that can be read on paper and on a screen, light or dark, in colour or in grey.
 
-Each is an SVG with a card of its own behind it, as pages are shown on light and on dark grounds; where dark is preferred
-it turns dark itself. Series differ in lightness and in hatching or marker as well as in colour. Text stays text, and nothing in a file depends on the day.
+Each is an SVG with a card of its own behind it, as pages are shown on light and on dark grounds; where dark is
+preferred it turns dark itself. Series differ in lightness and in hatching or marker as well as in colour. Text stays
+text, and nothing in a file depends on the day.
 Matplotlib draws them (the extra `reproduce`).
 """
 
