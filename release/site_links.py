@@ -2,7 +2,8 @@
 
 Links that lead out of docs/, to example programs, cannot be followed there: their text stays, with the file's path.
 Blocks such as `json file=NAME` are named for the tests; the site gets the language alone. The theme would fetch the
-worker of its search from the network; file_worker.js stands in for it.
+worker of its search from the network; file_worker.js stands in for it. Pages of no section get the room of the list of
+pages beside them, which would name only themselves.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ def without_ways_out(markdown: str, page: str) -> str:
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
+    if page.parent is None:
+        page.meta["hide"] = ["navigation"]
     return without_ways_out(markdown, page.file.src_uri)
 
 

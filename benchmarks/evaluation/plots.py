@@ -1,7 +1,8 @@
 """Plots that can be read on paper and on a screen, light or dark, in colour or in grey.
 
-Each is an SVG with a light card of its own behind it, as pages are shown on light and on dark grounds. Series differ in
-lightness and in hatching or marker as well as in colour. Text stays text, and nothing in a file depends on the day.
+Each is an SVG with a card of its own behind it, as pages are shown on light and on dark grounds; where dark is
+preferred it turns dark itself. Series differ in lightness and in hatching or marker as well as in colour. Text stays
+text, and nothing in a file depends on the day.
 Matplotlib draws them (the extra `reproduce`).
 """
 
@@ -19,6 +20,12 @@ STACK = ("#14406b", "#8a4f7d", "#c8792b", "#9dbf9e", "#ece4d0", "#ffffff")
 STROKES = ("#14406b", "#c8792b", "#4f7f52", "#8a4f7d", INK)
 """Of lines, which are thin: none is light."""
 HATCHES = ("", "///", "---", "xxx", "\\\\\\", "..")
+DARK = (
+    "@media (prefers-color-scheme: dark) {#figure_1{filter: invert(.89) hue-rotate(180deg)} "
+    "#patch_1 path, #patch_2 path{fill: #fff !important}}"
+)
+"""Light and dark change places, and colours stay: nine tenths of the way, as pages are not black either. The first two
+patches are the card, whose warm white would become brown."""
 SPREAD = 20
 """Times the shortest bar that the longest must be for a logarithmic axis."""
 MARKERS, LINES = ("o", "s", "^", "D", "v"), ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
@@ -67,8 +74,9 @@ def _save(figure: Any, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, format="svg", metadata={"Date": None}, facecolor=PAPER)
     plt.close(figure)
+    drawn = path.read_text().replace("</style>", f"{DARK}</style>", 1)
     # One line break at the end and none at the ends of lines, as in every other file here.
-    path.write_text("\n".join(line.rstrip() for line in path.read_text().splitlines()) + "\n")
+    path.write_text("\n".join(line.rstrip() for line in drawn.splitlines()) + "\n")
 
 
 def _plain_numbers(axis: Any) -> None:

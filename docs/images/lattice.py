@@ -19,6 +19,8 @@ COLUMN = {
     "ra": 2, "rc-be": 2, "causal": 2, "prefix": 2, "si": 2,
 }  # fmt: skip
 WIDTH = 3
+DARK = "<style>@media (prefers-color-scheme: dark) {#drawing{filter: invert(.89) hue-rotate(180deg)}}</style>"
+"""With a card of its own behind it, for the page around it may be light where dark is preferred."""
 
 
 def weaker(level: Level) -> list[Level]:
@@ -65,11 +67,13 @@ def svg() -> str:
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
             f'font-family="sans-serif" font-size="12" fill="#1f2328">',
             "<title>Which level implies which: each implies those below it that a line leads to</title>",
+            DARK,
+            f'<g id="drawing"><rect width="{width:g}" height="{height:g}" rx="6" fill="#ffffff"/>',
             *lines,
             *boxes,
             f'<text x="{MARGIN + 4.5 * ACROSS:g}" y="{height - MARGIN - HEIGHT / 2:g}" '
             f'text-anchor="middle" font-style="italic">{note}</text>',
-            "</svg>\n",
+            "</g></svg>\n",
         ]
     )
 

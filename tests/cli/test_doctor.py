@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ from support.commands import command
 
 from boomslang.cli.commands import doctor
 from boomslang.databases import ADAPTERS
+from boomslang.databases.servers.server import Program
 
 
 def findings(ran: Any) -> dict[tuple[str, str], dict[str, Any]]:
@@ -44,3 +47,44 @@ def test_without_its_native_code_it_is_not_whole(monkeypatch: pytest.MonkeyPatch
 def test_for_people() -> None:
     ran = command("doctor")
     assert ran.code == 0 and "Databases" in ran.out and "Traceback" not in ran.err
+
+
+def test_a_server_that_is_not_there_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Whatever is installed here: of Galera all but its library, then all."""
+    from boomslang.databases.servers import galera
+
+    def finding() -> Any:
+        return next(each for each in doctor._databases() if each.name == "galera")
+
+    for tool in galera.TOOLS:
+        (tmp_path / tool).touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    program = Program(tmp_path, "10.11", "the system's", home=tmp_path)
+    monkeypatch.setattr(galera, "find_mariadb", lambda *_: program)
+    monkeypatch.setattr(galera, "PROVIDERS", (str(tmp_path / "libgalera_smm.so"),))
+    missing = finding()
+    assert not missing.there and "a Galera cluster needs libgalera_smm.so" in missing.said
+    assert missing.fix == "apt install mariadb-server galera-4 rsync"
+    (tmp_path / "libgalera_smm.so").touch()
+    there = finding()
+    assert there.there and "10.11, the system's" in there.said and not there.fix
+
+    (tmp_path / galera.TOOLS[1]).unlink()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    missing = finding()
+    assert not missing.there and missing.fix and galera.TOOLS[1] in missing.said
+
+
+@pytest.mark.parametrize("tool", [True, False])
+def test_what_is_fetched_when_it_is_needed_is_not_missing(
+    tool: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    pytest.importorskip("pymysql")
+    monkeypatch.setenv("BOOMSLANG_SERVERS", str(tmp_path / "none"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    if tool:
+        (tmp_path / "npm").touch(mode=0o755)
+    found = next(each for each in doctor._databases() if each.name == "mysql")
+    assert found.there == tool and found.fix == ("" if tool else "apt install npm")
+    assert "fetched when it is needed" in found.said
+    assert tool == ("(server: fetched when it is needed)" in found.said)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import page_plots
 import pytest
+from evaluation.plots import DARK
 from support.paths import ROOT
 
 PAGE = """# A page
@@ -34,6 +36,16 @@ def test_a_picture_is_there_and_shows_what_the_page_says(plot: page_plots.Plot) 
     ), again
 
 
+def test_every_picture_turns_dark() -> None:
+    pictures = [*(ROOT / "docs/plots").glob("*.svg"), *(ROOT / "docs/evaluation").glob("*.svg")]
+    assert len(pictures) > 30
+    for path in pictures:
+        text = path.read_text()
+        assert DARK in text, path
+        for name in re.findall(r"#(\w+)", DARK.partition("!important")[0].rpartition("{")[0]):
+            assert text.count(f'id="{name}"') == 1, (path, name)
+
+
 def test_no_picture_is_left_over() -> None:
     there = {path.name for path in (ROOT / "docs" / page_plots.FOLDER).iterdir()}
     assert there == {page_plots.path_of(plot).name for plot in page_plots.PLOTS}
@@ -59,6 +71,7 @@ def test_other_numbers_are_another_picture(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="the extra `reproduce`")
     data = page_plots.data_of(PLOT, PAGE)
     page_plots.draw(PLOT, data, tmp_path / "it.svg")
-    assert (tmp_path / "it.svg").read_text().endswith(page_plots.mark(data) + "\n")
+    drawn = (tmp_path / "it.svg").read_text()
+    assert drawn.endswith(page_plots.mark(data) + "\n") and drawn.count(DARK) == 1
     other = page_plots.data_of(PLOT, [line.replace("1,200.5", "1,200.6") for line in PAGE])
     assert page_plots.mark(other) != page_plots.mark(data)

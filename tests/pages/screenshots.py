@@ -50,7 +50,11 @@ def main() -> int:
             browser.colours(colours)
             browser.open(skew)
             browser.click("[aria-expanded][data-step] .text")
-            browser.js("scrollTo(0, 0)")
+            # Down to the end of the timeline: what is cut looks broken.
+            end = browser.js(
+                "(scrollTo(0, 0), document.querySelector('.timeline').closest('.card').getBoundingClientRect().bottom)"
+            )
+            browser.window(1180, round(end) + 16)
             take(f"report-{colours}.png")
         browser.colours("light")
         browser.open(page("bank.html", transfers(), "bank/run-17.jsonl", "ser", "rc"))

@@ -705,6 +705,17 @@ def test_thirty_transactions_do_not_overlap(browser: Browser, tmp_path: Path) ->
             assert x + w <= u or u + a <= x or y + h <= v or v + b <= y
 
 
+def test_an_order_on_a_telephone_is_not_a_letter_wide(browser: Browser, tmp_path: Path) -> None:
+    show(browser, tmp_path, boomslang.read_trace(SKEW), "si")
+    try:
+        browser.window(360, 740)
+        wide = "Math.min(...[...document.querySelectorAll('.witness .does-what')].map((c) => c.clientWidth))"
+        assert 150 < browser.js(wide) < 1000
+        assert browser.js("document.documentElement.scrollWidth") <= 360
+    finally:
+        browser.window(1280, 900)
+
+
 def test_narrow_dark_and_on_paper(browser: Browser, tmp_path: Path) -> None:
     show(browser, tmp_path, transfers(), "ser", "si")
     try:

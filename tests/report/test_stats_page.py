@@ -15,6 +15,7 @@ from test_report import Parsed
 
 from boomslang.activity import TRANSACTION, Activity, doubling
 from boomslang.asg import build_asg
+from boomslang.report.plots import number
 from boomslang.report.stats_page import stats_page
 from boomslang.statistics import Statistics
 from boomslang.trace import Trace, TraceBuilder, write_trace
@@ -89,6 +90,11 @@ def test_times_further_apart_than_a_number_can_say() -> None:
             t.commit(return_=end)
     (curves,) = Activity(b.build()).curves
     assert curves.committed[0] == curves.committed[-1] == 1 and curves.ticks > 1.8e19
+
+
+def test_a_number_is_never_a_power_of_ten() -> None:
+    values = (0, 0.125, 77.476, 999.96, 1138.6, 10_904.2, 1_234_567.8)
+    assert [number(v) for v in values] == ["0", "0.125", "77.48", "1,000", "1,139", "10,904", "1,234,568"]
 
 
 def test_doubling() -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from boomslang.report.frame import text
 
-WIDTH, HEIGHT, LEFT, BOTTOM = 640, 150, 64, 22
+WIDTH, HEIGHT, LEFT, BOTTOM = 640, 156, 72, 28
 """Of a plot, in its own units; and of its margins."""
 TOP, RIGHT = 8, 8
 CLASSES = ("one", "two", "three")
@@ -37,7 +37,8 @@ class Band:
 
 
 def number(value: float) -> str:
-    return f"{value:,.4g}" if value < 1e6 else f"{value:,.0f}"
+    """Four digits, or all of a larger one: never as a power of ten."""
+    return f"{value:,.4g}" if value < 1e3 else f"{value:,.0f}"
 
 
 def x_of(share: float) -> float:

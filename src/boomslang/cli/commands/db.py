@@ -89,6 +89,7 @@ def _ended_by(number: int) -> Any:
 def describe(name: str) -> dict[str, Any]:
     """What `db list` tells of a database."""
     told: dict[str, Any] = {"name": name, "title": name, "driver": None, "server": None, "levels": []}
+    told |= {"server_state": "there", "fix": ""}
     where, _, attribute = ADAPTERS[name].partition(":")
     try:
         adapter = getattr(importlib.import_module(where), attribute)
@@ -104,7 +105,7 @@ def describe(name: str) -> dict[str, Any]:
             for offered in adapter.levels.values()
         ]
         if hasattr(adapter, "server_kind"):  # those that are embedded have none
-            told["server"] = _server(adapter.server_kind)
+            told |= _server(adapter.server_kind)
         if driver := getattr(adapter, "driver_must_be_there", None):
             driver()
     except DriverMissing as problem:
@@ -112,16 +113,20 @@ def describe(name: str) -> dict[str, Any]:
     return told
 
 
-def _server(kind: str | None) -> str:
+def _server(kind: str | None) -> dict[str, Any]:
     from boomslang.databases.servers import ServerMissing, find_server
 
     if kind is None:
-        return "yours, by its address"
+        return {"server": "yours, by its address"}
     try:
         found = find_server(kind, fetch=False)
-        return f"{found.version}, {found.source}"
+        return {"server": f"{found.version}, {found.source}"}
     except ServerMissing as problem:
-        return str(problem)
+        return {
+            "server": str(problem),
+            "server_state": "later" if problem.later else "missing",
+            "fix": problem.fix,
+        }
 
 
 def run_list(arguments: argparse.Namespace, screen: Screen) -> int:

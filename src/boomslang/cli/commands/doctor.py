@@ -144,10 +144,12 @@ def _databases() -> list[Finding]:
         told: dict[str, Any] = describe(name)
         levels = ", ".join(level["name"] for level in told["levels"])
         problem, _, command = (told["driver"] or "").partition("; install it with: pip")
-        server = told["server"] or ""
-        here = not problem and not server.startswith("no ")
+        later = told["server_state"] == "later"
+        server = "fetched when it is needed" if later else told["server"] or ""
+        here = not problem and told["server_state"] != "missing"
         where = f"{levels}" + (f" (server: {server})" if server and here else "")
-        fix = f"{_pip()}{command}" if command else ""
+        fix = f"{_pip()}{command}" if command else re.sub("^pip ", f"{_pip()} ", told["fix"])
+        fix = "" if here else fix
         found.append(Finding("Databases", name, here, where if here else problem or server, fix))
     return found
 

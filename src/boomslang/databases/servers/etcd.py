@@ -47,7 +47,8 @@ def find_etcd(version: str | None, binaries: Path | None, fetch: bool) -> Progra
         tried.append(f"{source} is {told[1] if told else 'not to be run'}")
     raise ServerMissing(
         f"no etcd{' ' + version if version else ''} was found: {'; '.join(tried) or 'none is installed'}. "
-        f"Install one ({how_to_install('etcd-server')}), or name a folder with its program"
+        f"Install one ({how_to_install('etcd-server')}), or name a folder with its program",
+        fix=how_to_install("etcd-server"),
     )
 
 

@@ -21,19 +21,20 @@ from boomslang.databases.servers.server import HOST, Program, free_port
 
 NODES = 3
 PROVIDERS = ("/usr/lib/galera/libgalera_smm.so", "/usr/lib64/galera-4/libgalera_smm.so")
+INSTALL = "apt install mariadb-server galera-4 rsync"
 TOOLS = ("rsync", "wsrep_sst_rsync", "my_print_defaults")
 
 
 def find_galera(version: str | None, binaries: Path | None, fetch: bool) -> Program:
-    program = find_mariadb(version, binaries, fetch)
     missing = [tool for tool in TOOLS if shutil.which(tool) is None]
     if not any(Path(place).exists() for place in PROVIDERS):
         missing.append("libgalera_smm.so")
     if missing:
         raise ServerMissing(
-            f"a Galera cluster needs {', '.join(missing)}: apt install mariadb-server galera-4 rsync"
+            f"a Galera cluster needs {', '.join(missing)}: {INSTALL}",
+            fix=INSTALL,
         )
-    return program
+    return find_mariadb(version, binaries, fetch)
 
 
 class GaleraNode(MariaDBServer):

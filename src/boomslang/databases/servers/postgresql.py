@@ -55,7 +55,8 @@ def find_postgresql(version: str | None, binaries: Path | None, fetch: bool) -> 
                 tried.append(str(problem))
     raise ServerMissing(
         f"no PostgreSQL{' ' + version if version else ''} was found: {'; '.join(tried)}. "
-        f"Install one ({how_to_install('postgres-server')}), or name a folder with its programs"
+        f"Install one ({how_to_install('postgres-server')}), or name a folder with its programs",
+        fix=how_to_install("postgres-server"),
     )
 
 

@@ -59,7 +59,7 @@ function witnessView(witness) {
       el("td", { class: "number" }, n + 1),
       el("td", null, el("b", { class: "txn" }, row.id), two ? ` ${row.point}` : ""),
       el("td", null, row.session === null ? "" : row.session),
-      el("td", null, el("code", null, row.text)),
+      el("td", { class: "does-what" }, el("code", null, row.text)),
       el("td", { class: "where" }, row.where),
     ),
   );
