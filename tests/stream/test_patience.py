@@ -39,12 +39,12 @@ def test_nobody_who_says_that_it_was_aborted_is_taken_to_have_committed(tmp_path
     late = wrong = 0
 
     class Looking(Forward):
-        def _solved(self, asked: Question, patience: Patience) -> Solution:
+        def _solved(self, asked: Question, patience: Patience, *, hopeful: bool = False) -> Solution:
             nonlocal late, wrong
             aborted = asked.block.trace.txn_outcome == Outcome.ABORTED
             late += int((aborted & asked.undecided).sum())
             wrong += int((aborted & (asked.asg.outcome != Outcome.ABORTED)).sum())
-            return super()._solved(asked, patience)
+            return super()._solved(asked, patience, hopeful=hopeful)
 
     files = GrowingFiles(folder, idle=60.0)
     forward = Looking(files, level, size=30_000, tail=20)
@@ -57,6 +57,38 @@ def test_nobody_who_says_that_it_was_aborted_is_taken_to_have_committed(tmp_path
     assert late > 20 and wrong == 0
     assert forward.counted.joins == 0
     assert forward.counted.committed == sum(boomslang.read_trace(folder).txn_outcome == Outcome.COMMITTED)
+
+
+def test_hope_gets_less_time_than_what_is_asked_without_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That everything under way has committed is a guess. Balances that repeat can make it hard to find that it is
+    wrong, where what is certain is decided at once: ten seconds of each window were waited for nothing."""
+    solve, asked = forward_module.solve, list[tuple[bool, float]]()
+
+    class Looking(Forward):
+        def _solved(self, asked_: Question, patience: Patience, *, hopeful: bool = False) -> Solution:
+            def hard_to_hope_for(ir: IR, limits: Limits) -> Solution:
+                assert limits.seconds is not None
+                asked.append((hopeful, limits.seconds))
+                return Solution("unknown", "time") if hopeful else solve(ir, limits)
+
+            monkeypatch.setattr(forward_module, "solve", hard_to_hope_for)
+            return super()._solved(asked_, patience, hopeful=hopeful)
+
+    store = Store(tmp_path / "t", clients=4, keys=10, seed=5)
+    store.run(2000)
+    files = GrowingFiles(tmp_path / "t", idle=60.0)
+    forward = Looking(files, find_level("si"), size=20_000, tail=20)
+    for _ in range(4):
+        assert forward.step() is None
+    store.settle()
+    files.end()
+    assert forward.run() is None
+    assert forward.counted.ran_out == 0
+    assert all(seconds < patience_module.SECONDS / 4 for hopeful, seconds in asked if hopeful)
+    assert sum(hopeful for hopeful, _ in asked) >= 3
+    assert all(seconds == patience_module.SECONDS for hopeful, seconds in asked if not hopeful)
 
 
 def _lazy(monkeypatch: pytest.MonkeyPatch, often: int) -> list[tuple[int, float]]:

@@ -364,7 +364,7 @@ class Forward:
             if first_of_all and len(asked.everything.trace.initial_key):
                 # What was loaded is known: when it is asked again, only transactions are.
                 new = asked.block.lines_of(np.ones(len(asked.place), bool))
-            found = self._solved(asked, patience)
+            found = self._solved(asked, patience, hopeful=bool(asked.undecided.any()))
             if found.status == "valid":
                 self._taken(asked, found, held, new)
                 return None
@@ -532,11 +532,12 @@ class Forward:
         if bool((trace.txn_end[ended] == NO_TIME).any()):
             raise NotForward("it has several files, and not all that committed have times")
 
-    def _solved(self, asked: Question, patience: Patience) -> Solution:
+    def _solved(self, asked: Question, patience: Patience, *, hopeful: bool = False) -> Solution:
         asg = asked.asg
         if (broken := first_broken(asg)) is not None:
             return Solution("invalid", core_transactions=broken.transactions, core_reads=broken.reads)
-        found = solve(asked.ir, patience.search(asg.transactions, self.limits.since(self.start)))
+        limits = patience.search(asg.transactions, self.limits.since(self.start), hopeful=hopeful)
+        found = solve(asked.ir, limits)
         self.counted.conflicts += int(found.stats.get("conflicts", 0))
         if found.status == "unknown" and found.reason != "time":
             raise LimitReached(found.reason)  # of which no other way to ask makes more

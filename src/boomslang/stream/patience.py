@@ -16,6 +16,8 @@ from boomslang.trace.errors import LimitReached
 
 SECONDS = 10.0
 """For the first search of a window."""
+HOPEFUL_SECONDS = 0.5
+"""At most, for a question that takes everything under way as committed: if that is hard, it is asked without."""
 TELLING = 2.0
 """Seconds after which it is told what is being searched."""
 
@@ -33,11 +35,12 @@ class Patience:
     transactions: int = 0
     """Of the window that is searched now."""
 
-    def search(self, transactions: int, limits: Limits) -> Limits:
+    def search(self, transactions: int, limits: Limits, *, hopeful: bool = False) -> Limits:
         """What the next search may use. Raises if nothing is left."""
         self.searches += 1
         self.transactions = transactions
-        seconds = self.seconds if limits.seconds is None else min(self.seconds, limits.seconds)
+        seconds = min(self.seconds, HOPEFUL_SECONDS) if hopeful else self.seconds
+        seconds = seconds if limits.seconds is None else min(seconds, limits.seconds)
         if self.most is not None:
             seconds = min(seconds, max(0.1, self.most - self.spent))
         return replace(limits, seconds=seconds)
