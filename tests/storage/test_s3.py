@@ -22,6 +22,7 @@ from boomslang.levels import find_level
 from boomslang.storage import download, located
 from boomslang.storage.object_path import ObjectPath
 from boomslang.stream.forward import Taken
+from boomslang.stretches import check as stretches_module
 from boomslang.stretches.check import Sizes, check_in_stretches
 from boomslang.stretches.slices import PROBE
 from boomslang.trace import read_trace
@@ -137,6 +138,9 @@ def test_stretches_of_an_object_are_read_as_ranges_of_it(
     monkeypatch.setattr(ObjectPath, "read_bytes", lambda path: pytest.fail("all of it was read"))
     monkeypatch.setattr(ObjectPath, "open", lambda path, *_: pytest.fail("it was opened as a whole"))
     window = total // 40
+    monkeypatch.setattr(
+        stretches_module, "BYTES", window
+    )  # of a survey, which else reads more at a time than this has
     taken: list[Taken] = []
     found, cost = check_in_stretches(
         located("s3://traces/long.jsonl"),
