@@ -32,6 +32,7 @@ void bind(nb::module_ m) {
     nb::class_<Undo>(m, "Undo");
     nb::class_<Live>(m, "Live")
         .def(nb::init<>())
+        .def(nb::init<const Live&>())
         .def("__len__", &Live::known)
         .def("given", [](const Live& live, nb::args given, nb::kwargs named) {
             Arguments a(given, named);

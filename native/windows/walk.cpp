@@ -117,6 +117,7 @@ private:
     struct Key {
         int32_t value = ABSENT;
         int32_t pending = 0;      // known readers of the current version that are still to come
+        int32_t own = 0;          // of these, reads of the transaction that is looked at now
         int32_t parked = NOBODY;  // nodes that wait here
         int32_t holder = NOBODY;  // who has begun and will write it
         int32_t expected = NOBODY;  // the first of those who will write it soon
@@ -196,7 +197,7 @@ private:
 
     void try_to_place(int32_t node) {
         const int32_t t = txn(node);
-        work_ += 1 + (w_.read_start[t + 1] - w_.read_start[t]);
+        work_ += 1 + (w_.read_start[t + 1] - w_.read_start[t]) + (w_.txn_write_start[size_t(t) + 1] - w_.txn_write_start[size_t(t)]);
         if (int32_t missing = missing_before(node, t); missing != NOBODY) return park(waiting_[size_t(missing)], node);
         if (Key* key = blocked_at(node, t)) return park(key->parked, node);
         if (points_ == 1 && !latest_.empty())
@@ -238,8 +239,7 @@ private:
             if (w_.overlap && points_ == 2)
                 for_writes(t, [&](Key& key, int64_t) { blocked = key.holder != NOBODY ? &key : blocked; });
         }
-        if (is_commit(node))
-            for_writes(t, [&](Key& key, int64_t) { blocked = awaited(key, t) ? &key : blocked; });
+        if (is_commit(node)) for_awaited(t, [&](Key& key, int64_t) { blocked = &key; });
         return blocked;
     }
 
@@ -248,13 +248,19 @@ private:
         return matches(key.value, w_.read_value[read]);
     }
 
-    // Are there readers of the current version to come, other than the transaction itself?
-    bool awaited(const Key& key, int32_t t) const {
-        int32_t own = 0;
-        if (key.pending > 0 && points_ == 1)
-            for (int64_t r = w_.read_start[t]; r < w_.read_start[t + 1]; ++r)
-                own += &keys_[size_t(w_.read_key[r])] == &key && w_.read_writer[r] >= -1;
-        return key.pending > own;
+    // Its keys of whose current version there are readers to come, other than the transaction itself.
+    template <class F>
+    void for_awaited(int32_t t, F&& each) {
+        const auto own_reads = [&](int32_t more) {
+            for (int64_t r = w_.read_start[t]; points_ == 1 && r < w_.read_start[t + 1]; ++r)
+                if (w_.read_writer[r] >= -1) keys_[size_t(w_.read_key[r])].own += more;
+        };
+        if (w_.txn_write_start[size_t(t)] == w_.txn_write_start[size_t(t) + 1]) return;
+        own_reads(1);
+        for_writes(t, [&](Key& key, int64_t j) {
+            if (key.pending > key.own) each(key, j);
+        });
+        own_reads(-1);
     }
 
     void put(int32_t node, int32_t t) {
@@ -304,11 +310,10 @@ private:
                 mark.from = std::min(mark.from, key.since);
                 // Nobody waits for it where it belongs.
                 if (const int32_t writer = w_.read_writer[r]; writer >= 0 && !placed_[size_t(node_of(w_.commit_of(writer)))])
-                    for_writes(writer, [&](Key& other, int64_t j) { readers_[size_t(j)] -= &other == &key && readers_[size_t(j)]; });
+                    if (const int64_t j = w_.write_of(writer, w_.read_key[r]); j >= 0) readers_[size_t(j)] -= readers_[size_t(j)] > 0;
             }
         if (is_commit(node))
-            for_writes(t, [&](Key& key, int64_t j) {
-                if (!awaited(key, t)) return;
+            for_awaited(t, [&](Key& key, int64_t j) {
                 mark.from = std::min(mark.from, key.since);
                 if (readers_[size_t(j)] == 0) buried.insert(j);
             });
@@ -357,9 +362,7 @@ Windows::Step Windows::walk(int32_t margin, int jobs, Options options, Limits& l
             for (int64_t r = whole_.read_start[t]; r < whole_.read_start[t + 1]; ++r) {
                 const int32_t w = whole_.read_writer[r];
                 if (w < 0) continue;
-                int64_t j = whole_.txn_write_start[size_t(w)];
-                while (j < whole_.txn_write_start[size_t(w) + 1] && whole_.txn_writes[size_t(j)].key != whole_.read_key[r]) ++j;
-                if (j < whole_.txn_write_start[size_t(w) + 1]) readers.add(size_t(j), last);
+                if (const int64_t j = whole_.write_of(w, whole_.read_key[r]); j >= 0) readers.add(size_t(j), last);
             }
         }
     });

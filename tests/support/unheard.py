@@ -69,7 +69,7 @@ _GONE = object()
 
 def lines(rng: random.Random, made: Made) -> list[dict[str, Any]]:
     """The lines of a trace, without its header."""
-    return _Store(rng, made).lines()
+    return Store(rng, made).lines()
 
 
 def unheard_traces(
@@ -99,7 +99,7 @@ def write(path: Path, told: list[dict[str, Any]]) -> None:
     path.write_text("".join(json.dumps(line) + "\n" for line in (header, *told)))
 
 
-class _Store:
+class Store:
     def __init__(self, rng: random.Random, made: Made) -> None:
         self.rng, self.made = rng, made
         universe = KEYS[rng.choice(list(KEYS))]

@@ -42,6 +42,7 @@ from boomslang.stream import _live
 from boomslang.stream.last_writers import swapped
 from boomslang.stream.live import Held, LiveKeys, Undo
 from boomslang.stream.live_lists import Change, LiveLists, appended, replayed
+from boomslang.stream.loading import Loading
 from boomslang.stream.looked import InWindow, Looked, looked_through
 from boomslang.stream.patience import SECONDS, Patience
 from boomslang.stream.standing import Lost, Standing
@@ -233,6 +234,8 @@ class Forward:
         self.live: LiveKeys | None = None
         self.initial: LiveKeys | None = None
         """As it was at first."""
+        self._loading = Loading()
+        self._first: Block | None = None  # the first block, if nobody has asked about it yet
         self._held: Files = []
         self._pins: dict[int, int] = {}  # place of each that is pinned -> where its begin stands in the order
         self._behind: deque[_Behind] = deque()
@@ -285,7 +288,29 @@ class Forward:
 
     def step(self) -> Any:
         """Reads more and decides a window. What `refuted` returned, if the level is broken; else None."""
-        return self.decide(self._more(self.size, self._held))
+        new = self._more(self.size, self._held)
+        if self.live is not None:
+            return self.decide(new)
+        first = self._loaded(new)
+        return None if first is None else self.decide(first)
+
+    def _loaded(self, new: Files) -> Files | None:
+        """What there was at first. The lines of transactions, which are to be decided; None: there is more to load."""
+        block = self.blocks.parsed([a + b for a, b in zip(_padded(self._held, len(new)), new, strict=True)])
+        self._suits(block)
+        self._scans |= _looks_through_ranges(block.trace)
+        self._loading.take(block)
+        self.blocks.forget_initial()
+        of_all = np.ones(len(block.trace), bool)
+        if not self._loading.over:
+            self._held = block.carried(of_all)
+            return None
+        self.live, self._held = self._loading.live, []
+        self.initial = self._loading.copy()
+        if block.loads:
+            return block.lines_of(of_all)
+        self._first = block
+        return block.files
 
     def _more(self, size: int, held: Files | None = None) -> Files:
         """More lines; before those of a session that was idle, what it had said of its open transaction."""
@@ -359,11 +384,7 @@ class Forward:
         held = self._held + [Lines()] * (len(new) - len(self._held))
         while True:
             self._lost_before = dict(self._lost)
-            first_of_all = self.live is None
             asked = self._asked([a + b for a, b in zip(held, new, strict=True)])
-            if first_of_all and len(asked.everything.trace.initial_key):
-                # What was loaded is known: when it is asked again, only transactions are.
-                new = asked.block.lines_of(np.ones(len(asked.place), bool))
             found = self._solved(asked, patience)
             if found.status == "valid":
                 self._taken(asked, found, held, new)
@@ -471,20 +492,16 @@ class Forward:
         return asked
 
     def _parsed(self, files: Files) -> Block:
-        if self.live is None:
-            block = self.blocks.parsed(files)
-            self._suits(block)
-            self.live = LiveKeys.at_first(block.trace)
-            self.initial = LiveKeys.at_first(block.trace)
-            self._scans = _looks_through_ranges(block.trace)
-            self.blocks.forget_initial()
+        if self._first is not None:
+            block, self._first = self._first, None
             return block
+        assert self.live is not None
         start, there = self.live.as_json() if self._scans else (b"", 0)
         block = self.blocks.parsed(files, start)
         if not self._scans and _looks_through_ranges(block.trace):
             self._scans = True
             return self._parsed(files)
-        if len(block.trace.initial_key) > there:
+        if block.loads or len(block.trace.initial_key) > there:
             raise NotForward("it loads initial values after its beginning")
         self._suits(block)
         return block

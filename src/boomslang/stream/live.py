@@ -24,7 +24,7 @@ class Held(NamedTuple):
     value: Code | None
     """None: it is absent."""
     writer: int = -1
-    """The place of the transaction that wrote it (see `Forward`); -1: it was there from the start."""
+    """The place of the transaction that wrote it (see `Forward`); below 0: it was there from the start."""
     at: int = -1
     """Where its commit stands in the order of all points."""
 
@@ -36,16 +36,12 @@ Undo = _live.Undo
 class LiveKeys:
     """The keys of which anything is known."""
 
-    def __init__(self, mode: Initial) -> None:
+    def __init__(self, mode: Initial, live: _live.Live | None = None) -> None:
         self.mode = mode
-        self._live = _live.Live()
+        self._live = _live.Live() if live is None else live
 
-    @staticmethod
-    def at_first(trace: Trace) -> LiveKeys:
-        """As the trace says that it was at first."""
-        live, nobody = LiveKeys(trace.initial_mode), np.full(len(trace.initial_key), -1, np.int64)
-        live.update(trace, trace.initial_key, trace.initial_value, nobody, nobody)
-        return live
+    def copy(self) -> LiveKeys:
+        return LiveKeys(self.mode, _live.Live(self._live))
 
     def __len__(self) -> int:
         return len(self._live)

@@ -206,7 +206,7 @@ class Past:
                     return None
                 if chosen.any():
                     picked = [a + b for a, b in zip(picked, block.lines_of(chosen), strict=True)]
-                held = block.lines_of(block.open)
+                held = block.going_on()
                 if blocks.done:
                     return blocks.parsed(picked)
 
