@@ -1,9 +1,9 @@
 """Traces whose database was loaded first, by transactions that are longer than a window.
 
 The clients are those of unheard.py, so there are scans, deletes, answers that got lost and planted mistakes. What their
-store held at first is loaded: by one or several transactions that say so (`"initial": true`), at the beginning of the log
-or in files of their own; or by one that is like any other, at the beginning or in the middle, in which case everybody
-waits for it.
+store held at first is loaded: by one or several transactions that say so (`"initial": true`), at the beginning of the
+log or in files of their own; or by one that is like any other, at the beginning or in the middle, in which case
+everybody waits for it.
 """
 
 from __future__ import annotations
