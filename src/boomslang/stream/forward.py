@@ -496,7 +496,7 @@ class Forward:
             block, self._first = self._first, None
             return block
         assert self.live is not None
-        start, there = self.live.as_json() if self._scans else (b"", 0)
+        start, there = self.live.as_json(self._lists) if self._scans else (b"", 0)
         block = self.blocks.parsed(files, start)
         if not self._scans and _looks_through_ranges(block.trace):
             self._scans = True
@@ -532,8 +532,11 @@ class Forward:
         self._with_lists |= bool(np.isin(trace.op_kind, (Kind.APPEND, Kind.LIST)).any())
         if self._with_lists and self.certified:
             raise NotForward("it has lists, and a certificate in lines speaks of none")
-        if self._with_lists and (self._scans or _looks_through_ranges(trace)):
-            raise NotForward("it has lists beside scans")
+        if self._with_lists and self.live is not None:
+            if self.live.mode == Initial.UNKNOWN:
+                raise NotForward("it has lists, and a header says that nobody knows what there was at first")
+            if (key := self._lists.used_otherwise(trace, self.live, scans=self._scans)) is not None:
+                raise NotForward(f"{Scalars.of_codes([key])[0]!r} is used as a list and as a register")
         if trace.op_where is not None:
             raise NotForward("it has selects, which speak of all rows of a table")
         if has_notes(trace):

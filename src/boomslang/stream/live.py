@@ -7,6 +7,7 @@ memory is that of the keys. A window that does not fit may be undone: every chan
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -64,10 +65,10 @@ class LiveKeys:
         """All keys of which anything is known: value, writer, place."""
         return {key: (value, writer, at) for key, value, writer, at in self._live.everything()}
 
-    def as_json(self) -> tuple[bytes, int]:
+    def as_json(self, but_for: Container[Code] = ()) -> tuple[bytes, int]:
         """All keys that are there, as the `initial` of a header: for windows with scans, which speak of every key. And
         how many there are."""
-        there = self._live.present()
+        there = [item for item in self._live.present() if item[0] not in but_for]
         keys, values = (
             JsonTexts(Scalars.of_codes(key for key, _ in there)),
             JsonTexts(Scalars.of_codes(value for _, value in there)),
