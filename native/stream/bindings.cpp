@@ -55,6 +55,7 @@ void bind(nb::module_ m) {
             return live.update(keys, values, ids, held, writer, at, fresh);
         })
         .def("undo", &Live::undo)
+        .def("forget_absent", &Live::forget_absent, nb::arg("before"))
         .def("get", [](const Live& live, nb::bytes key) -> nb::object {
             const Cell* cell = live.find(text(key));
             if (cell == nullptr) return nb::none();

@@ -116,7 +116,8 @@ def opinions_on_lists(seeds: range, folder: Path, *, small: bool) -> Counter[str
 @pytest.mark.parametrize("small", [False, True])
 def test_lists_beside_scans_agree_with_the_whole(small: bool, tmp_path: Path) -> None:
     seen = opinions_on_lists(range(examples(60)), tmp_path, small=small)
-    assert seen["valid in several"] > 2 * (seen["no"] + seen["stuck"]) and seen["invalid in several"], seen
+    assert seen["valid in several"] > 2 * (seen["no"] + seen["stuck"]), seen
+    assert small or seen["invalid in several"], seen
 
 
 @pytest.mark.full

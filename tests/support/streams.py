@@ -115,7 +115,9 @@ def goes_by(
         blocks = Blocks(small_pieces(path, stack), smallest=size)
         forward = None
         try:
-            forward = Forward(blocks, level, take=taken.append, refuted=past, size=size, tail=tail, kept=kept)
+            forward = Forward(
+                blocks, level, take=taken.append, refuted=past, size=size, tail=tail, kept=kept, sweep=0
+            )
             found = forward.run()
         except NotForward:
             return "no", None, forward, taken

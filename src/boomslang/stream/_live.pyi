@@ -38,6 +38,8 @@ class Live:
     ) -> Undo:
         """Takes these (a value of -1: absent); `fresh`: only what is not known yet."""
     def undo(self, change: Undo, /) -> None: ...
+    def forget_absent(self, before: int) -> None:
+        """Keys that are absent since before this place, which no change that may be undone speaks of."""
     def get(self, key: bytes, /) -> tuple[Any, int, int] | None:
         """Value (None: absent), writer, place."""
     def set(self, key: bytes, value: bytes | None, writer: int, at: int) -> None: ...

@@ -68,6 +68,8 @@ TAIL = 400
 """Transactions at the end of a window's order that are asked again in the next one."""
 KEPT = 16
 """Windows behind that can be joined again."""
+SWEPT = 10_000
+"""Keys more than there were that make it worth to look for those that were deleted long ago."""
 
 
 class NotForward(Exception):
@@ -213,13 +215,15 @@ class Forward:
         lenient: Collection[int] | None = None,
         first_search: float = SECONDS,
         longest_search: float | None = None,
+        sweep: int | None = SWEPT,
     ) -> None:
         """`tail`, `tail_share`: transactions at the end of a window's order that are asked again, at least so many, and
         at least this part of them. `certified`: what is taken becomes a certificate. `standing`: where it goes on
         from, if that is not the beginning. `stays_open`: places of transactions that begin before the end of the
         files and commit behind it. `lenient`: where the windows start is arbitrary, so reads that nothing explains do
         not count, nor any of these transactions. `first_search`, `longest_search`: seconds for a window, before it is
-        asked otherwise, and before it is given up."""
+        asked otherwise, and before it is given up. `sweep`: keys that were deleted long ago are forgotten when there
+        are so many more, and twice as many; None: never."""
         if not fits_windows(level):
             raise NotForward(f"{level.title} is not decided by an order of begins and commits alone")
         self.blocks, self.level, self.limits = blocks, level, limits or Limits()
@@ -245,6 +249,7 @@ class Forward:
         self._latest: list[int] = []  # of each file the last moment that it told of
         self._began = NO_TIME  # the latest begin that was taken
         self._points = 0  # taken
+        self.sweep, self._swept = sweep, 0  # how many keys were left then
         self._scans = self._with_lists = False
         self._looked = Looked()  # where nobody knows what there was at first
         self._lists = LiveLists()
@@ -635,6 +640,17 @@ class Forward:
         self.counted.keys, self.counted.lost = len(self.live), len(self._lost)
         while len(self._behind) > self.kept or (len(self._behind) > 1 and self.pressed()):
             self.take(self._behind.popleft().taken(self.level.points))
+        self._forget_absent()
+
+    def _forget_absent(self) -> None:
+        """Keys that were deleted before all that may be asked again, and before all that are open began: for these it
+        must be known who wrote a key since."""
+        assert self.live is not None
+        if self.sweep is None or len(self.live) <= max(2 * self._swept, self._swept + self.sweep):
+            return
+        since = self._behind[0].points if self._behind else self._points
+        self.live.forget_absent(min([since, *self._pins.values()]))
+        self._swept = len(self.live)
 
     def _how_far(self, asked: Question, order: Int64, begin: Int64, commit: Int64) -> int:
         """How many points of the order are taken."""

@@ -2,7 +2,8 @@
 
 A window numbers its keys and values itself, so what outlives it is kept by content: of each key that was ever written
 or fixed, its value, who wrote it, and where in the whole order that was. This is all that is left of the past, so
-memory is that of the keys. A window that does not fit may be undone: every change is written down first.
+memory is that of the keys. Those that were deleted long ago are forgotten, for a queue has a new key for each message.
+A window that does not fit may be undone: every change is written down first.
 """
 
 from __future__ import annotations
@@ -83,6 +84,11 @@ class LiveKeys:
         known yet."""
         ids, held = keys.astype(np.int32), values.astype(np.int32)
         return self._live.update(*tables(trace), ids, held, writer, at, fresh)
+
+    def forget_absent(self, before: int) -> None:
+        """Keys that are absent since before this place in the order, where that is what is known of all others, too."""
+        if self.mode != Initial.UNKNOWN:
+            self._live.forget_absent(before)
 
     def undo(self, change: Undo) -> None:
         self._live.undo(change)

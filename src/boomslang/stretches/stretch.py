@@ -238,6 +238,7 @@ def stretch(task: Between) -> Told:
             pressed=pressed_by(task.megabytes),
             standing=standing,
             stays_open=() if end is None else end.standing.pins,
+            sweep=None,  # what stands is compared key by key
         )
         forward.all_of_it = start is None and end is None
         while True:
