@@ -14,6 +14,7 @@ from support.commands import command
 from support.effort import examples
 from support.loaded import WAYS, loaded_traces
 from support.streams import (
+    bytes_of,
     goes_by,
     small_pieces,
     some_levels,
@@ -21,6 +22,7 @@ from support.streams import (
     verify_refutation,
     whole_witness,
 )
+from support.work import Here
 
 from boomslang import check, read_trace
 from boomslang.certify.replay import replay
@@ -28,6 +30,8 @@ from boomslang.levels import find_level
 from boomslang.solve.brute import brute
 from boomslang.stream import check as stream_check
 from boomslang.stream.forward import Forward
+from boomslang.stretches import check as in_stretches
+from boomslang.stretches.check import OnOneMachine, Sizes, check_in_stretches
 from boomslang.trace import TraceError
 from boomslang.trace.blocks import Blocks
 
@@ -195,3 +199,28 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             done = command("check", str(path), "--level", "si", "--stream", "--certificate", str(proof))
             assert done.code == code, done
             assert command("verify", str(path), str(proof)).code == 0
+
+
+# --- in stretches
+
+
+@pytest.mark.parametrize("way", ["initial", "several", "files"])
+def test_stretches_know_all_that_was_loaded(
+    way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or leave it to one machine; a slice is read in blocks that are shorter than what is loaded."""
+    monkeypatch.setattr(in_stretches, "BYTES", 400)
+    seen: Counter[str] = Counter()
+    for path, trace, draw in loaded_traces(range(examples(40)), tmp_path, way):
+        level = draw.choice(some_levels(trace, draw, 2))
+        size = bytes_of(path)
+        sizes = Sizes(size // draw.choice((2, 3)), 600, 1, 100)
+        try:
+            found, _ = check_in_stretches(path, level, Here(), sizes=sizes)
+        except OnOneMachine as why:
+            seen[str(why)] += 1
+            continue
+        expected = check(trace, level, window=0)
+        assert found.status == expected.status, (path.name, level.name)
+        seen[found.status] += 1
+    assert seen["valid"], seen
