@@ -41,9 +41,11 @@ bool Engine::guess(std::vector<int32_t>& stuck) {
     std::vector<int32_t> pending(size_t(writes_) + size_t(p_.keys), 0);
     auto version = [&](int32_t key, int32_t txn) -> int64_t {
         if (txn < 0) return int64_t(writes_) + key;
-        for (int64_t j = txn_write_start_[size_t(txn)]; j < txn_write_start_[size_t(txn) + 1]; ++j)
-            if (write_key_[size_t(txn_writes_[size_t(j)])] == key) return txn_writes_[size_t(j)];
-        return int64_t(writes_) + key;
+        // The writes of a transaction are in the order of keys; it may load a million of them.
+        const auto last = txn_writes_.begin() + txn_write_start_[size_t(txn) + 1];
+        const auto at = std::partition_point(txn_writes_.begin() + txn_write_start_[size_t(txn)], last,
+                                             [&](int32_t w) { return write_key_[size_t(w)] < key; });
+        return at != last && write_key_[size_t(*at)] == key ? int64_t(*at) : int64_t(writes_) + key;
     };
     std::vector<int32_t> current(size_t(p_.keys), -1);  // the write that the store shows
     std::vector<int32_t> holder(p_.points == 2 ? size_t(p_.keys) : 0, -1);

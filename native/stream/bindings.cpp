@@ -32,6 +32,7 @@ void bind(nb::module_ m) {
     nb::class_<Undo>(m, "Undo");
     nb::class_<Live>(m, "Live")
         .def(nb::init<>())
+        .def(nb::init<const Live&>())
         .def("__len__", &Live::known)
         .def("given", [](const Live& live, nb::args given, nb::kwargs named) {
             Arguments a(given, named);
@@ -54,6 +55,7 @@ void bind(nb::module_ m) {
             return live.update(keys, values, ids, held, writer, at, fresh);
         })
         .def("undo", &Live::undo)
+        .def("forget_absent", &Live::forget_absent, nb::arg("before"))
         .def("get", [](const Live& live, nb::bytes key) -> nb::object {
             const Cell* cell = live.find(text(key));
             if (cell == nullptr) return nb::none();

@@ -8,8 +8,13 @@ uint32_t Live::slot(std::string_view key) {
     auto found = slots_.find(key);
     if (found != slots_.end()) return found->second;
     uint32_t fresh = uint32_t(cells_.size());
+    if (spare_.empty()) {
+        cells_.emplace_back();
+    } else {
+        fresh = spare_.back();
+        spare_.pop_back();
+    }
     slots_.emplace(std::string(key), fresh);
-    cells_.emplace_back();
     return fresh;
 }
 
@@ -97,6 +102,20 @@ void Live::undo(const Undo& changes) {
     for (auto change = changes.cells.rbegin(); change != changes.cells.rend(); ++change) {
         known_ += int64_t(change->second.known) - int64_t(cells_[change->first].known);
         cells_[change->first] = change->second;
+    }
+}
+
+void Live::forget_absent(int64_t before) {
+    for (auto at = slots_.begin(); at != slots_.end();) {
+        Cell& cell = cells_[at->second];
+        if (!cell.known || !cell.absent || cell.at >= before) {
+            ++at;
+            continue;
+        }
+        cell = {};
+        --known_;
+        spare_.push_back(at->second);
+        at = slots_.erase(at);
     }
 }
 

@@ -52,6 +52,9 @@ public:
     Undo update(const Table& keys, const Table& values, std::span<const int32_t> ids, std::span<const int32_t> held,
                 std::span<const int64_t> writer, std::span<const int64_t> at, bool fresh);
     void undo(const Undo& changes);
+    // Forgets keys that are absent since before this place of the order. No change that was made since may be undone later
+    // that speaks of one: there is none, as it would have a later place.
+    void forget_absent(int64_t before);
 
     const Cell* find(std::string_view key) const;
     void set(std::string_view key, Cell cell);
@@ -71,6 +74,7 @@ private:
 
     std::unordered_map<std::string, uint32_t, Hash, std::equal_to<>> slots_;
     std::vector<Cell> cells_;
+    std::vector<uint32_t> spare_;  // cells of keys that were forgotten
     int64_t known_ = 0;
 };
 

@@ -4,6 +4,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
@@ -12,6 +13,8 @@
 #include <cstring>
 #include <optional>
 #include <system_error>
+#include <tuple>
+#include <vector>
 
 #include <unistd.h>
 
@@ -275,6 +278,15 @@ void bind(nb::module_ m) {
       .def("files", &Reader::files)
       .def("start_midway", [](Reader& r) { r.history.midway = true; })
       .def("strays", [](const Reader& r) { return r.history.strays; })
+      .def("loads",
+           [](const Reader& r) {
+             std::vector<std::tuple<std::int32_t, std::uint32_t, std::uint32_t>> found;
+             for (const History::Load& load : r.history.loads)
+               found.emplace_back(load.file, load.begin_line, load.end_line);
+             return found;
+           })
+      .def("initial_by", [](const Reader& r) { return r.history.initial_by(); })
+      .def("goes_on", [](Reader& r, std::size_t load) { r.history.loads.at(load).goes_on = true; }, "load"_a)
       .def("finish_step", &Reader::finish_step, nb::call_guard<nb::gil_scoped_release>())
       .def("columns", [](Reader& r) { return columns(r.history); });
   nb::class_<Kept>(m, "ParsedLines")

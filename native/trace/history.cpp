@@ -113,8 +113,8 @@ void History::index_txn(std::int32_t txn) {
 }
 
 std::int32_t History::find_load(std::int32_t session, std::int32_t name) const {
-  for (std::size_t i = 0; i < loads_.size(); ++i)
-    if (loads_[i].session == session && loads_[i].name == name) return static_cast<std::int32_t>(i);
+  for (std::size_t i = 0; i < loads.size(); ++i)
+    if (loads[i].session == session && loads[i].name == name) return static_cast<std::int32_t>(i);
   return none;
 }
 
@@ -242,23 +242,23 @@ std::int32_t History::transaction_of(const Record& r, std::int32_t session, std:
         txn = loading;
       }
       const bool left = s && (txn == loading ? s->load != load : s->txn != txn);
-      const bool over = txn == loading ? loads_[load].end_line : txn_state_[txn] & ended;
-      const std::int32_t file = txn == loading ? loads_[load].file : txn_file[txn];
+      const bool over = txn == loading ? loads[load].end_line : txn_state_[txn] & ended;
+      const std::int32_t file = txn == loading ? loads[load].file : txn_file[txn];
       if (left && !over && file == file_)
         fault(op_text(r.op) + " of " + txn_text(session, name) + ", which the session has left",
               "operations of its open transaction, " +
-                  txn_text(session, s->txn == loading ? loads_[s->load].name : txn_name[s->txn]),
+                  txn_text(session, s->txn == loading ? loads[s->load].name : txn_name[s->txn]),
               "give each connection a session of its own: a session has one open transaction at a time");
     }
   }
   const bool is_load = txn == loading;
-  const std::int32_t file = is_load ? loads_[load].file : txn_file[txn];
-  const std::int32_t name = is_load ? loads_[load].name : txn_name[txn];
+  const std::int32_t file = is_load ? loads[load].file : txn_file[txn];
+  const std::int32_t name = is_load ? loads[load].name : txn_name[txn];
   if (file != file_) [[unlikely]]
     fault(op_text(r.op) + " of " + txn_text(session, name) + ", which began in " + files[file],
           "all operations of a transaction in one file",
           "keep each transaction in the file in which it began");
-  const std::uint32_t end_line = is_load ? loads_[load].end_line : txn_end_line[txn];
+  const std::uint32_t end_line = is_load ? loads[load].end_line : txn_end_line[txn];
   if (end_line) [[unlikely]]
     fault(op_text(r.op) + " after the end of " + txn_text(session, name) + " at " + place(file_, end_line),
           "a begin of another transaction first", "record the begin, or correct \"txn\"");
@@ -276,26 +276,26 @@ void History::begin(const Record& r, std::int32_t session, std::uint32_t line) {
     const std::size_t known = names.size();
     name = names.intern(r.txn, code);
     if (names.size() == known) txn = find_txn(session, name);  // else nobody has this name
-    const std::int32_t load = loads_.empty() ? none : find_load(session, name);
+    const std::int32_t load = loads.empty() ? none : find_load(session, name);
     // A begin that failed may be tried again; any other second begin is a mistake.
     const bool retry = txn != none && !(txn_state_[txn] & (begun | ended | used)) && txn_file[txn] == file_ &&
                        (!s || s->txn == txn) && !r.has(Field::initial);
     if (load != none || (txn != none && !retry)) {
-      const std::int32_t file = load != none ? loads_[load].file : txn_file[txn];
-      const std::uint32_t at = load != none ? loads_[load].begin_line : txn_begin_line[txn];
+      const std::int32_t file = load != none ? loads[load].file : txn_file[txn];
+      const std::uint32_t at = load != none ? loads[load].begin_line : txn_begin_line[txn];
       fault("a second begin of " + txn_text(session, name) + "; the first is at " + place(file, at),
             "each transaction to begin once" + std::string(file == file_ ? "" : ", in one file"),
             "give each transaction of a session an id of its own");
     }
   } else {
     const bool open =
-        s->txn == loading ? !loads_[s->load].end_line : s->txn >= 0 && !(txn_state_[s->txn] & ended);
+        s->txn == loading ? !loads[s->load].end_line : s->txn >= 0 && !(txn_state_[s->txn] & ended);
     if (open) {
       const bool retry = s->txn >= 0 && txn_name[s->txn] == null_name_ && txn_file[s->txn] == file_ &&
                          !(txn_state_[s->txn] & (begun | used)) && !r.has(Field::initial);
       if (!retry)
         fault("a begin without txn while " +
-                  txn_text(session, s->txn == loading ? loads_[s->load].name : txn_name[s->txn]) + " is open",
+                  txn_text(session, s->txn == loading ? loads[s->load].name : txn_name[s->txn]) + " is open",
               "its commit or abort first, or a txn id",
               "record the end, or name the new transaction with \"txn\"");
       txn = s->txn;
@@ -659,9 +659,9 @@ void History::header(const Record& r) {
           "one initial state for all files", "write the same \"initial\" in each header, or in one only");
   };
   if (!initial_stated_) {
-    if (mode == initial_unknown && !loads_.empty()) disagree();
+    if (mode == initial_unknown && !loads.empty()) disagree();
     initial_stated_ = true;
-    if (mode != initial_empty || loads_.empty()) initial_mode = mode;
+    if (mode != initial_empty || loads.empty()) initial_mode = mode;
     if (mode == initial_given) {
       for (const auto& [k, v] : r.items) give(k, v, 0);
       stated_items_ = r.items.size();
@@ -692,8 +692,8 @@ void History::begin_load(const Record& r, std::int32_t session, std::int32_t nam
     fault("a loading transaction where the header says that the initial state is unknown", "one of the two",
           "remove \"initial\" from the header or from the begin");
   initial_mode = initial_given;
-  const auto load = static_cast<std::int32_t>(loads_.size());
-  loads_.push_back({session, name, file_, line, 0});
+  const auto load = static_cast<std::int32_t>(loads.size());
+  loads.push_back({session, name, file_, line, 0});
   if (session >= 0) {
     if (session_[session].txn >= 0) iterators_.erase(session_[session].txn);
     session_[session].txn = loading;
@@ -707,15 +707,15 @@ void History::load_step(const Record& r, std::int32_t load, std::uint32_t line) 
           "puts and a commit that succeeded",
           "record the load as it finally worked, or describe the initial state in the header");
   if (r.op == Op::commit) {
-    loads_[load].end_line = line;
+    loads[load].end_line = line;
   } else {
     give(r.key, r.value, load + 1);
   }
 }
 
 void History::check_loads() const {
-  for (const Load& load : loads_) {
-    if (load.end_line) continue;
+  for (const Load& load : loads) {
+    if (load.end_line || load.goes_on) continue;
     throw Fault{"a loading transaction without a commit (" + txn_text(load.session, load.name) + ")",
                 "its commit: the initial state must be certain",
                 "record the commit, or write \"initial\": \"unknown\" in the header", files[load.file],

@@ -89,6 +89,21 @@ class History {
   std::uint8_t initial_mode = initial_empty;
   Column<std::int32_t> initial_key, initial_value;
 
+  // A begin with "initial": true. Its puts become the initial state; it never becomes a transaction.
+  struct Load {
+    std::int32_t session, name, file;
+    std::uint32_t begin_line, end_line;  // 0: it has no end
+    bool goes_on = false;                // more of it will come, in lines that are read apart from these
+  };
+  std::vector<Load> loads;
+  // Of each initial value: the load that gave it, or -1 for a header.
+  std::vector<std::int32_t> initial_by() const {
+    std::vector<std::int32_t> found;
+    found.reserve(initial_key.size());
+    for (std::size_t i = 0; i < initial_key.size(); ++i) found.push_back(initial_owner_[initial_key[i]] - 1);
+    return found;
+  }
+
  private:
   static constexpr std::int32_t loading = -2;  // in place of a transaction: see Load
 
@@ -99,12 +114,6 @@ class History {
     std::uint64_t number = 0;  // this one
     std::int64_t time = no_time;  // the latest time recorded in it, and by which clock
     std::int32_t clock = none;
-  };
-
-  // A begin with "initial": true. Its puts become the initial state; it never becomes a transaction.
-  struct Load {
-    std::int32_t session, name, file;
-    std::uint32_t begin_line, end_line;
   };
 
   struct Iterator {
@@ -182,7 +191,6 @@ class History {
   std::string session_name_;
   std::int32_t file_ = none, clock_ = none, file_session_ = none, last_session_ = none, null_name_ = none;
   std::vector<Session> session_;
-  std::vector<Load> loads_;
   std::unordered_map<std::int32_t, std::vector<Iterator>> iterators_;  // of open transactions
   Interner iterator_ids_;
   Column<std::int32_t>

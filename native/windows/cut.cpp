@@ -102,13 +102,11 @@ void Windows::last_readers(const std::vector<std::pair<int64_t, int64_t>>& hoods
             for (int64_t r = whole_.read_start[t]; at >= 0 && r < whole_.read_start[t + 1]; ++r) {
                 int32_t w = whole_.read_writer[r];
                 if (w < 0 || !near[size_t(w)]) continue;
-                for (int64_t j = whole_.txn_write_start[size_t(w)]; j < whole_.txn_write_start[size_t(w) + 1]; ++j) {
-                    if (whole_.txn_writes[size_t(j)].key != whole_.read_key[r]) continue;
-                    std::atomic<int32_t>& last = last_read_[size_t(j)];
-                    int32_t seen = last.load(std::memory_order_relaxed);
-                    while (seen < at && !last.compare_exchange_weak(seen, at, std::memory_order_relaxed)) {
-                    }
-                    break;
+                const int64_t j = whole_.write_of(w, whole_.read_key[r]);
+                if (j < 0) continue;
+                std::atomic<int32_t>& last = last_read_[size_t(j)];
+                int32_t seen = last.load(std::memory_order_relaxed);
+                while (seen < at && !last.compare_exchange_weak(seen, at, std::memory_order_relaxed)) {
                 }
             }
         }

@@ -165,6 +165,7 @@ private:
     struct Key {
         int32_t value = ABSENT;
         int32_t pending = 0;      // known readers of the current version that are still to come
+        int32_t own = 0;          // of these, reads of the transaction that is looked at now
         int32_t parked = NOBODY;  // nodes that wait here
         int32_t holder = NOBODY;  // who has begun and will write it
         int32_t expected = NOBODY;  // the first of those who will write it soon
@@ -266,7 +267,7 @@ private:
 
     void try_to_place(int32_t node) {
         const int32_t t = txn(node);
-        work_ += 1 + (w_.read_start[t + 1] - w_.read_start[t]);
+        work_ += 1 + (w_.read_start[t + 1] - w_.read_start[t]) + (w_.txn_write_start[size_t(t) + 1] - w_.txn_write_start[size_t(t)]);
         if (int32_t missing = missing_before(node, t); missing != NOBODY) return park_behind(missing, node);
         if (Key* key = blocked_at(node, t)) return park(key->parked, node);
         if (points_ == 1 && !latest_.empty())
@@ -308,8 +309,7 @@ private:
             if (w_.overlap && points_ == 2)
                 for_writes(t, [&](Key& key, int64_t) { blocked = key.holder != NOBODY ? &key : blocked; });
         }
-        if (is_commit(node))
-            for_writes(t, [&](Key& key, int64_t) { blocked = awaited(key, t) ? &key : blocked; });
+        if (is_commit(node)) for_awaited(t, [&](Key& key, int64_t) { blocked = &key; });
         return blocked;
     }
 
@@ -320,13 +320,21 @@ private:
         return matches(key.value, w_.read_value[read]);
     }
 
-    // Are there readers of the current version to come, other than the transaction itself?
-    bool awaited(const Key& key, int32_t t) const {
-        int32_t own = 0;
-        if (key.pending > 0 && points_ == 1)
-            for (int64_t r = w_.read_start[t]; r < w_.read_start[t + 1]; ++r)
-                own += &keys_[size_t(w_.read_key[r])] == &key && w_.read_writer[r] >= -1;
-        return key.pending > own;
+    // Its keys of whose current version there are readers to come, other than the transaction itself.
+    template <class F>
+    void for_awaited(int32_t t, F&& each) {
+        const auto own_reads = [&](int32_t more) {
+            for (int64_t r = w_.read_start[t]; points_ == 1 && r < w_.read_start[t + 1]; ++r)
+                if (w_.read_writer[r] >= -1) keys_[size_t(w_.read_key[r])].own += more;
+        };
+        bool some = false;
+        for_writes(t, [&](Key& key, int64_t) { some |= key.pending > 0; });
+        if (!some) return;
+        own_reads(1);
+        for_writes(t, [&](Key& key, int64_t j) {
+            if (key.pending > key.own) each(key, j);
+        });
+        own_reads(-1);
     }
 
     void put(int32_t node, int32_t t) {
@@ -385,13 +393,10 @@ private:
                 mark.from = std::min(mark.from, key.since);
                 // Nobody waits for it where it belongs.
                 if (const int32_t writer = w_.read_writer[r]; writer >= 0 && !placed(node_of(w_.commit_of(writer))))
-                    for_writes(writer, [&](Key& other, int64_t j) {
-                        if (&other == &key && known_readers(j) > 0) give_up(j);
-                    });
+                    if (const int64_t j = w_.write_of(writer, w_.read_key[r]); j >= 0 && known_readers(j) > 0) give_up(j);
             }
         if (is_commit(node))
-            for_writes(t, [&](Key& key, int64_t j) {
-                if (!awaited(key, t)) return;
+            for_awaited(t, [&](Key& key, int64_t j) {
                 mark.from = std::min(mark.from, key.since);
                 if (known_readers(j) == 0) buried.insert(j);
             });
@@ -494,9 +499,7 @@ Windows::Step Windows::walk(int32_t margin, int32_t shortest, int jobs, Options 
                     if (from < starts[i] && (i > 0 || w < 0))
                         std::atomic_ref(stretches[i].pending[size_t(key)]).fetch_add(1, std::memory_order_relaxed);
                 if (w < 0) continue;
-                int64_t j = whole_.txn_write_start[size_t(w)];
-                while (j < whole_.txn_write_start[size_t(w) + 1] && whole_.txn_writes[size_t(j)].key != key) ++j;
-                if (j < whole_.txn_write_start[size_t(w) + 1]) readers.add(size_t(j), any ? last - from : Readers::nobody);
+                if (const int64_t j = whole_.write_of(w, key); j >= 0) readers.add(size_t(j), any ? last - from : Readers::nobody);
             }
         }
     });

@@ -3,6 +3,7 @@
 // Only levels at which a read sees the last writer before it (serializable, snapshot isolation, prefix and their strong
 // forms): there an order of the points settles everything, and orders of windows can be put one after the other.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -37,7 +38,7 @@ struct Whole {
     bool real_time = false;  // does the level demand real-time order?
     bool in_time = false;    // shall windows be asked for it even so? (A stricter question, and an easier one.)
 
-    // The writes once more, of each transaction side by side: who looks up those of one finds them in one place.
+    // The writes once more, of each transaction side by side and by key: who looks up those of one finds them in one place.
     struct Write {
         int32_t key, value;
     };
@@ -51,6 +52,13 @@ struct Whole {
     int32_t commit_of(int32_t txn) const { return txn * points + points - 1; }
     bool is_begin(int32_t point) const { return points == 1 || point % 2 == 0; }
     bool is_commit(int32_t point) const { return points == 1 || point % 2 == 1; }
+
+    // The row of a transaction's write of a key; -1: it has none. One transaction may load a million keys.
+    int64_t write_of(int32_t txn, int32_t key) const {
+        const Write *first = txn_writes.get() + txn_write_start[size_t(txn)], *last = txn_writes.get() + txn_write_start[size_t(txn) + 1];
+        const Write* at = std::partition_point(first, last, [&](const Write& w) { return w.key < key; });
+        return at != last && at->key == key ? at - txn_writes.get() : -1;
+    }
 
     void index(int jobs);
     // The writes of a key that match a pattern: first up to last.

@@ -16,6 +16,7 @@ import pytest
 from fuzz.traces import MIXES
 from simulate import PLANTS, History, generate
 from support.effort import examples
+from support.listed import listed_traces
 from support.streams import (
     KINDS,
     RECORDED,
@@ -98,6 +99,33 @@ def test_more_scans_of_what_nobody_knows(some: int, tmp_path: Path) -> None:
     first = 1000 * (some + 1)
     opinions_on_unheard(range(first, first + 150), tmp_path, small=False)
     opinions_on_unheard(range(first, first + 100), tmp_path, small=True)
+
+
+def opinions_on_lists(seeds: range, folder: Path, *, small: bool) -> Counter[str]:
+    """Lists beside scans: what the whole says, and brute force of a small trace."""
+    seen: Counter[str] = Counter()
+    for path, trace, draw in listed_traces(seeds, folder, small=small):
+        for level in some_levels(trace, draw, 3):
+            if small:
+                expected = check(trace, level, window=0)
+                assert expected.status == "unknown" or expected.valid == brute(trace, level.name)
+            compare_file(path, trace, level, draw, seen, (150, 300, 600, 1500))
+    return seen
+
+
+@pytest.mark.parametrize("small", [False, True])
+def test_lists_beside_scans_agree_with_the_whole(small: bool, tmp_path: Path) -> None:
+    seen = opinions_on_lists(range(examples(60)), tmp_path, small=small)
+    assert seen["valid in several"] > 2 * (seen["no"] + seen["stuck"]), seen
+    assert small or seen["invalid in several"], seen
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("some", range(6))
+def test_more_lists_beside_scans(some: int, tmp_path: Path) -> None:
+    first = 1000 * (some + 1)
+    opinions_on_lists(range(first, first + 150), tmp_path, small=False)
+    opinions_on_lists(range(first, first + 100), tmp_path, small=True)
 
 
 SIMULATED = History(transactions=200, sessions=6, keys=20, operations=5)

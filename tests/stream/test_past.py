@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.streams import goes_by
+from support.streams import goes_by, verify_refutation
 
 from boomslang import check, read_trace
 from boomslang.levels import find_level
@@ -129,3 +129,44 @@ def test_what_was_put_aside_may_yet_have_written_what_was_read(tmp_path: Path) -
         for size in range(600, 2000, 100):
             found, *_ = goes_by(path, level, size=size, tail=1000, kept=2)
             assert found != "invalid", size
+
+
+@pytest.mark.parametrize("recorded", ["one log", "files"])
+def test_what_was_overwritten_long_ago_is_refuted(recorded: str, tmp_path: Path) -> None:
+    """A read of it hangs on who wrote the key since then, all of whom are forgotten, and on what they saw."""
+    of: dict[str, list[str]] = {}
+    now = 0
+
+    def transaction(session: str, *operations: dict[str, object]) -> None:
+        nonlocal now
+        number = now
+        for op in ({"op": "begin"}, *operations, {"op": "commit"}):
+            now += 2
+            line = {"session": session, "txn": number, "invoke": now, "return": now + 1, **op}
+            name = "log" if recorded == "one log" else session
+            of.setdefault(name, []).append(json.dumps(line) + "\n")
+
+    def others(many: int) -> None:
+        for i in range(many):
+            transaction(f"o{i % 2}", {"op": "put", "key": f"z{i % 7}", "value": now})
+
+    transaction("a", {"op": "put", "key": "x", "value": 1})
+    others(60)
+    transaction("b", {"op": "get", "key": "x", "value": 1}, {"op": "put", "key": "x", "value": 2})
+    others(60)
+    transaction("c", {"op": "get", "key": "x", "value": 2}, {"op": "put", "key": "x", "value": 3})
+    others(200)
+    transaction("c", {"op": "get", "key": "x", "value": 1})
+    others(60)
+    path = tmp_path / ("log.jsonl" if recorded == "one log" else "trace")
+    if recorded == "files":
+        path.mkdir()
+    for name, told in of.items():
+        (path if recorded == "one log" else path / f"{name}.jsonl").write_text("".join(told))
+    whole = read_trace(path)
+    for level in map(find_level, ("strong-session-ser", "strong-session-si", "sser", "strong-si")):
+        assert check(whole, level).invalid
+        found, verdict, forward, _ = goes_by(path, level, size=3000, tail=2, kept=2)
+        assert found == "invalid" and verdict is not None and forward is not None
+        assert forward.counted.windows > 5
+        verify_refutation(path, verdict)

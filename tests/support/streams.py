@@ -18,7 +18,10 @@ from boomslang.certify.certificate import Witness
 from boomslang.certify.lines.files_read import FilesRead
 from boomslang.certify.lines.reader import Lines
 from boomslang.certify.lines.replay_order import replay_lines
-from boomslang.certify.lines.writer import Writer
+from boomslang.certify.lines.small_trace import small_trace
+from boomslang.certify.lines.writer import Writer, refutation
+from boomslang.certify.proved import fault_of_proof
+from boomslang.certify.refute import refute
 from boomslang.levels import LEVELS, Level
 from boomslang.levels.needs import lacks
 from boomslang.stream.forward import Forward, NotForward, Stuck, Taken
@@ -112,7 +115,9 @@ def goes_by(
         blocks = Blocks(small_pieces(path, stack), smallest=size)
         forward = None
         try:
-            forward = Forward(blocks, level, take=taken.append, refuted=past, size=size, tail=tail, kept=kept)
+            forward = Forward(
+                blocks, level, take=taken.append, refuted=past, size=size, tail=tail, kept=kept, sweep=0
+            )
             found = forward.run()
         except NotForward:
             return "no", None, forward, taken
@@ -152,3 +157,17 @@ def whole_witness(trace: Trace, level: Level, taken: list[Taken]) -> Witness:
             order.append(t if part.commit is None else 2 * t + int(part.commit[i]))
         initial += [(keys[k], values[v]) for k, v in part.initial if v is not None]
     return Witness(level.name, level.points, np.array(order, np.int64), initial)
+
+
+def verify_refutation(path: Path, verdict: Verdict, *, size: int = 1000) -> None:
+    """The core of what is invalid as a certificate in lines: Z3 must refute it, or its proof must hold."""
+    told = verdict.counterexample
+    assert told is not None
+    certificate = path.with_name("proof.jsonl")
+    certificate.write_text("".join(refutation(verdict.trace, told.core)))
+    with certificate.open("rb") as file:
+        small = small_trace(path, Lines(certificate, file), size=size)
+    if small.core.proof is not None:
+        assert fault_of_proof(small.trace, told.core.level, small.core.proof) == ""
+    else:
+        assert refute(small.trace, small.core)

@@ -51,7 +51,7 @@ class Made:
 
 
 @dataclass
-class _Open:
+class Open:
     name: int
     state: dict[str, Any]
     keys: list[str]
@@ -61,15 +61,15 @@ class _Open:
     read: set[str] = field(default_factory=set)
 
     def view(self) -> dict[str, Any]:
-        return {key: value for key, value in (self.state | self.own).items() if value is not _GONE}
+        return {key: value for key, value in (self.state | self.own).items() if value is not GONE}
 
 
-_GONE = object()
+GONE = object()
 
 
 def lines(rng: random.Random, made: Made) -> list[dict[str, Any]]:
     """The lines of a trace, without its header."""
-    return _Store(rng, made).lines()
+    return Store(rng, made).lines()
 
 
 def unheard_traces(
@@ -99,7 +99,7 @@ def write(path: Path, told: list[dict[str, Any]]) -> None:
     path.write_text("".join(json.dumps(line) + "\n" for line in (header, *told)))
 
 
-class _Store:
+class Store:
     def __init__(self, rng: random.Random, made: Made) -> None:
         self.rng, self.made = rng, made
         universe = KEYS[rng.choice(list(KEYS))]
@@ -116,7 +116,7 @@ class _Store:
     def lines(self) -> list[dict[str, Any]]:
         rng, made = self.rng, self.made
         told: list[dict[str, Any]] = []
-        running: dict[int, tuple[_Open, int]] = {}
+        running: dict[int, tuple[Open, int]] = {}
         begun = 0
         while begun < made.transactions or running:
             session = rng.randrange(made.sessions)
@@ -126,7 +126,7 @@ class _Store:
                     continue
                 used = self.order[: 1 + (begun + 1) * len(self.order) // made.transactions]
                 keys = used if rng.random() < 0.85 else self.universe
-                one = _Open(begun, dict(self.state), keys, rng.randint(1, made.operations))
+                one = Open(begun, dict(self.state), keys, rng.randint(1, made.operations))
                 running[session] = one, len(self.commits)
                 begun += 1
                 self.say(told, session, one, "begin")
@@ -144,7 +144,7 @@ class _Store:
         return told
 
     def say(
-        self, told: list[dict[str, Any]], session: int, one: _Open, op: str, **more: Any
+        self, told: list[dict[str, Any]], session: int, one: Open, op: str, **more: Any
     ) -> dict[str, Any]:
         line = {"session": f"s{session}", "txn": one.name, "op": op, **more}
         if self.made.times:
@@ -154,7 +154,7 @@ class _Store:
         told.append(line)
         return line
 
-    def end(self, told: list[dict[str, Any]], session: int, one: _Open, since: int) -> None:
+    def end(self, told: list[dict[str, Any]], session: int, one: Open, since: int) -> None:
         wrote = set(one.own)
         touched = one.read if self.made.serializable else wrote
         luck = self.rng.random()
@@ -163,14 +163,14 @@ class _Store:
             return
         unsure = luck < self.made.doubt
         if not unsure or self.rng.random() < 0.6:
-            self.state = {k: v for k, v in (self.state | one.own).items() if v is not _GONE}
+            self.state = {k: v for k, v in (self.state | one.own).items() if v is not GONE}
             self.commits.append(wrote)
         if unsure:
             self.say(told, session, one, "commit", error="timeout")
             return
         self.say(told, session, one, "commit")
 
-    def operation(self, one: _Open) -> list[dict[str, Any]]:
+    def operation(self, one: Open) -> list[dict[str, Any]]:
         rng = self.rng
         view, key = one.view(), rng.choice(one.keys)
         if rng.random() < 0.03:
@@ -195,10 +195,10 @@ class _Store:
         if tells:
             one.read.add(key)
         if found or not tells:
-            one.own[key] = _GONE
+            one.own[key] = GONE
         return [{"op": "delete", "key": _SPELLED[key], **({"found": found} if tells else {})}]
 
-    def range(self, one: _Open) -> list[dict[str, Any]]:
+    def range(self, one: Open) -> list[dict[str, Any]]:
         rng, universe = self.rng, self.universe
         about = rng.choice(universe)
         alike = [key for key in universe if _family(_SPELLED[key]) == _family(_SPELLED[about])]

@@ -1,6 +1,6 @@
 """What the database holds now; see live.py. Tables are the three arrays of `Scalars`."""
 
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,11 @@ class Undo:
     """What takes a change back."""
 
 class Live:
+    @overload
     def __init__(self) -> None: ...
+    @overload
+    def __init__(self, other: Live, /) -> None:
+        """With all that another one holds."""
     def __len__(self) -> int: ...
     def given(self, kt: Bytes, ko: Longs, kd: Bytes, vt: Bytes, vo: Longs, vd: Bytes, /) -> tuple[Ints, Ints]:
         """Of the keys that are known: their numbers, and those of their values."""
@@ -34,6 +38,8 @@ class Live:
     ) -> Undo:
         """Takes these (a value of -1: absent); `fresh`: only what is not known yet."""
     def undo(self, change: Undo, /) -> None: ...
+    def forget_absent(self, before: int) -> None:
+        """Keys that are absent since before this place, which no change that may be undone speaks of."""
     def get(self, key: bytes, /) -> tuple[Any, int, int] | None:
         """Value (None: absent), writer, place."""
     def set(self, key: bytes, value: bytes | None, writer: int, at: int) -> None: ...

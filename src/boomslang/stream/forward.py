@@ -42,6 +42,7 @@ from boomslang.stream import _live
 from boomslang.stream.last_writers import swapped
 from boomslang.stream.live import Held, LiveKeys, Undo
 from boomslang.stream.live_lists import Change, LiveLists, appended, replayed
+from boomslang.stream.loading import Loading
 from boomslang.stream.looked import InWindow, Looked, looked_through
 from boomslang.stream.patience import SECONDS, Patience
 from boomslang.stream.standing import Lost, Standing
@@ -67,6 +68,8 @@ TAIL = 400
 """Transactions at the end of a window's order that are asked again in the next one."""
 KEPT = 16
 """Windows behind that can be joined again."""
+SWEPT = 10_000
+"""Keys more than there were that make it worth to look for those that were deleted long ago."""
 
 
 class NotForward(Exception):
@@ -212,13 +215,15 @@ class Forward:
         lenient: Collection[int] | None = None,
         first_search: float = SECONDS,
         longest_search: float | None = None,
+        sweep: int | None = SWEPT,
     ) -> None:
         """`tail`, `tail_share`: transactions at the end of a window's order that are asked again, at least so many, and
         at least this part of them. `certified`: what is taken becomes a certificate. `standing`: where it goes on
         from, if that is not the beginning. `stays_open`: places of transactions that begin before the end of the
         files and commit behind it. `lenient`: where the windows start is arbitrary, so reads that nothing explains do
         not count, nor any of these transactions. `first_search`, `longest_search`: seconds for a window, before it is
-        asked otherwise, and before it is given up."""
+        asked otherwise, and before it is given up. `sweep`: keys that were deleted long ago are forgotten when there
+        are so many more, and twice as many; None: never."""
         if not fits_windows(level):
             raise NotForward(f"{level.title} is not decided by an order of begins and commits alone")
         self.blocks, self.level, self.limits = blocks, level, limits or Limits()
@@ -233,6 +238,8 @@ class Forward:
         self.live: LiveKeys | None = None
         self.initial: LiveKeys | None = None
         """As it was at first."""
+        self._loading = Loading()
+        self._first: Block | None = None  # the first block, if nobody has asked about it yet
         self._held: Files = []
         self._pins: dict[int, int] = {}  # place of each that is pinned -> where its begin stands in the order
         self._behind: deque[_Behind] = deque()
@@ -242,6 +249,7 @@ class Forward:
         self._latest: list[int] = []  # of each file the last moment that it told of
         self._began = NO_TIME  # the latest begin that was taken
         self._points = 0  # taken
+        self.sweep, self._swept = sweep, 0  # how many keys were left then
         self._scans = self._with_lists = False
         self._looked = Looked()  # where nobody knows what there was at first
         self._lists = LiveLists()
@@ -285,7 +293,29 @@ class Forward:
 
     def step(self) -> Any:
         """Reads more and decides a window. What `refuted` returned, if the level is broken; else None."""
-        return self.decide(self._more(self.size, self._held))
+        new = self._more(self.size, self._held)
+        if self.live is not None:
+            return self.decide(new)
+        first = self._loaded(new)
+        return None if first is None else self.decide(first)
+
+    def _loaded(self, new: Files) -> Files | None:
+        """What there was at first. The lines of transactions, which are to be decided; None: there is more to load."""
+        block = self.blocks.parsed([a + b for a, b in zip(_padded(self._held, len(new)), new, strict=True)])
+        self._suits(block)
+        self._scans |= _looks_through_ranges(block.trace)
+        self._loading.take(block)
+        self.blocks.forget_initial()
+        of_all = np.ones(len(block.trace), bool)
+        if not self._loading.over:
+            self._held = block.carried(of_all)
+            return None
+        self.live, self._held = self._loading.live, []
+        self.initial = self._loading.copy()
+        if block.loads:
+            return block.lines_of(of_all)
+        self._first = block
+        return block.files
 
     def _more(self, size: int, held: Files | None = None) -> Files:
         """More lines; before those of a session that was idle, what it had said of its open transaction."""
@@ -359,11 +389,7 @@ class Forward:
         held = self._held + [Lines()] * (len(new) - len(self._held))
         while True:
             self._lost_before = dict(self._lost)
-            first_of_all = self.live is None
             asked = self._asked([a + b for a, b in zip(held, new, strict=True)])
-            if first_of_all and len(asked.everything.trace.initial_key):
-                # What was loaded is known: when it is asked again, only transactions are.
-                new = asked.block.lines_of(np.ones(len(asked.place), bool))
             found = self._solved(asked, patience, hopeful=bool(asked.undecided.any()))
             if found.status == "valid":
                 self._taken(asked, found, held, new)
@@ -471,20 +497,16 @@ class Forward:
         return asked
 
     def _parsed(self, files: Files) -> Block:
-        if self.live is None:
-            block = self.blocks.parsed(files)
-            self._suits(block)
-            self.live = LiveKeys.at_first(block.trace)
-            self.initial = LiveKeys.at_first(block.trace)
-            self._scans = _looks_through_ranges(block.trace)
-            self.blocks.forget_initial()
+        if self._first is not None:
+            block, self._first = self._first, None
             return block
-        start, there = self.live.as_json() if self._scans else (b"", 0)
+        assert self.live is not None
+        start, there = self.live.as_json(self._lists) if self._scans else (b"", 0)
         block = self.blocks.parsed(files, start)
         if not self._scans and _looks_through_ranges(block.trace):
             self._scans = True
             return self._parsed(files)
-        if len(block.trace.initial_key) > there:
+        if block.loads or len(block.trace.initial_key) > there:
             raise NotForward("it loads initial values after its beginning")
         self._suits(block)
         return block
@@ -515,8 +537,11 @@ class Forward:
         self._with_lists |= bool(np.isin(trace.op_kind, (Kind.APPEND, Kind.LIST)).any())
         if self._with_lists and self.certified:
             raise NotForward("it has lists, and a certificate in lines speaks of none")
-        if self._with_lists and (self._scans or _looks_through_ranges(trace)):
-            raise NotForward("it has lists beside scans")
+        if self._with_lists and self.live is not None:
+            if self.live.mode == Initial.UNKNOWN:
+                raise NotForward("it has lists, and a header says that nobody knows what there was at first")
+            if (key := self._lists.used_otherwise(trace, self.live, scans=self._scans)) is not None:
+                raise NotForward(f"{Scalars.of_codes([key])[0]!r} is used as a list and as a register")
         if trace.op_where is not None:
             raise NotForward("it has selects, which speak of all rows of a table")
         if has_notes(trace):
@@ -616,6 +641,17 @@ class Forward:
         self.counted.keys, self.counted.lost = len(self.live), len(self._lost)
         while len(self._behind) > self.kept or (len(self._behind) > 1 and self.pressed()):
             self.take(self._behind.popleft().taken(self.level.points))
+        self._forget_absent()
+
+    def _forget_absent(self) -> None:
+        """Keys that were deleted before all that may be asked again, and before all that are open began: for these it
+        must be known who wrote a key since."""
+        assert self.live is not None
+        if self.sweep is None or len(self.live) <= max(2 * self._swept, self._swept + self.sweep):
+            return
+        since = self._behind[0].points if self._behind else self._points
+        self.live.forget_absent(min([since, *self._pins.values()]))
+        self._swept = len(self.live)
 
     def _how_far(self, asked: Question, order: Int64, begin: Int64, commit: Int64) -> int:
         """How many points of the order are taken."""

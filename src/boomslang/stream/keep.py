@@ -105,7 +105,7 @@ class Keeper:
             block = blocks.parsed([a + b for a, b in zip(held, new, strict=True)])
             blocks.forget_initial()
             self.forgotten.add(block.trace)
-            held = block.lines_of(block.open)
+            held = block.going_on()
 
 
 def _is_left(source: Source, before: float) -> bool:

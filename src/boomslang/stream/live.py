@@ -2,11 +2,13 @@
 
 A window numbers its keys and values itself, so what outlives it is kept by content: of each key that was ever written
 or fixed, its value, who wrote it, and where in the whole order that was. This is all that is left of the past, so
-memory is that of the keys. A window that does not fit may be undone: every change is written down first.
+memory is that of the keys. Those that were deleted long ago are forgotten, for a queue has a new key for each message.
+A window that does not fit may be undone: every change is written down first.
 """
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -24,7 +26,7 @@ class Held(NamedTuple):
     value: Code | None
     """None: it is absent."""
     writer: int = -1
-    """The place of the transaction that wrote it (see `Forward`); -1: it was there from the start."""
+    """The place of the transaction that wrote it (see `Forward`); below 0: it was there from the start."""
     at: int = -1
     """Where its commit stands in the order of all points."""
 
@@ -36,16 +38,12 @@ Undo = _live.Undo
 class LiveKeys:
     """The keys of which anything is known."""
 
-    def __init__(self, mode: Initial) -> None:
+    def __init__(self, mode: Initial, live: _live.Live | None = None) -> None:
         self.mode = mode
-        self._live = _live.Live()
+        self._live = _live.Live() if live is None else live
 
-    @staticmethod
-    def at_first(trace: Trace) -> LiveKeys:
-        """As the trace says that it was at first."""
-        live, nobody = LiveKeys(trace.initial_mode), np.full(len(trace.initial_key), -1, np.int64)
-        live.update(trace, trace.initial_key, trace.initial_value, nobody, nobody)
-        return live
+    def copy(self) -> LiveKeys:
+        return LiveKeys(self.mode, _live.Live(self._live))
 
     def __len__(self) -> int:
         return len(self._live)
@@ -68,10 +66,10 @@ class LiveKeys:
         """All keys of which anything is known: value, writer, place."""
         return {key: (value, writer, at) for key, value, writer, at in self._live.everything()}
 
-    def as_json(self) -> tuple[bytes, int]:
+    def as_json(self, but_for: Container[Code] = ()) -> tuple[bytes, int]:
         """All keys that are there, as the `initial` of a header: for windows with scans, which speak of every key. And
         how many there are."""
-        there = self._live.present()
+        there = [item for item in self._live.present() if item[0] not in but_for]
         keys, values = (
             JsonTexts(Scalars.of_codes(key for key, _ in there)),
             JsonTexts(Scalars.of_codes(value for _, value in there)),
@@ -86,6 +84,11 @@ class LiveKeys:
         known yet."""
         ids, held = keys.astype(np.int32), values.astype(np.int32)
         return self._live.update(*tables(trace), ids, held, writer, at, fresh)
+
+    def forget_absent(self, before: int) -> None:
+        """Keys that are absent since before this place in the order, where that is what is known of all others, too."""
+        if self.mode != Initial.UNKNOWN:
+            self._live.forget_absent(before)
 
     def undo(self, change: Undo) -> None:
         self._live.undo(change)

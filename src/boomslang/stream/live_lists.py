@@ -11,13 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from boomslang.certify.replay_lists import replay_lists
 from boomslang.distinct import distinct
-from boomslang.trace.model import Flag, Kind, Trace
+from boomslang.stream.live import LiveKeys
+from boomslang.trace.model import ABSENT, Flag, Kind, Trace
 from boomslang.trace.scalars import Code
 
 Int64 = NDArray[np.int64]
@@ -34,12 +36,38 @@ class LiveLists:
         self._held: dict[Code, list[Code]] = {}
         self._members: dict[Code, set[Code]] = {}
 
+    def __contains__(self, key: object) -> bool:
+        """Does it hold a list? A scan says nothing of it then."""
+        return bool(self._held.get(cast(Code, key)))
+
+    def used_otherwise(self, trace: Trace, live: LiveKeys, *, scans: bool) -> Code | None:
+        """A key that is a list in the windows before and a register in this one, or the other way round. That nothing
+        was found in a list may be said with a get, too; but where there are scans, they would speak of the key."""
+        done = trace.op_flags & Flag.ERROR == 0
+        lists = np.isin(trace.op_kind, (Kind.APPEND, Kind.LIST)) & done
+        here = np.zeros(len(trace.keys) + 1, bool)
+        here[trace.op_key[lists]] = True
+        nothing = (trace.op_kind == Kind.GET) & (trace.op_value == ABSENT) & (not scans)
+        registers = np.zeros(len(trace.keys) + 1, bool)
+        registers[trace.op_key[~lists & ~nothing & done]] = True
+        registers[trace.item_key] = True
+        for code in trace.keys.codes(np.flatnonzero(registers[:-1] & ~here[:-1])):
+            if code in self:
+                return code
+        for code in trace.keys.codes(np.flatnonzero(here[:-1])):
+            if code not in self._held and (held := live.get(code)) is not None and held.value is not None:
+                return code
+        return None
+
     def given_to(self, trace: Trace, pinned: Mask) -> Trace:
         """The trace, as one in which lists start empty. What pinned transactions read counts no more, and is left."""
+        if not self._held:
+            return trace
+        trace = self._found_something(trace, pinned)
         rows = np.flatnonzero((trace.op_kind == Kind.LIST) & (trace.op_flags & Flag.ERROR == 0))
         owner = owners(trace)
         rows = rows[~pinned[owner[rows]]]
-        if not self._held or not len(rows):
+        if not len(rows):
             return trace
         before = self._in_numbers_of(trace, distinct(trace.op_key[rows]).tolist())
         start = trace.range_items
@@ -66,6 +94,32 @@ class LiveLists:
             ),
             item_key=np.insert(trace.item_key[kept], unknown, -1),
             item_value=np.insert(trace.item_value[kept], unknown, len(trace.values)),
+        )
+
+    def _found_something(self, trace: Trace, pinned: Mask) -> Trace:
+        """A get that found nothing saw an empty list. Where the windows before have left elements in it, it is made a
+        list read with one that nobody appended."""
+        gets = (trace.op_kind == Kind.GET) & (trace.op_value == ABSENT) & (trace.op_flags & Flag.ERROR == 0)
+        rows = np.flatnonzero(gets)
+        lists = np.isin(trace.op_kind, (Kind.APPEND, Kind.LIST)) & (trace.op_flags & Flag.ERROR == 0)
+        rows = rows[np.isin(trace.op_key[rows], trace.op_key[lists]) & ~pinned[owners(trace)[rows]]]
+        rows = rows[[trace.keys.code(int(k)) in self for k in trace.op_key[rows].tolist()]]
+        if not len(rows):
+            return trace
+        kind, span = trace.op_kind.copy(), trace.op_range.copy()
+        ranges, items = len(trace.range_lo), len(trace.item_value)
+        kind[rows], span[rows] = Kind.LIST, np.arange(ranges, ranges + len(rows))
+        nobody = np.full(len(rows), -1, np.int32)
+        ends = np.arange(items + 1, items + 1 + len(rows))
+        return replace(
+            trace,
+            op_kind=kind,
+            op_range=span,
+            range_lo=np.append(trace.range_lo, nobody),
+            range_hi=np.append(trace.range_hi, nobody),
+            range_items=np.append(trace.range_items, ends).astype(trace.range_items.dtype),
+            item_key=np.append(trace.item_key, nobody),
+            item_value=np.append(trace.item_value, np.full(len(rows), len(trace.values), np.int32)),
         )
 
     def _in_numbers_of(self, trace: Trace, keys: Iterable[int]) -> dict[int, NDArray[np.int32]]:

@@ -9,7 +9,8 @@ the core nor such a writer may be left out of any order, so a core that is refut
 Of what was deleted (keep.py) nobody can be asked, so a read of what one of those may have written counts for nothing.
 
 A read of something old may contradict only what the window started with. So whoever wrote what stands in a key of the
-core when the window starts is asked, too.
+core when the window starts is asked, too. If that does not do, and no window is left to join, all who ever wrote the
+core's keys are asked, with what they saw of them: a value that was overwritten, or deleted, long ago hangs on these.
 """
 
 from __future__ import annotations
@@ -72,6 +73,11 @@ class Core:
     """Keys of reads that saw something."""
     lists: frozenset[Code]
     """Keys of which any of those read the list."""
+    keys: frozenset[Code] = frozenset()
+    """Keys of which all who ever wrote them are asked, with what they read of these keys."""
+    lines: tuple[int, ...] = ()
+    """So many lines of each file had been read when it was asked: only what stands in these was surely read from
+    somebody who is on file. (Files may grow, and are looked at one after the other; see so_far.py.)"""
 
 
 class Past:
@@ -97,6 +103,16 @@ class Past:
                 return None
             self.in_vain += 1
         core = self._core(forward, asked, found)
+        verdict = self._asked(forward, core, started)
+        if verdict is None and not forward.can_go_back:
+            # What was read may have been overwritten long ago: then it hangs on who wrote since, and what they saw.
+            blocks = forward.blocks
+            lines = tuple(blocks.lines_read(f) for f in range(len(blocks.sources)))
+            core = replace(core, keys=frozenset(key for *_, key in core.reads), lines=lines)
+            verdict = self._asked(forward, core, started)
+        return verdict
+
+    def _asked(self, forward: Forward, core: Core, started: float) -> Verdict | None:
         forward.counted.asked += 1
         block = self._gone_through(core)
         if block is None:
@@ -206,7 +222,7 @@ class Past:
                     return None
                 if chosen.any():
                     picked = [a + b for a, b in zip(picked, block.lines_of(chosen), strict=True)]
-                held = block.lines_of(block.open)
+                held = block.going_on()
                 if blocks.done:
                     return blocks.parsed(picked)
 
@@ -226,14 +242,21 @@ class Past:
             parts = Parts.of([int(asg.internal[0][internal[0]])], [], internal[:1])
         else:
             here = np.isin(place, core.around)
-            txns = np.flatnonzero(here | np.isin(place, list(core.transactions)) | _aborted(asg))
+            writers = _wrote_keys(block, core) & _known(block, core)
+            txns = np.flatnonzero(here | writers | np.isin(place, list(core.transactions)) | _aborted(asg))
             # What the others read is of no interest, and their writers are not here.
-            reads = here[asg.read_txn] & _looked_for(asg, core)
+            of_keys = _of_keys(asg, core)
+            reads = (here[asg.read_txn] & _looked_for(asg, core)) | (writers[asg.read_txn] & of_keys)
             if self.forgotten:
                 reads &= ~self.forgotten.perhaps_wrote(asg)
             asg = asg.restrict(txns, np.flatnonzero(reads))
             inside, used = self._numbered(asg, place, core)
             inside = union(inside, np.flatnonzero(_aborted(asg)))
+            if core.keys:
+                all_of_them = np.flatnonzero(writers[asg.txn_of])
+                inside = union(inside, all_of_them)
+                mine = np.isin(asg.read_txn, all_of_them) & _of_keys(asg, core)
+                used = union(used, np.flatnonzero(mine))
             found = refuted_part(lower(asg, level), inside, used, limits)
             if found is None:
                 return None
@@ -270,7 +293,41 @@ def _looked_for(asg: ASG, core: Core) -> NDArray[np.bool_]:
 def spoken_of(block: Block, core: Core) -> NDArray[np.bool_]:
     """Who is in the core, or wrote what it read."""
     known = union(np.array(sorted(core.transactions), np.int64), core.around)
-    return _wrote(block, core) | np.isin(places(block), known)
+    return _wrote(block, core) | _wrote_keys(block, core) | np.isin(places(block), known)
+
+
+def _of_keys(asg: ASG, core: Core) -> NDArray[np.bool_]:
+    """Which reads are of keys of which all writers are here?"""
+    keys = asg.read_key if asg.key_of is None else asg.key_of[asg.read_key]
+    wanted = np.array([code in core.keys for code in asg.trace.keys.codes()], bool)
+    found: NDArray[np.bool_] = wanted[keys] if len(keys) else np.zeros(0, bool)
+    return found
+
+
+def _wrote_keys(block: Block, core: Core) -> NDArray[np.bool_]:
+    """Who wrote, at any time and with any outcome, one of the keys of which all writers are asked."""
+    trace = block.trace
+    chosen = np.zeros(len(trace), bool)
+    if not core.keys:
+        return chosen
+    wanted = np.array([code in core.keys for code in trace.keys.codes()], bool)
+    rows = np.flatnonzero(np.isin(trace.op_kind, (Kind.PUT, Kind.DELETE, Kind.APPEND)) & (trace.op_key >= 0))
+    rows = rows[wanted[trace.op_key[rows]]]
+    chosen[np.searchsorted(trace.txn_ops, rows, side="right") - 1] = True
+    return chosen
+
+
+def _known(block: Block, core: Core) -> NDArray[np.bool_]:
+    """Who committed in the lines that had been read?"""
+    trace = block.trace
+    if not core.lines:
+        return np.zeros(len(trace), bool)
+    lines = np.zeros(max(len(core.lines), len(trace.files)), np.int64)
+    lines[: len(core.lines)] = core.lines
+    known: NDArray[np.bool_] = (trace.txn_outcome == Outcome.COMMITTED) & (
+        block.last_lines() <= lines[trace.txn_file]
+    )
+    return known
 
 
 def _wrote(block: Block, core: Core) -> NDArray[np.bool_]:

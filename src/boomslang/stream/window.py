@@ -26,14 +26,12 @@ from boomslang.asg.graph import ASG, build_asg, linked
 from boomslang.ir.lower import lower
 from boomslang.ir.model import IR
 from boomslang.levels.level import Dependency, Level, Point
-from boomslang.trace.blocks import Block
+from boomslang.trace.blocks import MANY_FILES, Block
 from boomslang.trace.model import Outcome, Trace
 
 Int64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-MANY_FILES = 1 << 20
-"""More files than a trace has."""
 _NOBODY = np.zeros(0, np.int64)
 
 

@@ -509,6 +509,6 @@ def pick(task: _Pick) -> Files | None:
         if many > MOST:
             return None
         picked = [a + b for a, b in zip(picked, block.lines_of(chosen), strict=True)]
-        held = block.lines_of(block.open)
+        held = block.going_on()
         if blocks.exhausted:
             return picked

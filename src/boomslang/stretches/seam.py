@@ -90,6 +90,7 @@ def seam(task: Cut) -> Seam | None:
         kept=0,
         standing=task.standing,
         lenient=opened,
+        sweep=None,  # what stands is compared key by key
     )
     try:
         for _ in range(WINDOWS):

@@ -23,10 +23,11 @@ from boomslang.stream.forward import TAIL, Counted, Forward, NotForward, Replaye
 from boomslang.stream.looked import Looked
 from boomslang.stream.past import Core, Past
 from boomslang.stream.standing import Standing
-from boomslang.stream.window import MANY_FILES, Question, places, writers_must_not_overlap
+from boomslang.stream.window import Question, places, writers_must_not_overlap
 from boomslang.stretches.seam import Seam
 from boomslang.stretches.slices import Sliced, SlicedBlocks, first_lines, left_out, not_above
 from boomslang.stretches.survey import written
+from boomslang.trace.blocks import MANY_FILES
 from boomslang.trace.errors import LimitReached
 from boomslang.trace.model import NO_TIME, Outcome
 from boomslang.trace.scalars import Code
@@ -237,6 +238,7 @@ def stretch(task: Between) -> Told:
             pressed=pressed_by(task.megabytes),
             standing=standing,
             stays_open=() if end is None else end.standing.pins,
+            sweep=None,  # what stands is compared key by key
         )
         forward.all_of_it = start is None and end is None
         while True:

@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 
 from boomslang.asg.graph import INITIAL, NONE, build_asg
 from boomslang.stream.live import LiveKeys
+from boomslang.stream.loading import Loading
 from boomslang.stream.standing import Cell, Lost
-from boomslang.stream.window import MANY_FILES, place_of, places
+from boomslang.stream.window import place_of, places
 from boomslang.stretches.slices import Sliced, SlicedBlocks, not_above
-from boomslang.trace.blocks import Block, Files, Lines
+from boomslang.trace.blocks import MANY_FILES, Block, Files, Lines
 from boomslang.trace.model import ABSENT, Initial, Kind, Outcome
 from boomslang.trace.scalars import Code
 
@@ -125,15 +126,17 @@ def survey(task: Slice) -> Survey:
     told = Survey([0] * len(blocks.sources), strays=[Lines()] * len(blocks.sources))
     live = LiveKeys(Initial.UNKNOWN)
     held: Files = [Lines()] * len(blocks.sources)
-    first = task.number == 0
+    loading = Loading()
+    loading.over = task.number > 0
     while True:
         new = blocks.more(task.bytes)
         block = blocks.parsed([a + b for a, b in zip(held, new, strict=True)])
-        if first:
-            told.mode = block.trace.initial_mode
-            told.initial = LiveKeys.at_first(block.trace).everything()
+        if not loading.over:
+            loading.take(block)
             blocks.forget_initial()
-            first = False
+        elif block.loads:
+            told.unfit = "it loads initial values after its beginning"
+            return told
         told.scans |= bool(len(block.trace.range_lo))
         told.timed |= block.trace.has_times
         if bool(np.isin(block.trace.op_kind, (Kind.APPEND, Kind.LIST, Kind.SELECT)).any()):
@@ -143,8 +146,12 @@ def survey(task: Slice) -> Survey:
         ended = take_in(block, live, told.found)
         told.committed += committed(block, ended)
         told.lost |= lost_of(block, ended)
-        held = block.lines_of(block.open)
+        held = block.going_on()
         if blocks.exhausted:
+            if loading.live is not None:
+                told.mode, told.initial = loading.live.mode, loading.live.everything()
+            if block.loads.begins:
+                told.unfit = "it loads more initial values than one slice of it holds"
             told.wrote, told.opened = live.everything(), held
             told.lines = blocks.lines_so_far()
             return told

@@ -32,6 +32,13 @@ class Reader:
         """The lines start in the middle of a trace: what belongs to transactions that began before is put aside."""
     def strays(self) -> list[tuple[int, int]]:
         """What was put aside: number of the file, and line. After `settle`."""
+    def loads(self) -> list[tuple[int, int, int]]:
+        """Transactions that load the initial state: number of the file, lines of begin and end (0: it has none). After
+        `settle`."""
+    def initial_by(self) -> list[int]:
+        """Of each initial value the number of the load that gave it; -1: a header. After `settle`."""
+    def goes_on(self, load: int) -> None:
+        """That this load has no end is no mistake: more of it will come, in other lines."""
     def finish_step(self) -> bool:
         """After the last file: call until it says False."""
     def columns(self) -> dict[str, Any]:

@@ -45,6 +45,8 @@ Mask = NDArray[np.bool_]
 SMALLEST_READ = 1 << 16
 """Bytes of one of many files that are read at a time, at least."""
 _NO_LINES = np.zeros(0, np.int64)
+MANY_FILES = 1 << 20
+"""More files than a trace has."""
 
 
 class Source(Protocol):
@@ -170,6 +172,25 @@ Files = list[Lines]
 
 
 @dataclass(frozen=True, eq=False)
+class Loads:
+    """Transactions that load the initial state. They are none of the trace's, and may be longer than a block: then a
+    block has a part of what they load, and the next one has their begins again."""
+
+    many: int = 0
+    """In the block, be it only the end of one."""
+    by: Int64 = field(default_factory=lambda: _NO_LINES)
+    """Of each initial value of the block who gave it: line of its begin, times MANY_FILES, plus the file. -1: a header.
+    Nothing, if there are no loads."""
+    begins: Files = field(default_factory=list)
+    """The begins of those that are not over; none, if all are."""
+    last: frozenset[int] = frozenset()
+    """Files of which nothing follows a load so far, and more will: it may be another one."""
+
+    def __bool__(self) -> bool:
+        return self.many > 0
+
+
+@dataclass(frozen=True, eq=False)
 class Block:
     """Some lines of the files as a trace of their own. The lines that `trace` tells of count from 1 in the block."""
 
@@ -182,6 +203,7 @@ class Block:
     """Of each transaction: the same, but nobody waits for them, for its file is idle."""
     strays: Files = field(default_factory=list)
     """Of lines that start in the middle of a trace: those of transactions that began before."""
+    loads: Loads = field(default_factory=lambda: Loads())
 
     def first_lines(self) -> Int64:
         """Of each transaction, the line of its begin, as the user sees it."""
@@ -216,6 +238,18 @@ class Block:
             wanted[line[file == f]] = True
             found.append(_picked(lines, np.flatnonzero(wanted[before:])))
         return found
+
+    def going_on(self) -> Files:
+        """The lines without which the next ones cannot be understood."""
+        return self.carried(self.open)
+
+    def carried(self, transactions: Mask) -> Files:
+        """The lines of these transactions, and the begin of each that loads the initial state and is not over. (What it
+        has loaded so far was told.)"""
+        found = self.lines_of(transactions)
+        if not self.loads.begins:
+            return found
+        return [a + b for a, b in zip(found, self.loads.begins, strict=True)]
 
     def with_places(self, trace: Trace | None = None) -> Trace:
         """The trace with the lines that the user sees."""
@@ -321,7 +355,10 @@ class Blocks:
         """The next lines of each file, about `size` bytes in all, those that are `held` included."""
         self.full.clear()
         share = max(self.smallest, size // max(1, sum(not source.done for source in self.sources)))
-        missing = [share - (held[f].size if held and f < len(held) else 0) for f in range(len(self.sources))]
+        have = [held[f].size if held and f < len(held) else 0 for f in range(len(self.sources))]
+        # A transaction may be longer than all that is read at a time. What is held of it is asked again with each part
+        # of the rest, so the parts grow with it.
+        missing = [h // 2 if h >= share and f in self._awaited else share - h for f, h in enumerate(have)]
         if not any(size > 0 and not source.done for size, source in zip(missing, self.sources, strict=True)):
             missing = [share] * len(missing)  # all are held up: by what is to come, perhaps
         return [self._more(f, size) for f, size in enumerate(missing)]
@@ -420,6 +457,7 @@ class Blocks:
                 reader.end_file()
             reader.settle()
             strays = reader.strays()
+            loads, by = self._loads(reader, fed)
             while reader.finish_step():
                 self.check()
             trace = trace_of(reader.columns())
@@ -428,7 +466,50 @@ class Blocks:
         if self._forgotten:
             numbered = np.array(fed, np.int32)[trace.txn_file]
             trace = replace(trace, files=[source.name for source in self.sources], txn_file=numbered)
-        return Block(trace, files, headers, *self._open(trace), _strays(strays, files, headers))
+        is_open, paused = self._open(trace)
+        loaded = self._loaded(loads, by, trace, files, headers)
+        return Block(trace, files, headers, is_open, paused, _strays(strays, files, headers), loaded)
+
+    def _loads(self, reader: Reader, fed: list[int]) -> tuple[list[tuple[int, int, int]], list[int]]:
+        """File, begin and end of each load, and of each initial value the number of the load that gave it. One without
+        an end is a mistake, unless its file goes on."""
+        loads = [(fed[f], begin, end) for f, begin, end in reader.loads()]
+        for i, (f, _, end) in enumerate(loads):
+            if not end and not self.sources[f].done:
+                reader.goes_on(i)
+        return loads, reader.initial_by() if loads else []
+
+    def _loaded(
+        self,
+        loads: list[tuple[int, int, int]],
+        by: list[int],
+        trace: Trace,
+        files: Files,
+        headers: list[bytes],
+    ) -> Loads:
+        if not loads:
+            return Loads()
+
+        def row(f: int, line: int) -> int:
+            return line - 1 - bool(headers[f])
+
+        at: list[list[int]] = [[] for _ in files]
+        for f, begin, end in loads:
+            if not end:
+                at[f].append(row(f, begin))
+        self._awaited.update(f for f, rows in enumerate(at) if rows)
+        last = set()
+        for f in {f for f, _, _ in loads if not self.sources[f].done}:
+            latest = max(max(begin, end) for g, begin, end in loads if g == f)
+            others = trace.txn_begin_line[trace.txn_file == f]
+            if at[f] or not (self.sources[f].idle or bool((others > latest).any())):
+                last.add(f)
+        place = [int(files[f].number[row(f, begin)]) * MANY_FILES + f for f, begin, _ in loads]
+        begins = [
+            _picked(lines, np.array(sorted(rows), np.int64)) for lines, rows in zip(files, at, strict=True)
+        ]
+        given_by = np.array([*place, -1], np.int64)[by]
+        return Loads(len(loads), given_by, begins if any(at) else [], frozenset(last))
 
     def _feed(self, reader: Reader, f: int, part: bytes) -> None:
         parsed = self._ahead(f, part)

@@ -26,7 +26,6 @@ Mask = NDArray[np.bool_]
 
 BYTES = 8 << 20
 """Lines that are read together."""
-_CUT = "a loading transaction without a commit"
 
 
 class FilesRead:
@@ -75,11 +74,14 @@ class FilesRead:
         return not self.done(f) and (line > self.read_to[f] or bool((self._held[f].number == line).any()))
 
     def next_of(self, files: Sequence[int]) -> tuple[Block, Mask]:
-        """More of these files, and which of the block's transactions are over."""
+        """More of these files, and which of the block's transactions are over. A transaction that loads the initial
+        state may be longer than a block, which then tells of a part of it."""
         share = max(1, self.size // len(files))
         for f in files:
-            self._read(f, share)
-        block = self._parsed(files, share)
+            # What is held is read again with the rest of it, which may be long: so it is read in parts that grow.
+            self._read(f, max(share, self._held[f].size // 2))
+        some = set(files)
+        block = self.blocks.parsed([lines if f in some else Lines() for f, lines in enumerate(self._held)])
         trace = block.trace
         if bool(np.isin(trace.op_kind, (Kind.APPEND, Kind.LIST)).any()):
             raise UsageError(
@@ -92,23 +94,9 @@ class FilesRead:
                 "`check` writes without --memory"
             )
         self.warnings += trace.warnings
-        for f, lines in zip(files, map(block.lines_of(block.open).__getitem__, files), strict=True):
+        for f, lines in zip(files, map(block.going_on().__getitem__, files), strict=True):
             self._held[f] = lines
         return block, ~block.open
-
-    def _parsed(self, files: Sequence[int], share: int) -> Block:
-        some = set(files)
-        while True:
-            try:
-                return self.blocks.parsed(
-                    [lines if f in some else Lines() for f, lines in enumerate(self._held)]
-                )
-            except TraceError as error:
-                # The block ends within a transaction that loads the initial state, which is read at once.
-                if _CUT not in error.message or all(self.blocks.sources[f].done for f in files):
-                    raise
-                for f in files:
-                    self._read(f, share)
 
     def all(self) -> Iterator[tuple[Block, Mask]]:
         """All that was not read yet."""

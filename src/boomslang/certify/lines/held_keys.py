@@ -27,7 +27,7 @@ class HeldKeys:
         self.value: Ints = np.zeros(0, np.int64)
         """Of each key its value, or ABSENT."""
         self.written: Ints = np.zeros(0, np.int64)
-        """Of each key where in the order its last writer committed; -1: nobody wrote it."""
+        """Of each key where in the order its last writer committed; below 0: nobody wrote it (and who loaded it)."""
         self.settled = np.zeros(0, bool)
         """Of each key: was it read or written, or its initial value chosen?"""
 
@@ -37,10 +37,15 @@ class HeldKeys:
         self._grow()
         return np.append(keys, -1), np.append(values, ABSENT)
 
-    def load(self, trace: Trace) -> None:
-        """What the trace says that keys held at first."""
+    def load(self, trace: Trace, by: Ints | None = None) -> bool:
+        """What the trace says that keys held at first; `by`: the numbers of those who loaded it. False: somebody else
+        has said it of one of the keys before."""
         keys, values = self.numbers(trace)
-        self.value[keys[trace.initial_key]] = values[trace.initial_value]
+        loaded = keys[trace.initial_key]
+        who = -2 - by if by is not None and len(by) else np.full(len(loaded), -1, np.int64)
+        again = (self.value[loaded] != ABSENT) & (self.written[loaded] != who)
+        self.value[loaded], self.written[loaded] = values[trace.initial_value], who
+        return not again.any()
 
     def choose(self, items: list[tuple[Code, Code]]) -> bool:
         """These keys held these values at first. False: one of them had been settled before."""

@@ -20,7 +20,7 @@ does this share any with the checker that goes forward in windows.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -104,7 +104,11 @@ class _Replay:
         self.begins = self.ends = False  # are there times?
 
     def run(self) -> Replayed:
-        self._take_in(*self.files.next_of(range(len(self.files.names))))
+        files: Sequence[int] = range(len(self.files.names))
+        while files:  # until all is loaded that the database held at first
+            block, over = self.files.next_of(files)
+            self._take_in(block, over)
+            files = sorted(block.loads.last)
         last = Last(0, 0)
         pending: list[Part] = []
         for said in self.certificate.said():
@@ -170,7 +174,10 @@ class _Replay:
                     f"{self.path}: found a transaction that loads initial values after others, or where a header says "
                     "that nobody knows them; a certificate in lines needs them at the beginning"
                 )
-            self.held.load(trace)
+            if not self.held.load(trace, block.loads.by):
+                raise UsageError(
+                    f"{self.path}: found a key twice in the initial state; expected each key once"
+                )
         keys, values = self.held.numbers(trace)
         sessions, clocks = _numbers(self.sessions, trace.sessions), _numbers(self.clocks, trace.clocks)
         self.wait = self.wait.joined(
