@@ -211,7 +211,7 @@ def test_stretches_know_all_that_was_loaded(
     """Or leave it to one machine; a slice is read in blocks that are shorter than what is loaded."""
     monkeypatch.setattr(in_stretches, "BYTES", 400)
     seen: Counter[str] = Counter()
-    for path, trace, draw in loaded_traces(range(examples(40)), tmp_path, way):
+    for path, trace, draw in loaded_traces(range(examples(100)), tmp_path, way):
         level = draw.choice(some_levels(trace, draw, 2))
         size = bytes_of(path)
         sizes = Sizes(size // draw.choice((2, 3)), 600, 1, 100)
