@@ -207,6 +207,9 @@ def _marks() -> Iterable[Mark]:
     yield Mark("load and check 1M", log, MILLION, wall, 5, " s")
     yield Mark("the same, memory", log, MILLION, _column("MB"), 600, " MB")
     yield Mark("two cores, times as fast as one", log, MILLION, _column("times as fast"), 1.7, at_least=True)
+    yield Mark(
+        "the same of 10M", log, 10 * MILLION, _column("times as fast"), 1.7, levels=("ser",), at_least=True
+    )
     yield Mark("load and check 10M", log, 10 * MILLION, wall, 50, " s")
     yield Mark("the same, memory", log, 10 * MILLION, _column("MB"), 2000, " MB")
     yield Mark("10M streamed", f"{log}, streamed", 10 * MILLION, wall, 50, " s")
