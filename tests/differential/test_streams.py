@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -75,10 +76,13 @@ def test_going_by_agrees_with_the_whole(mix: str, tmp_path: Path) -> None:
     assert seen.total(), seen
 
 
-def opinions_on_unheard(seeds: range, folder: Path, *, small: bool) -> Counter[str]:
-    """Scans where nobody knows what there was at first: what the whole says, and brute force of a small trace."""
+Traces = Callable[..., Iterable[tuple[Path, Trace, random.Random]]]
+
+
+def opinions(traces: Traces, seeds: range, folder: Path, *, small: bool) -> Counter[str]:
+    """What the whole says of such traces, and brute force of a small one."""
     seen: Counter[str] = Counter()
-    for path, trace, draw in unheard_traces(seeds, folder, small=small):
+    for path, trace, draw in traces(seeds, folder, small=small):
         for level in some_levels(trace, draw, 3):
             if small:
                 expected = check(trace, level, window=0)
@@ -89,7 +93,7 @@ def opinions_on_unheard(seeds: range, folder: Path, *, small: bool) -> Counter[s
 
 @pytest.mark.parametrize("small", [False, True])
 def test_scans_of_what_nobody_knows_agree_with_the_whole(small: bool, tmp_path: Path) -> None:
-    seen = opinions_on_unheard(range(examples(50)), tmp_path, small=small)
+    seen = opinions(unheard_traces, range(examples(50)), tmp_path, small=small)
     assert seen["valid in several"] > 3 * (seen["no"] + seen["stuck"]) and seen["invalid in several"], seen
 
 
@@ -97,25 +101,13 @@ def test_scans_of_what_nobody_knows_agree_with_the_whole(small: bool, tmp_path: 
 @pytest.mark.parametrize("some", range(10))
 def test_more_scans_of_what_nobody_knows(some: int, tmp_path: Path) -> None:
     first = 1000 * (some + 1)
-    opinions_on_unheard(range(first, first + 150), tmp_path, small=False)
-    opinions_on_unheard(range(first, first + 100), tmp_path, small=True)
-
-
-def opinions_on_lists(seeds: range, folder: Path, *, small: bool) -> Counter[str]:
-    """Lists beside scans: what the whole says, and brute force of a small trace."""
-    seen: Counter[str] = Counter()
-    for path, trace, draw in listed_traces(seeds, folder, small=small):
-        for level in some_levels(trace, draw, 3):
-            if small:
-                expected = check(trace, level, window=0)
-                assert expected.status == "unknown" or expected.valid == brute(trace, level.name)
-            compare_file(path, trace, level, draw, seen, (150, 300, 600, 1500))
-    return seen
+    opinions(unheard_traces, range(first, first + 150), tmp_path, small=False)
+    opinions(unheard_traces, range(first, first + 100), tmp_path, small=True)
 
 
 @pytest.mark.parametrize("small", [False, True])
 def test_lists_beside_scans_agree_with_the_whole(small: bool, tmp_path: Path) -> None:
-    seen = opinions_on_lists(range(examples(60)), tmp_path, small=small)
+    seen = opinions(listed_traces, range(examples(60)), tmp_path, small=small)
     assert seen["valid in several"] > 2 * (seen["no"] + seen["stuck"]), seen
     assert small or seen["invalid in several"], seen
 
@@ -124,8 +116,8 @@ def test_lists_beside_scans_agree_with_the_whole(small: bool, tmp_path: Path) ->
 @pytest.mark.parametrize("some", range(6))
 def test_more_lists_beside_scans(some: int, tmp_path: Path) -> None:
     first = 1000 * (some + 1)
-    opinions_on_lists(range(first, first + 150), tmp_path, small=False)
-    opinions_on_lists(range(first, first + 100), tmp_path, small=True)
+    opinions(listed_traces, range(first, first + 150), tmp_path, small=False)
+    opinions(listed_traces, range(first, first + 100), tmp_path, small=True)
 
 
 SIMULATED = History(transactions=200, sessions=6, keys=20, operations=5)
