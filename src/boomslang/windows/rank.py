@@ -23,6 +23,10 @@ from boomslang.windows.worth import READS, ranked_by
 Int32 = NDArray[np.int32]
 
 
+def threads(limits: Limits) -> int:
+    return limits.jobs or os.cpu_count() or 1
+
+
 class Ranked(NamedTuple):
     points: Int32
     """Of all transactions that are not out."""
@@ -41,6 +45,4 @@ def ranked_points(ir: IR, limits: Limits) -> Ranked | None:
         begins, ends = asg.of_trace(trace.txn_begin), asg.of_trace(trace.txn_end)
     else:
         begins, ends = begin_priorities(asg), priorities(asg)
-    return Ranked(
-        *_windows.in_turn(begins, ends, asg.state, ir.graph.points, limits.jobs or os.cpu_count() or 1)
-    )
+    return Ranked(*_windows.in_turn(begins, ends, asg.state, ir.graph.points, threads(limits)))

@@ -7,7 +7,6 @@ as without windows. Otherwise the window is joined with as much again on either 
 
 from __future__ import annotations
 
-import os
 import time
 from typing import Any
 
@@ -25,7 +24,7 @@ from boomslang.solve.solution import Limits, Solution
 from boomslang.trace.errors import LimitReached
 from boomslang.trace.model import Outcome
 from boomslang.windows import _windows
-from boomslang.windows.rank import Ranked, ranked_points
+from boomslang.windows.rank import Ranked, ranked_points, threads
 
 SIZE = 2_000
 """Transactions of a window."""
@@ -87,7 +86,7 @@ def solve_in_windows(
         long = settled.asg.transactions >= LONG
         if long:  # what reading, analysing and ranking have freed
             give_back()
-        windows = _made(settled, ranked, in_time, _jobs(limits))
+        windows = _made(settled, ranked, in_time, threads(limits))
         if long:
             give_back()
         beginning = ranked.points[: BEGINNINGS[-1] * ir.graph.points].copy()
@@ -105,10 +104,6 @@ def solve_in_windows(
     return found, {f"windows: {name}": n for name, n in windows.stats().items()} | asked.counted
 
 
-def _jobs(limits: Limits) -> int:
-    return limits.jobs or os.cpu_count() or 1
-
-
 class _Asked:
     """One trace that is being decided in windows."""
 
@@ -123,7 +118,7 @@ class _Asked:
     ) -> None:
         self.ir, self.limits, self.start, self.windows, self.beginning = ir, limits, start, windows, beginning
         self.in_time = in_time
-        self.jobs = _jobs(limits)
+        self.jobs = threads(limits)
         self.began = False
         self.cores = 0
         self.counted: dict[str, int] = {}
