@@ -252,6 +252,8 @@ void bind(nb::module_ m) {
              std::uint32_t first_line) { r.begin_file(name, session ? &*session : nullptr, first_line); },
           "name"_a, "session"_a.none(), "first_line"_a = 1)
       .def("read", &Reader::read, "descriptor"_a, nb::call_guard<nb::gil_scoped_release>())
+      .def("read_on", &Reader::read_on, "descriptor"_a, nb::call_guard<nb::gil_scoped_release>())
+      .def("stop", &Reader::stop)
       .def(
           "feed",
           [](Reader& r, nb::bytes data) {

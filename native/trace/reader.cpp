@@ -35,6 +35,12 @@ bool Reader::read(int descriptor) {
   return got > 0;
 }
 
+bool Reader::read_on(int descriptor) {
+  while (!stop_)
+    if (!read(descriptor)) return false;
+  return true;
+}
+
 // A stretch of a long file, which whoever parses it reads. False: there is none left, or it is no such file; what is not
 // read then begins with a line.
 bool Reader::read_apart(int descriptor) {

@@ -6,6 +6,7 @@
 // each block it may look at the clock, the memory and the keyboard.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <deque>
 #include <string>
@@ -31,6 +32,9 @@ class Reader {
   void begin_file(const std::string& name, const std::string* session, std::uint32_t first_line = 1);
   // Reads one block. False at the end of the file.
   bool read(int descriptor);
+  // The same again and again, until another thread says stop(). False at the end of the file.
+  bool read_on(int descriptor);
+  void stop() { stop_ = true; }
   void feed(const char* data, std::size_t size);
   // The same of bytes that stay where they are until settle().
   void borrow(const char* data, std::size_t size);
@@ -82,6 +86,7 @@ class Reader {
   std::string reading_;                  // the last one,
   bool open_ = false;                    // which has not ended
   std::exception_ptr failure_;
+  std::atomic<bool> stop_ = false;
 
   // Of the file whose slices are being applied.
   std::string file_;

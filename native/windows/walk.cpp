@@ -59,6 +59,12 @@ struct Readers {
     }
 };
 
+// Numbers below `count`, each once, of which those that follow each other are far apart.
+size_t far_apart(size_t i, size_t count, size_t jobs) {
+    const size_t group = i % jobs;
+    return group * (count / jobs) + std::min(group, count % jobs) + i / jobs;
+}
+
 // Where somebody went who should have waited, in places of the order: from the version that it should have come before.
 struct Mark {
     size_t from, to;
@@ -484,7 +490,10 @@ Windows::Step Windows::walk(int32_t margin, int32_t shortest, int jobs, Options 
     }
     for (Stretch& stretch : stretches) stretch.pending.assign(size_t(whole_.keys), 0);
     constexpr int32_t chunk = 8192;
-    in_parallel(jobs, size_t(whole_.txns / chunk + 1), limits, [&](size_t c, int, Limits& own) {
+    // Neighbours read the same writes: those who count at the same time do it far from each other.
+    const size_t chunks = size_t(whole_.txns / chunk + 1);
+    in_parallel(jobs, chunks, limits, [&](size_t i, int, Limits& own) {
+        const size_t c = far_apart(i, chunks, size_t(std::max(1, jobs)));
         for (int32_t t = int32_t(c) * chunk; t < std::min(whole_.txns, int32_t(c + 1) * chunk); ++t) {
             own.step(4);
             const int32_t at = place_[size_t(whole_.commit_of(t))];
@@ -552,7 +561,7 @@ Windows::Step Windows::walk(int32_t margin, int32_t shortest, int jobs, Options 
             if (last) readers = {};  // nobody walks again, and they take memory
         }
         if (!regions.empty() && !mend(step, regions, buried, jobs, options, limits)) continue;
-        if (!explains(step.order, step.initial)) continue;
+        if (!explains(step.order, step.initial, jobs)) continue;
         step.status = Answer::VALID;
         return step;
     }

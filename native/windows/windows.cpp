@@ -85,7 +85,7 @@ Windows::Step Windows::solve(int stop, int jobs, Options options, Limits& limits
         step.initial.insert(step.initial.end(), window.initial.begin(), window.initial.end());
         window.order = {}, window.start = {};  // nobody asks this window again
     }
-    step.misfit = !explains(step.order, step.initial);
+    step.misfit = !explains(step.order, step.initial, jobs);
     step.status = step.misfit ? Answer::UNKNOWN : Answer::VALID;
     return step;
 }

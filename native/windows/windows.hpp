@@ -118,7 +118,7 @@ private:
     bool apply_joins();
     void find_spanning();
     // --- stitch.cpp
-    bool explains(const std::vector<int32_t>& order, const std::vector<std::pair<int32_t, int32_t>>& initial) const;
+    bool explains(const std::vector<int32_t>& order, const std::vector<std::pair<int32_t, int32_t>>& initial, int jobs) const;
     // --- windows.cpp
     void parallel(int jobs, size_t count, Limits& limits, const std::function<void(size_t, Scratch&, Limits&)>& work);
 

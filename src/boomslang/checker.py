@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from boomslang.asg.graph import ASG, build_asg
 from boomslang.bounded import attempt, kept_back
+from boomslang.cores import all_cores
 from boomslang.deadline import left, until
 from boomslang.errors import UsageError, did_you_mean
 from boomslang.explain.parts import Parts, first_broken
@@ -28,7 +29,6 @@ from boomslang.solve.solution import Limits, Solution, witness
 from boomslang.solve.strategy import solve as solve_with_engine
 from boomslang.trace.errors import LimitReached
 from boomslang.trace.model import Trace
-from boomslang.trace.reader import all_cores
 from boomslang.verdict import INVALID, UNKNOWN, VALID, Verdict, vacuous
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from boomslang.cores import all_cores
 from boomslang.free_memory import give_back, keep_what_is_freed
 from boomslang.levels.level import Level
 from boomslang.solve.solution import Limits
@@ -20,7 +21,7 @@ from boomslang.stream.read_ahead import read_ahead
 from boomslang.trace.blocks import Blocks, sources_of
 from boomslang.trace.errors import LimitReached
 from boomslang.trace.reader import Limits as ReadingLimits
-from boomslang.trace.reader import all_cores, resident_mb
+from boomslang.trace.reader import resident_mb
 from boomslang.verdict import INVALID, UNKNOWN, VALID, Verdict
 from boomslang.windows.worth import fits_windows
 

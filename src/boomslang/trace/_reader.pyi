@@ -15,6 +15,9 @@ class Reader:
         """All that follows stands in this file; operations that name no session belong to `session`."""
     def read(self, descriptor: int) -> bool:
         """Read one block. False at the end of the file."""
+    def read_on(self, descriptor: int) -> bool:
+        """Read blocks until another thread says `stop`, or the file ends: False."""
+    def stop(self) -> None: ...
     def feed(self, data: bytes) -> None:
         """Take these bytes."""
     def borrow(self, data: bytes) -> None:

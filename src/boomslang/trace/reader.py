@@ -68,13 +68,6 @@ def resident_mb() -> float:
         return peak / 2**20 if sys.platform == "darwin" else peak / 2**10
 
 
-def all_cores() -> int:
-    """How many threads can run at a time."""
-    if hasattr(os, "sched_getaffinity"):
-        return max(1, len(os.sched_getaffinity(0)))
-    return os.cpu_count() or 1
-
-
 def read_trace(
     path: str | os.PathLike[str],
     *,

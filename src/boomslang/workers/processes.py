@@ -21,11 +21,6 @@ from boomslang.workers import TRIES, Item, Lost, Result
 from boomslang.workers.forked import processes
 
 
-def cores() -> int:
-    """How many this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 class Processes:
     """So many processes at a time; `preload` names the module that holds the functions they are given."""
 

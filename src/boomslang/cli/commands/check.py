@@ -28,6 +28,7 @@ from boomslang.free_memory import give_large_back_at_once
 from boomslang.levels import LEVELS, Level
 from boomslang.levels.needs import lacks
 from boomslang.trace import LimitReached
+from boomslang.trace.begun import given_up
 from boomslang.verdict import UNKNOWN, Verdict
 
 OUT_OF_MEMORY = "the memory of the machine ran out"
@@ -112,6 +113,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
         if goes_by(arguments, asked):
             from boomslang.cli.going_by import answers_as_it_goes_by
 
+            given_up()
             went_by = answers_as_it_goes_by(arguments, asked, certificates)
         if went_by is None:
             give_large_back_at_once()
@@ -147,6 +149,7 @@ def run(arguments: argparse.Namespace, screen: Screen) -> int:
 def _check_all(arguments: argparse.Namespace, screen: Screen) -> int:
     from boomslang.cli.many_traces import check_all
 
+    given_up()
     return check_all(arguments, screen)
 
 

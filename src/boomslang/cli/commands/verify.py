@@ -164,7 +164,7 @@ def _in_lines(arguments: argparse.Namespace, path: Path, watch: Watch) -> Claime
     from boomslang.certify.lines.reader import Lines
     from boomslang.certify.lines.replay_order import replay_lines
     from boomslang.certify.lines.small_trace import small_trace
-    from boomslang.trace.reader import all_cores
+    from boomslang.cores import all_cores
 
     watch.begin("verifying")
     trace, jobs = located(arguments.trace), arguments.jobs

@@ -45,9 +45,10 @@ def find_workers(arguments: argparse.Namespace, count: int, *, preload: str) -> 
     """Who does so many pieces of work; `preload` names the module of the function."""
     if arguments.on is not None:
         return on_cluster(arguments.on, memory=arguments.memory, jobs=arguments.jobs)
-    from boomslang.workers.processes import Processes, cores
+    from boomslang.cores import all_cores
+    from boomslang.workers.processes import Processes
 
-    return Processes(min(arguments.jobs or cores(), count), preload=preload)
+    return Processes(min(arguments.jobs or all_cores(), count), preload=preload)
 
 
 def on_cluster(on: str, *, memory: float | None, jobs: int | None = None, waiting: int = 2) -> Workers:

@@ -14,8 +14,10 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from boomslang.cores import all_cores
 from boomslang.distinct import distinct
 from boomslang.trace._reader import Reader
+from boomslang.trace.begun import taken
 from boomslang.trace.errors import TraceError
 from boomslang.trace.files import (
     natural_order,
@@ -31,7 +33,7 @@ from boomslang.trace.formats.format import Format, Loss, Sample
 from boomslang.trace.model import NO_TIME, Trace
 from boomslang.trace.packed import START
 from boomslang.trace.packed import SUFFIXES as PACKED
-from boomslang.trace.reader import Progress, all_cores, trace_of
+from boomslang.trace.reader import Progress, trace_of
 
 SUFFIXES = (".jsonl", *(f".jsonl{packed}" for packed in PACKED))
 FIELD = re.compile(r'"(op|boomslang)"\s*:')
@@ -91,7 +93,12 @@ def _read(files: list[tuple[Path, str | None]], root: Path, reading: _Reading) -
     for path, session in files:
         try:
             with opened(path) as file:
-                reading.file(file, read_start(file, START), shown(path), session)
+                start = read_start(file, START)
+                if session is None and (begun := taken(path, reading.jobs)) is not None:
+                    with begun.file:
+                        reading.go_on(begun.reader, begun.file, start, shown(path))
+                else:
+                    reading.file(file, start, shown(path), session)
         except TraceError:
             reading.reader.settle()  # a mistake in what was read before is told first
             raise
@@ -102,7 +109,8 @@ class _Reading:
     """The files of one trace, one after the other."""
 
     def __init__(self, check: Callable[[], None], progress: Progress | None, jobs: int | None) -> None:
-        self.reader = Reader(all_cores() if jobs is None else jobs)
+        self.jobs = all_cores() if jobs is None else jobs
+        self.reader = Reader(self.jobs)
         self.check, self.progress, self.total = check, progress, 0
         self.done = 0
         self.files: list[tuple[str, bytes]] = []
@@ -112,13 +120,6 @@ class _Reading:
         """Reads one, of which `start` is read already."""
         refuse_strange(start, name)
         self.reader.begin_file(name, session)
-        seekable = file.seekable()
-
-        def advance() -> None:
-            self.check()
-            if self.progress:
-                self.progress(self.done + (file.tell() if seekable else 0), self.total)
-
         head, first = without_mark(start), b""
         unpacking = pieces(file, start, name)
         if unpacking is not None:
@@ -131,16 +132,33 @@ class _Reading:
                     piece = without_mark(head)
                 first = first or piece[:40]
                 self.reader.feed(piece)
-                advance()
+                self.advance(file)
             if len(head) < START:
                 first = head
                 self.reader.feed(without_mark(head))
         else:
             first = head[:40]
             self.reader.feed(head)
-            while self.reader.read(file.fileno()):
-                advance()
-        self.done += file.tell() if seekable else 0
+            self.rest(file)
+        self.end(file, name, first)
+
+    def go_on(self, reader: Reader, file: BinaryIO, start: bytes, name: str) -> None:
+        """The same of a plain file of which that reader has read a part."""
+        self.reader = reader
+        self.rest(file)
+        self.end(file, name, start[:40])
+
+    def rest(self, file: BinaryIO) -> None:
+        while self.reader.read(file.fileno()):
+            self.advance(file)
+
+    def advance(self, file: BinaryIO) -> None:
+        self.check()
+        if self.progress:
+            self.progress(self.done + _place(file), self.total)
+
+    def end(self, file: BinaryIO, name: str, first: bytes) -> None:
+        self.done += _place(file)
         self.reader.end_file()
         self.files.append((name, first))
 
@@ -165,6 +183,10 @@ class _Reading:
         trace = trace_of(self.reader.columns())
         trace.warnings.extend(warnings)
         return trace if trace.op_ctx is None and trace.txn_ctx is None else _covered(trace)
+
+
+def _place(file: BinaryIO) -> int:
+    return file.tell() if file.seekable() else 0
 
 
 def _covered(trace: Trace) -> Trace:
