@@ -238,19 +238,13 @@ struct Walk {
         }
     }
 
-    // Room for what transactions up to `last` will write and read, or most of it: what grows is copied again and again.
-    void make_room(int32_t first, int32_t last) {
-        int64_t writes = 0, reads = 0;
-        for (int64_t o = c.txn_ops[first]; o < c.txn_ops[last]; ++o) {
-            const uint8_t kind = c.op_kind[o];
-            writes += kind == PUT || kind == APPEND || kind == DELETE;
-            reads += kind == GET || kind == LIST || kind == DELETE;
-        }
+    // Room for so many: what grows is copied again and again.
+    void make_room(int64_t txns, int64_t writes, int64_t reads) {
         for (std::vector<int32_t>* column : {&out.final.txn, &out.final.key, &out.final.value, &out.final.op})
             column->reserve(size_t(writes));
         for (std::vector<int32_t>* column : {&out.reads.key, &out.reads.value, &out.reads.op}) column->reserve(size_t(reads));
         out.reads.kind.reserve(size_t(reads));
-        out.reads.start.reserve(size_t(last - first) + 1);
+        out.reads.start.reserve(size_t(txns) + 1);
     }
 
     // The transactions from `first` up to `last`.
@@ -268,54 +262,63 @@ struct Walk {
     }
 };
 
-// By key (a counting sort, which keeps the order of transactions), then by value within the key. Each thread has some of
-// the keys. Returns where each key starts; `keys_too`: and keeps of each write its key.
-std::vector<int64_t> sort(Writes& w, int32_t keys, bool keys_too, int jobs, Limits& limits) {
+// By key (a counting sort, which keeps the order of transactions), then by value within the key: what parts of the trace,
+// one behind the other, have `made`, and lose. Returns where each key starts; `keys_too`: and keeps of each write its key.
+std::vector<int64_t> sort(const std::vector<Writes*>& made, Writes& sorted, int32_t keys, bool keys_too, int jobs, Limits& limits) {
     struct Row {
         int32_t value, txn, op;
         bool operator<(const Row& o) const {
             return value != o.value ? value < o.value : txn != o.txn ? txn < o.txn : op < o.op;
         }
     };
-    const int64_t writes = int64_t(w.key.size());
-    const size_t parts = size_t(std::clamp<int64_t>(writes / few, 1, jobs));
+    int64_t writes = 0;
+    for (const Writes* w : made) writes += int64_t(w->key.size());
+    // Each thread has some of the rows: a part of the trace, or a piece of the only one.
+    const size_t pieces = made.size() > 1 ? made.size() : size_t(std::clamp<int64_t>(writes / few, 1, jobs));
     auto share = [&](auto&& work) {
-        in_parallel(jobs, parts, limits, [&](size_t part, int, Limits& own) {
-            work(part, writes * int64_t(part) / int64_t(parts), writes * int64_t(part + 1) / int64_t(parts), own);
+        in_parallel(jobs, pieces, limits, [&](size_t piece, int, Limits& own) {
+            if (made.size() > 1) return work(piece, *made[piece], size_t(0), made[piece]->key.size(), own);
+            work(piece, *made[0], size_t(writes) * piece / pieces, size_t(writes) * (piece + 1) / pieces, own);
         });
     };
-    std::vector<std::vector<int64_t>> counts(parts);
-    share([&](size_t part, int64_t from, int64_t until, Limits&) {
-        counts[part].assign(size_t(keys) + 1, 0);
-        for (int64_t i = from; i < until; ++i) ++counts[part][size_t(w.key[size_t(i)]) + 1];
+    std::vector<std::vector<int64_t>> at(pieces);  // of each key: how many of its rows are in the piece; then where they go
+    share([&](size_t piece, const Writes& w, size_t from, size_t until, Limits&) {
+        at[piece].assign(size_t(keys), 0);
+        for (size_t i = from; i < until; ++i) ++at[piece][size_t(w.key[i])];
     });
-    std::vector<int64_t> start(std::move(counts[0]));
-    for (int32_t k = 0; k < keys; ++k) {
-        for (size_t part = 1; part < parts; ++part) start[size_t(k) + 1] += counts[part][size_t(k) + 1];
-        start[size_t(k) + 1] += start[size_t(k)];
+    std::vector<int64_t> start(size_t(keys) + 1, 0);
+    for (size_t k = 0, sum = 0; k < size_t(keys); ++k) {
+        start[k] = int64_t(sum);
+        for (std::vector<int64_t>& of : at) sum += size_t(std::exchange(of[k], int64_t(sum)));
     }
+    start[size_t(keys)] = writes;
     const auto rows = std::make_unique_for_overwrite<Row[]>(size_t(writes));
-    std::vector<int64_t> at(start.begin(), start.end() - 1);
-    share([&](size_t part, int64_t from, int64_t until, Limits& own) {
-        auto key_at = [&](int64_t place) {
-            return int32_t(std::lower_bound(start.begin(), start.end(), place) - start.begin());
-        };
-        const int32_t low = part == 0 ? 0 : key_at(from), high = part + 1 == parts ? keys : key_at(until);
-        for (size_t i = 0; i < w.key.size(); ++i)
-            if (int32_t k = w.key[i]; k >= low && k < high) rows[size_t(at[size_t(k)]++)] = {w.value[i], w.txn[i], w.op[i]};
-        for (int32_t k = low; k < high; ++k) {
-            Row *first = rows.get() + start[size_t(k)], *last = rows.get() + start[size_t(k) + 1];
-            own.step(uint32_t(last - first) + 1);
-            if (!std::is_sorted(first, last)) std::sort(first, last);
-        }
+    share([&](size_t piece, const Writes& w, size_t from, size_t until, Limits&) {
+        for (size_t i = from; i < until; ++i) rows[size_t(at[piece][size_t(w.key[i])]++)] = {w.value[i], w.txn[i], w.op[i]};
     });
-    if (!keys_too) w.key = {};
-    share([&](size_t, int64_t from, int64_t until, Limits&) {
-        auto k = int32_t(std::upper_bound(start.begin(), start.end(), from) - start.begin()) - 1;
-        for (int64_t i = from; i < until; ++i) {
-            while (start[size_t(k) + 1] <= i) ++k;
-            if (keys_too) w.key[size_t(i)] = k;
-            w.value[size_t(i)] = rows[size_t(i)].value, w.txn[size_t(i)] = rows[size_t(i)].txn, w.op[size_t(i)] = rows[size_t(i)].op;
+    // The first has room for all: see make_room.
+    std::vector<int32_t>* const columns[] = {&sorted.txn, &sorted.value, &sorted.op, &sorted.key};
+    std::vector<int32_t>* const first[] = {&made[0]->txn, &made[0]->value, &made[0]->op, &made[0]->key};
+    in_parallel(pieces > 1 ? jobs : 1, keys_too ? 4 : 3, limits, [&](size_t i, int, Limits&) {
+        columns[i]->swap(*first[i]);
+        columns[i]->resize(size_t(writes));
+    });
+    for (Writes* w : made) *w = {};
+    // Each thread has some of the keys.
+    in_parallel(jobs, pieces, limits, [&](size_t piece, int, Limits& own) {
+        auto key_at = [&](size_t of) {
+            if (of == pieces) return size_t(keys);
+            return size_t(std::lower_bound(start.begin(), start.end(), writes * int64_t(of) / int64_t(pieces)) - start.begin());
+        };
+        for (size_t k = piece == 0 ? 0 : key_at(piece); k < key_at(piece + 1); ++k) {
+            Row *from = rows.get() + start[k], *until = rows.get() + start[k + 1];
+            own.step(uint32_t(until - from) + 1);
+            if (!std::is_sorted(from, until)) std::sort(from, until);
+            for (int64_t i = start[k]; i < start[k + 1]; ++i) {
+                const Row& row = rows[size_t(i)];
+                sorted.txn[size_t(i)] = row.txn, sorted.value[size_t(i)] = row.value, sorted.op[size_t(i)] = row.op;
+                if (keys_too) sorted.key[size_t(i)] = int32_t(k);
+            }
         }
     });
     return start;
@@ -333,10 +336,14 @@ void join(Extracted& all, std::vector<Extracted>& parts, std::vector<T>& (*of)(E
     }
 }
 
-// All parts, one after the other, some columns at a time; the parts lose theirs.
-Extracted joined(std::vector<Extracted> parts, int jobs, Limits& limits) {
-    if (parts.size() == 1) return std::move(parts[0]);
+// The reads of all parts, one after the other, some columns at a time; the parts lose theirs.
+Extracted joined(std::vector<Extracted>& parts, int jobs, Limits& limits) {
     Extracted all;
+    if (parts.size() == 1) {
+        std::swap(all.reads, parts[0].reads), std::swap(all.internal, parts[0].internal);
+        all.own_seen = parts[0].own_seen, all.own_missed = parts[0].own_missed;
+        return all;
+    }
     int64_t reads = 0;
     for (Extracted& part : parts) {
         const int64_t before = reads;
@@ -347,14 +354,10 @@ Extracted joined(std::vector<Extracted> parts, int jobs, Limits& limits) {
     }
     using Column = std::vector<int32_t>& (*)(Extracted&);
     static constexpr Column columns[] = {
-        [](Extracted& e) -> auto& { return e.final.txn; },          [](Extracted& e) -> auto& { return e.final.key; },
-        [](Extracted& e) -> auto& { return e.final.value; },        [](Extracted& e) -> auto& { return e.final.op; },
-        [](Extracted& e) -> auto& { return e.intermediate.txn; },   [](Extracted& e) -> auto& { return e.intermediate.key; },
-        [](Extracted& e) -> auto& { return e.intermediate.value; }, [](Extracted& e) -> auto& { return e.intermediate.op; },
-        [](Extracted& e) -> auto& { return e.reads.key; },          [](Extracted& e) -> auto& { return e.reads.value; },
-        [](Extracted& e) -> auto& { return e.reads.op; },           [](Extracted& e) -> auto& { return e.internal.txn; },
-        [](Extracted& e) -> auto& { return e.internal.key; },       [](Extracted& e) -> auto& { return e.internal.seen; },
-        [](Extracted& e) -> auto& { return e.internal.own; },       [](Extracted& e) -> auto& { return e.internal.op; },
+        [](Extracted& e) -> auto& { return e.reads.key; },     [](Extracted& e) -> auto& { return e.reads.value; },
+        [](Extracted& e) -> auto& { return e.reads.op; },      [](Extracted& e) -> auto& { return e.internal.txn; },
+        [](Extracted& e) -> auto& { return e.internal.key; },  [](Extracted& e) -> auto& { return e.internal.seen; },
+        [](Extracted& e) -> auto& { return e.internal.own; },  [](Extracted& e) -> auto& { return e.internal.op; },
     };
     constexpr size_t count = std::size(columns);
     in_parallel(jobs, count + 2, limits, [&](size_t i, int, Limits&) {
@@ -372,21 +375,44 @@ Extracted extract(const Columns& columns, Limits& limits, int jobs) {
     // Each transaction is walked through on its own. (With ranges there is more to prepare than is won.)
     const bool alone = columns.range_lo.empty();
     const size_t parts = alone ? size_t(std::clamp<int64_t>(int64_t(columns.op_kind.size()) / few, 1, jobs)) : 1;
+    // What each part will write and read, or most of it.
+    struct Share {
+        int32_t first = 0, last = 0;
+        int64_t writes = 0, reads = 0;
+    };
+    std::vector<Share> shares(parts);
+    in_parallel(jobs, parts, limits, [&](size_t part, int, Limits&) {
+        Share& share = shares[part];
+        share.first = int32_t(int64_t(txns) * int64_t(part) / int64_t(parts));
+        share.last = int32_t(int64_t(txns) * int64_t(part + 1) / int64_t(parts));
+        for (int64_t o = columns.txn_ops[share.first], end = columns.txn_ops[share.last]; o < end;) {
+            uint32_t writes = 0, reads = 0;  // a block's, so that the compiler counts many at a time
+            for (const int64_t until = std::min<int64_t>(end, o + 65536); o < until; ++o) {
+                const uint8_t kind = columns.op_kind[o];
+                writes += uint32_t(kind == PUT) | uint32_t(kind == APPEND) | uint32_t(kind == DELETE);
+                reads += uint32_t(kind == GET) | uint32_t(kind == LIST) | uint32_t(kind == DELETE);
+            }
+            share.writes += writes, share.reads += reads;
+        }
+    });
+    for (size_t part = 1; part < parts; ++part)  // which the first one will hold in the end
+        shares[0].writes += shares[part].writes, shares[0].reads += shares[part].reads;
     std::vector<Extracted> made(parts);
     std::vector<ListRead> lists;
     in_parallel(jobs, parts, limits, [&](size_t part, int, Limits& own) {
+        const Share& share = shares[part];
         Walk walk(columns, own);
         walk.prepare_ranges();
-        const auto first = int32_t(int64_t(txns) * int64_t(part) / int64_t(parts));
-        const auto last = int32_t(int64_t(txns) * int64_t(part + 1) / int64_t(parts));
-        walk.make_room(first, part == 0 ? txns : last);  // the others will join the first
-        walk.walk(first, last);
+        walk.make_room(part == 0 ? txns : share.last - share.first, share.writes, share.reads);
+        walk.walk(share.first, share.last);
         made[part] = std::move(walk.out);
         if (parts == 1) lists = std::move(walk.lists);
     });
-    Extracted all = joined(std::move(made), jobs, limits);
-    all.key_start = sort(all.final, columns.keys, false, jobs, limits);
-    sort(all.intermediate, columns.keys, true, jobs, limits);
+    Extracted all = joined(made, jobs, limits);
+    std::vector<Writes*> final, intermediate;
+    for (Extracted& part : made) final.push_back(&part.final), intermediate.push_back(&part.intermediate);
+    all.key_start = sort(final, all.final, columns.keys, false, jobs, limits);
+    sort(intermediate, all.intermediate, columns.keys, true, jobs, limits);
     if (!lists.empty()) find_lists(columns, lists, all, limits);
     return all;
 }

@@ -59,15 +59,13 @@ nb::object times(Column<std::int64_t>& wide, CloseTimes& close) {
 
 nb::tuple table(Interner& interner) {
   Column<std::uint8_t> type;
-  Column<std::uint64_t> offset;  // below 2^61, so the same as signed ones
-  interner.split(type, offset);
   if (interner.data.size() < (1u << 31) - 64) {  // with some room: those who use them add to them
     Column<std::int32_t> narrow;
-    narrow.resize(offset.size());
-    for (std::size_t i = 0; i < offset.size(); ++i) narrow[i] = static_cast<std::int32_t>(offset[i]);
-    offset.discard();
+    interner.split(type, narrow);
     return nb::make_tuple(array(type), array(narrow), array(interner.data));
   }
+  Column<std::uint64_t> offset;  // below 2^61, so the same as signed ones
+  interner.split(type, offset);
   return nb::make_tuple(array(type), array_as<std::int64_t>(offset), array(interner.data));
 }
 

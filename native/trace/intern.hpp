@@ -139,7 +139,15 @@ class Interner {
     slots_.discard();
   }
 
-  // Done: the entries as the two columns they become in Python.
+  // Done: the entries as the two columns they become in Python; `narrow` if its numbers have 31 bits.
+  void split(Column<std::uint8_t>& type, Column<std::int32_t>& narrow) {
+    type.resize(size());
+    narrow.resize(entries_.size());
+    for (std::size_t i = 0; i < size(); ++i) type[i] = static_cast<std::uint8_t>(entries_[i] & type_mask);
+    for (std::size_t i = 0; i < entries_.size(); ++i) narrow[i] = static_cast<std::int32_t>(entries_[i] >> type_bits);
+    entries_.discard();
+    entries_.push(0);
+  }
   // The second is the entries' own memory: there may be millions of them.
   void split(Column<std::uint8_t>& type, Column<std::uint64_t>& offset) {
     type.resize(size());

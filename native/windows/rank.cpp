@@ -57,27 +57,39 @@ Turns in_turn(std::span<const int64_t> begins, std::span<const int64_t> ends, st
         if (i == 0) first = sorted(of, begun_at);
         else last = sorted(of, ended_at);
     });
-    Turns turns;
-    turns.points.reserve(size_t(points) * of.size());
-    turns.after.assign(size_t(txns), -1);
-    size_t b = 0, e = 0;
-    int32_t ended = -1;
-    auto begin = [&] {
-        const int32_t t = first[b++];
-        turns.after[size_t(t)] = ended;
-        if (points == 2) turns.points.push_back(2 * t);
+    // Does this begin come before that end? Of those that come at the same time, begins do, but not those of later ones.
+    auto precedes = [&](int32_t next, int32_t t) {
+        const int64_t begun = begun_at(next), end = ended_at(t);
+        return begun < end || (begun == end && next <= t);
     };
-    while (e < last.size()) {
-        const int32_t next = b < first.size() ? first[b] : -1, t = last[e];
-        const int64_t begun = next < 0 ? 0 : begun_at(next), end = ended_at(t);
-        if (next >= 0 && (begun < end || (begun == end && next <= t))) {
-            begin();
-        } else {
-            ended = t, ++e;
-            turns.points.push_back(points == 2 ? 2 * ended + 1 : ended);
+    // Merged in parts, each with some of the ends and the begins since the end before them.
+    const size_t parts = of.size() < FEW ? 1 : size_t(std::max(1, jobs));
+    Turns turns;
+    turns.points.resize(size_t(points) * of.size());
+    turns.after.assign(size_t(txns), -1);
+    in_parallel(jobs, parts, none, [&](size_t part, int, Limits&) {
+        size_t e = last.size() * part / parts;
+        const size_t until = last.size() * (part + 1) / parts;
+        auto begins_before = [&](size_t end) -> size_t {  // how many
+            if (end == 0) return 0;
+            if (end == last.size()) return first.size();
+            return size_t(std::partition_point(first.begin(), first.end(), [&](int32_t t) { return precedes(t, last[end - 1]); }) - first.begin());
+        };
+        size_t b = begins_before(e);
+        const size_t begins_until = begins_before(until);
+        int32_t ended = e == 0 ? -1 : last[e - 1];
+        size_t to = e + (points == 2 ? b : 0);
+        while (e < until || b < begins_until) {
+            if (b < begins_until && (e == until || precedes(first[b], last[e]))) {
+                const int32_t t = first[b++];
+                turns.after[size_t(t)] = ended;
+                if (points == 2) turns.points[to++] = 2 * t;
+            } else {
+                ended = last[e++];
+                turns.points[to++] = points == 2 ? 2 * ended + 1 : ended;
+            }
         }
-    }
-    while (b < first.size()) begin();
+    });
     return turns;
 }
 

@@ -9,6 +9,8 @@
 // before it have left.
 #include <algorithm>
 #include <atomic>
+#include <memory>
+#include <optional>
 #include <unordered_map>
 
 #include "common/parallel.hpp"
@@ -138,7 +140,12 @@ bool Windows::explains(const std::vector<int32_t>& order, const std::vector<std:
         });
         return !wrong;
     };
-    std::vector<int32_t> at(size_t(w.txns) * size_t(w.points), -1);
+    const size_t points = size_t(w.txns) * size_t(w.points);
+    const auto at = std::make_unique_for_overwrite<int32_t[]>(points);  // of each point its place
+    share(points, [&](size_t point) {
+        at[point] = -1;
+        return true;
+    });
     auto place = [&](size_t i) {  // what is there twice shows when it is replayed
         std::atomic_ref(at[size_t(order[i])]).store(int32_t(i), std::memory_order_relaxed);
         return true;
@@ -157,9 +164,10 @@ bool Windows::explains(const std::vector<int32_t>& order, const std::vector<std:
     };
     if (!share(w.edge_from.size(), in_turn)) return false;
 
-    std::vector<Replayed> replayed(parts, Replayed(w));
+    std::vector<std::optional<Replayed>> replayed(parts);
     in_parallel(jobs, parts, none, [&](size_t part, int, Limits&) {
-        if (!replayed[part].replay(order, order.size() * part / parts, order.size() * (part + 1) / parts, at)) wrong = true;
+        replayed[part].emplace(w);
+        if (!replayed[part]->replay(order, order.size() * part / parts, order.size() * (part + 1) / parts, {at.get(), points})) wrong = true;
     });
     if (wrong) return false;
     Store state{{w.init.begin(), w.init.end()}, std::vector<int32_t>(w.overlap ? size_t(w.keys) : 0, -1), {}};
@@ -167,7 +175,7 @@ bool Windows::explains(const std::vector<int32_t>& order, const std::vector<std:
         if (state.value[size_t(key)] == UNKNOWN_INIT) state.value[size_t(key)] = chosen == PRESENT ? w.unnamed : chosen;
     for (int32_t& v : state.value)
         if (v == UNKNOWN_INIT || v == NO_VALUE) v = ABSENT;
-    return std::all_of(replayed.begin(), replayed.end(), [&](const Replayed& part) { return part.fits_behind(state); });
+    return std::all_of(replayed.begin(), replayed.end(), [&](const auto& part) { return part->fits_behind(state); });
 }
 
 }  // namespace boomslang::windows

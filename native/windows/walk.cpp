@@ -46,24 +46,12 @@ struct Readers {
     std::vector<int16_t> latest;
 
     void add(size_t write, int32_t behind) {
-        std::atomic_ref known(count[write]);
-        uint16_t n = known.load(std::memory_order_relaxed);
-        while (n < many && !known.compare_exchange_weak(n, uint16_t(n + 1), std::memory_order_relaxed)) {
-        }
-        if (behind == nobody) return;
-        std::atomic_ref last(latest[write]);
-        const auto to = int16_t(std::clamp<int32_t>(behind, nobody + 1, far));
-        int16_t seen = last.load(std::memory_order_relaxed);
-        while (seen < to && !last.compare_exchange_weak(seen, to, std::memory_order_relaxed)) {
-        }
+        count[write] = std::min<uint16_t>(count[write], many - 1) + 1;
+        if (behind != nobody) latest[write] = std::max(latest[write], int16_t(std::clamp<int32_t>(behind, nobody + 1, far)));
     }
 };
 
-// Numbers below `count`, each once, of which those that follow each other are far apart.
-size_t far_apart(size_t i, size_t count, size_t jobs) {
-    const size_t group = i % jobs;
-    return group * (count / jobs) + std::min(group, count % jobs) + i / jobs;
-}
+constexpr size_t FEW_TO_COUNT = 50'000;  // transactions: not worth a thread
 
 // Where somebody went who should have waited, in places of the order: from the version that it should have come before.
 struct Mark {
@@ -489,12 +477,18 @@ Windows::Step Windows::walk(int32_t margin, int32_t shortest, int jobs, Options 
         starts[i] = int32_t(point);
     }
     for (Stretch& stretch : stretches) stretch.pending.assign(size_t(whole_.keys), 0);
-    constexpr int32_t chunk = 8192;
-    // Neighbours read the same writes: those who count at the same time do it far from each other.
-    const size_t chunks = size_t(whole_.txns / chunk + 1);
-    in_parallel(jobs, chunks, limits, [&](size_t i, int, Limits& own) {
-        const size_t c = far_apart(i, chunks, size_t(std::max(1, jobs)));
-        for (int32_t t = int32_t(c) * chunk; t < std::min(whole_.txns, int32_t(c + 1) * chunk); ++t) {
+    // Each thread counts for the writes of some transactions. What it meets of others, which are neighbours as a rule and are
+    // not where a session has a file, it tells those who have them.
+    struct Told {
+        int32_t write, behind;
+    };
+    const size_t parts = size_t(whole_.txns) < FEW_TO_COUNT ? 1 : size_t(std::max(1, jobs));
+    std::vector<std::vector<std::vector<Told>>> told(parts, std::vector<std::vector<Told>>(parts));
+    std::vector<int32_t> bounds;
+    for (size_t part = 1; part <= parts; ++part) bounds.push_back(int32_t(int64_t(whole_.txns) * int64_t(part) / int64_t(parts)));
+    in_parallel(jobs, parts, limits, [&](size_t part, int, Limits& own) {
+        const int32_t low = part == 0 ? 0 : bounds[part - 1], high = bounds[part];
+        for (int32_t t = low; t < high; ++t) {
             own.step(4);
             const int32_t at = place_[size_t(whole_.commit_of(t))];
             if (at < 0) continue;
@@ -508,9 +502,17 @@ Windows::Step Windows::walk(int32_t margin, int32_t shortest, int jobs, Options 
                     if (from < starts[i] && (i > 0 || w < 0))
                         std::atomic_ref(stretches[i].pending[size_t(key)]).fetch_add(1, std::memory_order_relaxed);
                 if (w < 0) continue;
-                if (const int64_t j = whole_.write_of(w, key); j >= 0) readers.add(size_t(j), any ? last - from : Readers::nobody);
+                const int64_t j = whole_.write_of(w, key);
+                if (j < 0) continue;
+                const int32_t behind = any ? last - from : Readers::nobody;
+                if (w >= low && w < high) readers.add(size_t(j), behind);
+                else told[part][size_t(std::upper_bound(bounds.begin(), bounds.end(), w) - bounds.begin())].push_back({int32_t(j), behind});
             }
         }
+    });
+    in_parallel(jobs, parts, limits, [&](size_t part, int, Limits& own) {
+        for (auto& from : told)
+            for (const auto [write, behind] : std::exchange(from[part], {})) own.step(), readers.add(size_t(write), behind);
     });
     bool last = false;
     for (bool together : {true, false}) {

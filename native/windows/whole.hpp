@@ -56,7 +56,12 @@ struct Whole {
     // The row of a transaction's write of a key; -1: it has none. One transaction may load a million keys.
     int64_t write_of(int32_t txn, int32_t key) const {
         const Write *first = txn_writes.get() + txn_write_start[size_t(txn)], *last = txn_writes.get() + txn_write_start[size_t(txn) + 1];
-        const Write* at = std::partition_point(first, last, [&](const Write& w) { return w.key < key; });
+        const Write* at = first;
+        if (last - first <= 16) {
+            for (const Write* w = first; w != last; ++w) at += w->key < key;  // nothing to mispredict
+        } else {
+            at = std::partition_point(first, last, [&](const Write& w) { return w.key < key; });
+        }
         return at != last && at->key == key ? at - txn_writes.get() : -1;
     }
 
