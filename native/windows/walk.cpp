@@ -24,6 +24,7 @@
 // soon; one that shows snapshots has them where its clients saw them.
 #include <algorithm>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <unordered_set>
 #include <utility>
@@ -36,22 +37,42 @@ namespace boomslang::windows {
 namespace {
 
 constexpr int32_t NOBODY = -1;
+constexpr size_t FEW_TO_COUNT = 50'000;  // transactions: not worth a thread
 
 // What is known of the readers of each write, wherever they stand.
 struct Readers {
     static constexpr uint16_t many = UINT16_MAX;  // or more
     static constexpr int16_t nobody = INT16_MIN, far = INT16_MAX;
-    std::vector<uint16_t> count;
+    std::span<uint16_t> count;
     // How far behind the writer the last commit is that came before the begin of one of them, or as far as can be told.
-    std::vector<int16_t> latest;
+    std::span<int16_t> latest;  // empty: there are no times
+
+    Readers(size_t writes, bool times)
+        : counts_(std::make_unique_for_overwrite<uint16_t[]>(writes)),
+          latests_(std::make_unique_for_overwrite<int16_t[]>(times ? writes : 0)) {
+        count = {counts_.get(), writes};
+        latest = {latests_.get(), times ? writes : 0};
+    }
+
+    void clear(int64_t from, int64_t until) {
+        std::fill(count.begin() + from, count.begin() + until, 0);
+        if (!latest.empty()) std::fill(latest.begin() + from, latest.begin() + until, nobody);
+    }
 
     void add(size_t write, int32_t behind) {
         count[write] = std::min<uint16_t>(count[write], many - 1) + 1;
         if (behind != nobody) latest[write] = std::max(latest[write], int16_t(std::clamp<int32_t>(behind, nobody + 1, far)));
     }
-};
 
-constexpr size_t FEW_TO_COUNT = 50'000;  // transactions: not worth a thread
+    void forget() {
+        counts_.reset(), latests_.reset();
+        count = {}, latest = {};
+    }
+
+private:
+    std::unique_ptr<uint16_t[]> counts_;
+    std::unique_ptr<int16_t[]> latests_;
+};
 
 // Where somebody went who should have waited, in places of the order: from the version that it should have come before.
 struct Mark {
@@ -65,16 +86,28 @@ struct Nodes {
     std::span<const int32_t> sequence, place;  // by rank; and of each node where it is there, or -1
     std::vector<int32_t> own_sequence, own_place;
 
-    Nodes(const Whole& whole, std::span<const int32_t> by_rank, std::span<const int32_t> places, bool together)
+    Nodes(const Whole& whole, std::span<const int32_t> by_rank, std::span<const int32_t> places, bool together, int jobs)
         : points(together ? 1 : whole.points), sequence(by_rank), place(places) {
         if (points == whole.points) return;
-        own_sequence.reserve(by_rank.size() / 2);
+        own_sequence.resize(by_rank.size() / 2);
         own_place.assign(size_t(whole.txns), -1);
-        for (int32_t point : by_rank)
-            if (whole.is_commit(point)) {
-                own_place[size_t(point / 2)] = int32_t(own_sequence.size());
-                own_sequence.push_back(point / 2);
-            }
+        const size_t parts = by_rank.size() < FEW_TO_COUNT ? 1 : size_t(std::max(1, jobs));
+        auto bound = [&](size_t part) { return by_rank.size() * part / parts; };
+        std::vector<size_t> commits(parts + 1, 0);  // before each part
+        Limits none;
+        in_parallel(jobs, parts, none, [&](size_t part, int, Limits&) {
+            commits[part + 1] = size_t(std::count_if(by_rank.begin() + int64_t(bound(part)), by_rank.begin() + int64_t(bound(part + 1)),
+                                                     [&](int32_t point) { return whole.is_commit(point); }));
+        });
+        for (size_t part = 0; part < parts; ++part) commits[part + 1] += commits[part];
+        in_parallel(jobs, parts, none, [&](size_t part, int, Limits&) {
+            size_t to = commits[part];
+            for (int32_t point : by_rank.subspan(bound(part), bound(part + 1) - bound(part)))
+                if (whole.is_commit(point)) {
+                    own_place[size_t(point / 2)] = int32_t(to);
+                    own_sequence[to++] = point / 2;
+                }
+        });
         sequence = own_sequence, place = own_place;
     }
     Nodes(const Nodes&) = delete;
@@ -460,9 +493,7 @@ bool put_together(std::vector<std::optional<Walk>>& walks) {
 }  // namespace
 
 Windows::Step Windows::walk(int32_t margin, int32_t shortest, int jobs, Options options, Limits& limits) {
-    Readers readers;
-    readers.count.assign(whole_.write_txn.size(), 0);
-    if (!after_.empty()) readers.latest.assign(whole_.write_txn.size(), Readers::nobody);
+    Readers readers(whole_.write_txn.size(), !after_.empty());
     // Stretches are told by where commits are: these are all there is where begin and commit are together, or one.
     // A walk through a part must know what it finds there.
     const bool known = whole_.certain && std::find(whole_.init.begin(), whole_.init.end(), UNKNOWN_INIT) == whole_.init.end();
@@ -488,6 +519,7 @@ Windows::Step Windows::walk(int32_t margin, int32_t shortest, int jobs, Options 
     for (size_t part = 1; part <= parts; ++part) bounds.push_back(int32_t(int64_t(whole_.txns) * int64_t(part) / int64_t(parts)));
     in_parallel(jobs, parts, limits, [&](size_t part, int, Limits& own) {
         const int32_t low = part == 0 ? 0 : bounds[part - 1], high = bounds[part];
+        readers.clear(whole_.txn_write_start[size_t(low)], whole_.txn_write_start[size_t(high)]);
         for (int32_t t = low; t < high; ++t) {
             own.step(4);
             const int32_t at = place_[size_t(whole_.commit_of(t))];
@@ -522,7 +554,7 @@ Windows::Step Windows::walk(int32_t margin, int32_t shortest, int jobs, Options 
         std::vector<std::pair<size_t, size_t>> regions;
         std::unordered_set<int64_t> buried;
         {
-            const Nodes nodes(whole_, sequence_, place_, together);
+            const Nodes nodes(whole_, sequence_, place_, together, jobs);
             // Several walks for the first try; then one through all of it.
             std::vector<std::optional<Walk>> walks;
             for (bool alone : {false, true}) {
@@ -560,7 +592,7 @@ Windows::Step Windows::walk(int32_t margin, int32_t shortest, int jobs, Options 
                 else regions.push_back({from, to});
             }
             for (auto& each : walks) each->take_back();
-            if (last) readers = {};  // nobody walks again, and they take memory
+            if (last) readers.forget();  // nobody walks again, and they take memory
         }
         if (!regions.empty() && !mend(step, regions, buried, jobs, options, limits)) continue;
         if (!explains(step.order, step.initial, jobs)) continue;
