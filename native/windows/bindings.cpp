@@ -1,4 +1,5 @@
 // The binding: arrays in, arrays out. No logic lives here.
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -120,6 +121,10 @@ struct Held {
         return d;
     }
 
+    bool explains(const std::vector<int32_t>& order, const std::vector<std::pair<int32_t, int32_t>>& initial, int jobs) const {
+        return windows->explains_in_parts(order, initial, jobs);
+    }
+
     bool join(std::vector<int32_t> failed) { return windows->join(failed); }
 
     nb::dict stats() const {
@@ -137,15 +142,15 @@ struct Held {
 void bind(nb::module_ m) {
     m.def(
         "in_turn",
-        [](In<int64_t> begins, In<int64_t> ends, In<uint8_t> state, int32_t points, int jobs) {
+        [](In<int64_t> begins, In<int64_t> ends, In<uint8_t> state, int32_t points, int jobs, size_t least) {
             Turns turns;
             {
                 nb::gil_scoped_release release;
-                turns = in_turn(view(begins), view(ends), view(state), points, jobs);
+                turns = in_turn(view(begins), view(ends), view(state), points, jobs, least);
             }
             return nb::make_tuple(out(std::move(turns.points)), out(std::move(turns.after)));
         },
-        nb::arg("begins"), nb::arg("ends"), nb::arg("state"), nb::arg("points"), nb::arg("jobs") = 1);
+        nb::arg("begins"), nb::arg("ends"), nb::arg("state"), nb::arg("points"), nb::arg("jobs") = 1, nb::arg("least") = 100'000);
     nb::class_<Held>(m, "Windows")
         .def("__init__", [](Held* self, nb::args given, nb::kwargs named) { new (self) Held(given, named); })
         .def("hint", &Held::hint, nb::arg("next"))
@@ -155,6 +160,7 @@ void bind(nb::module_ m) {
              nb::arg("megabytes"))
         .def("walk", &Held::walk, nb::arg("margin"), nb::arg("shortest"), nb::arg("jobs"), nb::arg("conflicts"), nb::arg("seconds"),
              nb::arg("megabytes"))
+        .def("explains", &Held::explains, nb::arg("order"), nb::arg("initial"), nb::arg("jobs"))
         .def("join", &Held::join, nb::arg("failed"))
         .def("stats", &Held::stats);
 }

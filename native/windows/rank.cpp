@@ -13,8 +13,6 @@ namespace boomslang::windows {
 
 namespace {
 
-constexpr size_t FEW = 100'000;  // not worth a thread
-
 // These transactions by their times; those of one time as they stand.
 template <class Time>
 std::vector<int32_t> sorted(std::span<const int32_t> of, Time time_of) {
@@ -37,7 +35,7 @@ std::vector<int32_t> sorted(std::span<const int32_t> of, Time time_of) {
 }  // namespace
 
 Turns in_turn(std::span<const int64_t> begins, std::span<const int64_t> ends, std::span<const uint8_t> state, int32_t points,
-              int jobs) {
+              int jobs, size_t least) {
     const auto txns = int32_t(state.size());
     std::vector<int32_t> of;
     of.reserve(size_t(txns));
@@ -53,7 +51,7 @@ Turns in_turn(std::span<const int64_t> begins, std::span<const int64_t> ends, st
     };
     std::vector<int32_t> first, last;
     Limits none;
-    in_parallel(of.size() < FEW ? 1 : jobs, 2, none, [&](size_t i, int, Limits&) {
+    in_parallel(of.size() < least ? 1 : jobs, 2, none, [&](size_t i, int, Limits&) {
         if (i == 0) first = sorted(of, begun_at);
         else last = sorted(of, ended_at);
     });
@@ -63,7 +61,7 @@ Turns in_turn(std::span<const int64_t> begins, std::span<const int64_t> ends, st
         return begun < end || (begun == end && next <= t);
     };
     // Merged in parts, each with some of the ends and the begins since the end before them.
-    const size_t parts = of.size() < FEW ? 1 : size_t(std::max(1, jobs));
+    const size_t parts = of.size() < least ? 1 : size_t(std::max(1, jobs));
     Turns turns;
     turns.points.resize(size_t(points) * of.size());
     turns.after.assign(size_t(txns), -1);

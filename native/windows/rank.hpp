@@ -13,8 +13,8 @@ struct Turns {
     std::vector<int32_t> after;  // of each transaction the last one that ended before it began, or -1
 };
 
-// Who has no end ended where it began; who has neither, after all others.
+// Who has no end ended where it began; who has neither, after all others. `least`: transactions that are worth a thread.
 Turns in_turn(std::span<const int64_t> begins, std::span<const int64_t> ends, std::span<const uint8_t> state, int32_t points,
-              int jobs);
+              int jobs, size_t least);
 
 }  // namespace boomslang::windows

@@ -128,9 +128,14 @@ private:
 }  // namespace
 
 bool Windows::explains(const std::vector<int32_t>& order, const std::vector<std::pair<int32_t, int32_t>>& initial, int jobs) const {
-    const Whole& w = whole_;
     // What a part asks and leaves is as long as there are keys.
-    const size_t parts = order.size() < SHORT_ORDER || size_t(w.keys) * 4 > order.size() ? 1 : size_t(std::max(1, jobs));
+    const bool worth = order.size() >= SHORT_ORDER && size_t(whole_.keys) * 4 <= order.size();
+    return explains_in_parts(order, initial, worth ? jobs : 1);
+}
+
+bool Windows::explains_in_parts(const std::vector<int32_t>& order, const std::vector<std::pair<int32_t, int32_t>>& initial, int jobs) const {
+    const Whole& w = whole_;
+    const size_t parts = size_t(std::max(1, jobs));
     std::atomic<bool> wrong = false;
     Limits none;
     auto share = [&](size_t count, auto&& work) {

@@ -37,7 +37,6 @@ namespace boomslang::windows {
 namespace {
 
 constexpr int32_t NOBODY = -1;
-constexpr size_t FEW_TO_COUNT = 50'000;  // transactions: not worth a thread
 
 // What is known of the readers of each write, wherever they stand.
 struct Readers {
@@ -86,12 +85,12 @@ struct Nodes {
     std::span<const int32_t> sequence, place;  // by rank; and of each node where it is there, or -1
     std::vector<int32_t> own_sequence, own_place;
 
-    Nodes(const Whole& whole, std::span<const int32_t> by_rank, std::span<const int32_t> places, bool together, int jobs)
+    Nodes(const Whole& whole, std::span<const int32_t> by_rank, std::span<const int32_t> places, bool together, int jobs, size_t shortest)
         : points(together ? 1 : whole.points), sequence(by_rank), place(places) {
         if (points == whole.points) return;
         own_sequence.resize(by_rank.size() / 2);
         own_place.assign(size_t(whole.txns), -1);
-        const size_t parts = by_rank.size() < FEW_TO_COUNT ? 1 : size_t(std::max(1, jobs));
+        const size_t parts = by_rank.size() < shortest ? 1 : size_t(std::max(1, jobs));
         auto bound = [&](size_t part) { return by_rank.size() * part / parts; };
         std::vector<size_t> commits(parts + 1, 0);  // before each part
         Limits none;
@@ -513,7 +512,7 @@ Windows::Step Windows::walk(int32_t margin, int32_t shortest, int jobs, Options 
     struct Told {
         int32_t write, behind;
     };
-    const size_t parts = size_t(whole_.txns) < FEW_TO_COUNT ? 1 : size_t(std::max(1, jobs));
+    const size_t parts = whole_.txns < shortest ? 1 : size_t(std::max(1, jobs));
     std::vector<std::vector<std::vector<Told>>> told(parts, std::vector<std::vector<Told>>(parts));
     std::vector<int32_t> bounds;
     for (size_t part = 1; part <= parts; ++part) bounds.push_back(int32_t(int64_t(whole_.txns) * int64_t(part) / int64_t(parts)));
@@ -554,7 +553,7 @@ Windows::Step Windows::walk(int32_t margin, int32_t shortest, int jobs, Options 
         std::vector<std::pair<size_t, size_t>> regions;
         std::unordered_set<int64_t> buried;
         {
-            const Nodes nodes(whole_, sequence_, place_, together, jobs);
+            const Nodes nodes(whole_, sequence_, place_, together, jobs, size_t(shortest));
             // Several walks for the first try; then one through all of it.
             std::vector<std::optional<Walk>> walks;
             for (bool alone : {false, true}) {

@@ -65,6 +65,8 @@ public:
     };
     // All of it in one pass, without cutting: an order, or nothing. Each job takes a stretch, of at least so many
     // transactions. Where it does not go on, the engine is asked about `margin` transactions either side.
+    // Is this order of points, with these initial values of keys, one that the trace allows? Looked at in so many parts.
+    bool explains_in_parts(const std::vector<int32_t>& order, const std::vector<std::pair<int32_t, int32_t>>& initial, int jobs) const;
     Step walk(int32_t margin, int32_t shortest, int jobs, Options options, Limits& limits);
     // Solves what is not solved yet. `stop`: once so many windows are refuted (0: never), and they are no rare exception.
     Step solve(int stop, int jobs, Options options, Limits& limits);

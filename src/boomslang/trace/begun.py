@@ -51,6 +51,11 @@ class Begun:
         self.reader.stop()
         self._thread.join()
 
+    def forget(self) -> None:
+        """What was read, and then the file, from which threads of the reader may still read."""
+        del self.reader
+        self.file.close()
+
 
 _begun: Begun | None = None
 
@@ -75,20 +80,24 @@ def begin(words: Sequence[str]) -> None:
 
 
 def taken(path: Path, jobs: int) -> Begun | None:
-    """What has begun of this file, for the caller to go on with; once."""
-    begun = given_up()
-    if begun is None or begun.trouble or begun.jobs != jobs:
+    """What has begun of this file, for the caller to go on with, and to close; once."""
+    global _begun
+    begun, _begun = _begun, None
+    if begun is None:
         return None
+    begun.stop()
     with suppress(OSError):
-        if str(path) == begun.path and os.path.samestat(path.stat(), os.fstat(begun.file.fileno())):
+        same = str(path) == begun.path and os.path.samestat(path.stat(), os.fstat(begun.file.fileno()))
+        if same and not begun.trouble and begun.jobs == jobs:
             return begun
+    begun.forget()
     return None
 
 
-def given_up() -> Begun | None:
-    """Stops what has begun, and forgets it."""
+def given_up() -> None:
+    """Nobody will go on with what has begun."""
     global _begun
     begun, _begun = _begun, None
     if begun is not None:
         begun.stop()
-    return begun
+        begun.forget()

@@ -49,9 +49,15 @@ class Windows:
         seconds: float,
         megabytes: float,
     ) -> dict[str, Any]: ...
+    def explains(self, order: list[int], initial: list[tuple[int, int]], jobs: int) -> bool: ...
     def join(self, failed: list[int]) -> bool: ...
     def stats(self) -> dict[str, int]: ...
 
 def in_turn(
-    begins: NDArray[np.int64], ends: NDArray[np.int64], state: NDArray[np.uint8], points: int, jobs: int = 1
+    begins: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    state: NDArray[np.uint8],
+    points: int,
+    jobs: int = 1,
+    least: int = 100_000,
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]: ...
