@@ -101,15 +101,18 @@ Links link(std::span<const uint8_t> outcome, std::span<const int64_t> read_start
     out.forced_by.assign(size_t(txns), -1);
     for (bool again = true; again;) {
         again = false;
-        out.writer.assign(read_key.size(), -2);
-        out.state.assign(size_t(txns), 0);
         out.orphans.clear();
         std::vector<int32_t> work;
-        for (int32_t t = 0; t < txns; ++t) {
-            bool in = outcome[t] == COMMITTED || outcome[t] == ASSUMED;
-            out.state[size_t(t)] = in ? 0 : outcome[t] == UNKNOWN ? 1 : 2;
-            if (in) work.push_back(t);
-        }
+        in_parallel(read_key.size() < too_few ? 1 : jobs, 2, limits, [&](size_t i, int, Limits&) {
+            if (i == 0) return out.writer.assign(read_key.size(), -2);
+            out.state.assign(size_t(txns), 0);
+            work.reserve(size_t(txns));
+            for (int32_t t = 0; t < txns; ++t) {
+                bool in = outcome[t] == COMMITTED || outcome[t] == ASSUMED;
+                out.state[size_t(t)] = in ? 0 : outcome[t] == UNKNOWN ? 1 : 2;
+                if (in) work.push_back(t);
+            }
+        });
         std::vector<int64_t> shown(lists.key.begin(), lists.key.end());  // of each list, where its unseen part starts
         for (size_t l = 0; l < shown.size(); ++l) shown[l] = lists.start[l];
         auto force = [&](int32_t w, int64_t r) {

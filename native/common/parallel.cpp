@@ -3,7 +3,9 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <exception>
+#include <mutex>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -13,7 +15,9 @@ namespace boomslang {
 void in_parallel(int jobs, size_t count, Limits& limits, const std::function<void(size_t, int, Limits&)>& work) {
     std::atomic<size_t> next = 0;
     std::atomic<bool> stop = false;
-    std::atomic<int> running = 0;
+    int running = 0;
+    std::mutex mutex;
+    std::condition_variable ended;  // one of the others has
     std::exception_ptr problem;
     std::atomic<bool> told = false;
     auto loop = [&](Limits& own, int thread) {
@@ -25,25 +29,35 @@ void in_parallel(int jobs, size_t count, Limits& limits, const std::function<voi
         }
     };
     std::vector<std::thread> threads;
+    auto count_down = [&] {
+        const std::lock_guard lock(mutex);
+        --running;
+        ended.notify_one();
+    };
     for (int j = 1; j < jobs && size_t(j) < count; ++j) {
-        ++running;
+        {
+            const std::lock_guard lock(mutex);
+            ++running;
+        }
         try {
             threads.emplace_back([&, j] {
                 Limits own;
                 own.tick = [&] { return !stop; };
                 loop(own, j);
-                --running;
+                count_down();
             });
         } catch (const std::system_error&) {
-            --running;
+            count_down();
             break;  // no more threads to be had
         }
     }
     loop(limits, 0);
     try {
-        while (running > 0 && !stop) {
-            std::this_thread::sleep_for(std::chrono::microseconds(200));
+        std::unique_lock lock(mutex);
+        while (!ended.wait_for(lock, std::chrono::microseconds(500), [&] { return running == 0 || stop; })) {
+            lock.unlock();
             limits.step(20001);
+            lock.lock();
         }
     } catch (...) {
         if (!told.exchange(true)) problem = std::current_exception();

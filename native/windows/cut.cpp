@@ -8,6 +8,7 @@
 // reader; without any reader they are left out of the order altogether, which breaks nothing.
 #include <algorithm>
 
+#include "common/parallel.hpp"
 #include "windows.hpp"
 
 namespace boomslang::windows {
@@ -17,15 +18,19 @@ Windows::Windows(Whole whole, std::vector<int32_t> sequence, std::span<const int
     : whole_(std::move(whole)), sequence_(std::move(sequence)), after_(after),
       uncertain_(uncertain.begin(), uncertain.end()) {
     whole_.index(std::max(1, jobs));
-    number();
+    number(jobs);
     if (std::any_of(uncertain_.begin(), uncertain_.end(), [](uint8_t u) { return u != 0; })) place_uncertain(uncertain);
     bounds_ = {0, int32_t(sequence_.size())};
     windows_.resize(1);
 }
 
-void Windows::number() {
+void Windows::number(int jobs) {
     place_.assign(size_t(whole_.txns) * size_t(whole_.points), -1);
-    for (size_t i = 0; i < sequence_.size(); ++i) place_[size_t(sequence_[i])] = int32_t(i);
+    constexpr size_t chunk = 1 << 17;
+    Limits none;
+    in_parallel(jobs, sequence_.size() / chunk + 1, none, [&](size_t c, int, Limits&) {
+        for (size_t i = c * chunk; i < std::min(sequence_.size(), (c + 1) * chunk); ++i) place_[size_t(sequence_[i])] = int32_t(i);
+    });
 }
 
 void Windows::place_uncertain(std::span<const uint8_t> uncertain) {

@@ -103,7 +103,7 @@ private:
     void place_uncertain(std::span<const uint8_t> uncertain);
     // A transaction that writes nothing commits where it begins; nobody begins behind its own commit.
     void keep_from_crossing();
-    void number();
+    void number(int jobs = 1);
     void last_readers(const std::vector<std::pair<int64_t, int64_t>>& hoods, int jobs, Limits& limits);
     // --- fit.cpp
     int32_t window_at(int32_t place) const;
