@@ -1,8 +1,8 @@
 """How far a check reaches: load and check 1M and 10M transactions of 8 operations, on one core and on all.
 
 Each row is one trace at one level, checked by the command in fresh processes: on one core (`--jobs 1`), and on all.
-Up to a million transactions it is the fastest of five times each, in turn: on a shared machine the host is faster at one
-time and slower at another, for both alike.
+Up to a million transactions it is the fastest of five times each, in turn: a shared host is faster at one time and
+slower at another, for both alike.
 *MB* is the most of both, *CPU* that of one core; *load* and *solve* are told by the command on one core. Rows of
 *streamed* are asked with `--memory`, so that the trace goes by window by window. Growth is the slope of log time over
 log size, between the smallest and the largest trace of one kind at one level: 1 is linear.

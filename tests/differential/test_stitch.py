@@ -101,7 +101,7 @@ def disturbed(order: list[int], draw: random.Random) -> list[int]:
 @pytest.mark.parametrize("mix", MIXES)
 def test_parts_judge_as_the_whole_does(mix: str) -> None:
     judged: Counter[bool] = Counter()
-    for seed in range(7000, 7000 + examples(12)):
+    for seed in range(7000, 7008 + examples(20)):
         draw, trace = random.Random(seed), random_trace(seed, mix)
         asg = build_asg(trace)
         if first_broken(asg) is not None:
