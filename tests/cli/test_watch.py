@@ -20,6 +20,8 @@ from support.paths import ROOT
 
 import boomslang
 from boomslang.databases import ADAPTERS
+from boomslang.stream.beside import Beside
+from boomslang.stream.watcher import CannotWatch
 
 SCHEMA = jsonschema.Draft202012Validator(
     json.loads((Path(boomslang.__file__).parent / "cli" / "answer.schema.json").read_text())
@@ -281,11 +283,26 @@ def test_lists_are_watched(tmp_path: Path) -> None:
     assert ran.code == 1 and "Why it is not serializable:" in ran.out, ran
 
 
-def test_what_cannot_be_watched_is_checked_at_the_end(tmp_path: Path) -> None:
+def test_the_certificate_of_lists_grows_while_they_are_watched(tmp_path: Path) -> None:
     proof = tmp_path / "proof.json"
     words = ("--workload", "list-append", "--txns", 200, "--out", tmp_path / "t", "--certificate", proof)
     ran = command("run", "--db", "memory", *words, "--watch")
-    assert "a certificate in lines speaks of none; it is checked now that it is finished" in ran.err, ran
+    assert ran.code == 0 and "  serializable  valid    all that was recorded so far" in ran.out, ran
+    assert proof.read_text().startswith('{"boomslang-certificate": 2')
+    assert command("verify", tmp_path / "t", proof).code == 0
+
+
+def test_what_cannot_be_watched_is_checked_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def cannot(_beside: Beside) -> None:
+        raise CannotWatch("its files have several clocks")
+
+    monkeypatch.setattr(Beside, "answer", cannot)
+    proof = tmp_path / "proof.json"
+    words = ("--workload", "list-append", "--txns", 200, "--out", tmp_path / "t", "--certificate", proof)
+    ran = command("run", "--db", "memory", *words, "--watch")
+    assert "several clocks; it is checked now that it is finished" in ran.err, ran
     assert ran.code == 0 and "serializable  valid" in ran.out
     assert command("verify", tmp_path / "t", proof).code == 0
 

@@ -101,7 +101,6 @@ def check_as_it_goes_by(
             level,
             limits,
             take=take or (lambda taken: None),
-            certified=take is not None,
             refuted=past,
             size=window_bytes(megabytes),
             tail_share=TAIL_SHARE,

@@ -209,7 +209,6 @@ class Forward:
         tail_share: float = 0.0,
         kept: int = KEPT,
         pressed: Callable[[], bool] = lambda: False,
-        certified: bool = False,
         standing: Standing | None = None,
         stays_open: Collection[int] = (),
         lenient: Collection[int] | None = None,
@@ -218,7 +217,7 @@ class Forward:
         sweep: int | None = SWEPT,
     ) -> None:
         """`tail`, `tail_share`: transactions at the end of a window's order that are asked again, at least so many, and
-        at least this part of them. `certified`: what is taken becomes a certificate. `standing`: where it goes on
+        at least this part of them.  `standing`: where it goes on
         from, if that is not the beginning. `stays_open`: places of transactions that begin before the end of the
         files and commit behind it. `lenient`: where the windows start is arbitrary, so reads that nothing explains do
         not count, nor any of these transactions. `first_search`, `longest_search`: seconds for a window, before it is
@@ -227,7 +226,7 @@ class Forward:
         if not fits_windows(level):
             raise NotForward(f"{level.title} is not decided by an order of begins and commits alone")
         self.blocks, self.level, self.limits = blocks, level, limits or Limits()
-        self.take, self.refuted, self.certified = take, refuted, certified
+        self.take, self.refuted = take, refuted
         self.size, self.kept, self.pressed = size, kept, pressed
         self.tail, self.tail_share = tail, tail_share
         self.first_search, self.longest_search = first_search, longest_search
@@ -535,8 +534,6 @@ class Forward:
         self.counted.has_times |= trace.has_times
         self.counted.has_sessions |= trace.has_sessions
         self._with_lists |= bool(np.isin(trace.op_kind, (Kind.APPEND, Kind.LIST)).any())
-        if self._with_lists and self.certified:
-            raise NotForward("it has lists, and a certificate in lines speaks of none")
         if self._with_lists and self.live is not None:
             if self.live.mode == Initial.UNKNOWN:
                 raise NotForward("it has lists, and a header says that nobody knows what there was at first")

@@ -198,7 +198,6 @@ class Watcher:
             size=size,
             tail=self.tail,
             kept=self.kept,
-            certified=self.certificate.path is not None,
             first_search=min(SECONDS, self.search / 4),
             longest_search=self.search,
         )

@@ -8,7 +8,7 @@ at its commit.
 A range says that its keys were absent but for some that are *excused*: those it returned, which are reads by
 themselves, and those the transaction had written, where its own value explains what it saw (as in
 certify/replay.py: own writes must show, those made while an iterator was open may). What keys there are
-besides is known where it is replayed.
+besides is known where it is replayed. A list that is read is no row here (held_lists.py): an append is, as a write.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from boomslang.certify.lines.held_lists import listed_keys
 from boomslang.trace.model import ABSENT, Flag, Kind, Outcome, Trace
 from boomslang.trace.scalars import FAMILY
 
@@ -73,7 +74,8 @@ class _Block:
         self.counts = (trace.op_flags & Flag.ERROR == 0) & counts[self.txn]
         self.broken = np.full(len(trace), -1, np.int64)
         deletes = (trace.op_kind == Kind.DELETE) & (trace.op_flags & Flag.NOTHING == 0)
-        row = np.flatnonzero(((trace.op_kind == Kind.PUT) | deletes) & self.counts)
+        writes = (trace.op_kind == Kind.PUT) | (trace.op_kind == Kind.APPEND) | deletes
+        row = np.flatnonzero(writes & self.counts)
         # By key, then by row; the first is a sentinel.
         self.write = np.append(-1, np.sort(trace.op_key[row].astype(np.int64) * self.size + row))
         self.key, row = np.divmod(self.write[1:], self.size)
@@ -180,7 +182,8 @@ class _Block:
         ranks = np.append(rank, 0)
         a = np.where(low >= 0, ranks[low] + after, np.where(family < 0, 0, first[family]))
         b = np.where(high >= 0, ranks[high], np.where(family < 0, len(rank), last[family]))
-        mine = np.unique(self.writer * keys + rank[self.key])
+        register = ~listed_keys(t)[self.key]  # that a list is no item of a range says nothing
+        mine = np.unique((self.writer * keys + rank[self.key])[register])
         starts = np.searchsorted(mine, self.txn[row] * keys + a)
         ends = np.maximum(starts, np.searchsorted(mine, self.txn[row] * keys + b))
         of = np.repeat(np.arange(len(row)), ends - starts)

@@ -19,7 +19,7 @@ from boomslang.trace.errors import TraceError
 from boomslang.trace.files import shown
 from boomslang.trace.formats import NAMES, recognise
 from boomslang.trace.formats.jsonl import FORMAT
-from boomslang.trace.model import Kind, Trace
+from boomslang.trace.model import Trace
 from boomslang.trace.reader import STANDARD_INPUT
 
 Mask = NDArray[np.bool_]
@@ -83,11 +83,6 @@ class FilesRead:
         some = set(files)
         block = self.blocks.parsed([lines if f in some else Lines() for f, lines in enumerate(self._held)])
         trace = block.trace
-        if bool(np.isin(trace.op_kind, (Kind.APPEND, Kind.LIST)).any()):
-            raise UsageError(
-                f"{self.path}: found lists in the trace; a certificate in lines speaks of none; fix: verify what "
-                "`check` writes without --memory"
-            )
         if trace.op_where is not None:
             raise UsageError(
                 f"{self.path}: found selects in the trace; a certificate in lines speaks of none; fix: verify what "

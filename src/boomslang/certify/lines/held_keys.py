@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from boomslang.certify.lines.held_lists import listed_keys, register_keys
 from boomslang.certify.lines.numbered import Numbered
 from boomslang.certify.lines.waiting import Waiting
 from boomslang.trace.model import ABSENT, Initial, Trace
@@ -30,12 +31,23 @@ class HeldKeys:
         """Of each key where in the order its last writer committed; below 0: nobody wrote it (and who loaded it)."""
         self.settled = np.zeros(0, bool)
         """Of each key: was it read or written, or its initial value chosen?"""
+        self.listed = np.zeros(0, bool)
+        """Of each key: is it used as a list?"""
+        self.register = np.zeros(0, bool)
+        """Of each key: is it used as a register?"""
 
     def numbers(self, trace: Trace) -> tuple[Ints, Ints]:
         """Of each key and value of a trace its number; and behind the last what stands for -1."""
         keys, values = self.keys.of(trace.keys.codes()), self.values.of(trace.values.codes())
         self._grow()
         return np.append(keys, -1), np.append(values, ABSENT)
+
+    def used(self, trace: Trace, keys: Ints) -> Code | None:
+        """How the keys of this trace, which have these numbers, are used; one that is a list and a register."""
+        self.listed[keys[:-1][listed_keys(trace)]] = True
+        self.register[keys[:-1][register_keys(trace)]] = True
+        both = np.flatnonzero((self.listed & self.register)[keys[:-1]])
+        return trace.keys.code(int(both[0])) if len(both) else None
 
     def load(self, trace: Trace, by: Ints | None = None) -> bool:
         """What the trace says that keys held at first; `by`: the numbers of those who loaded it. False: somebody else
@@ -62,7 +74,8 @@ class HeldKeys:
             more = max(more, len(self.value) // 8)
             self.value = np.append(self.value, np.full(more, ABSENT, np.int64))
             self.written = np.append(self.written, np.full(more, -1, np.int64))
-            self.settled = np.append(self.settled, np.zeros(more, bool))
+            for name in ("settled", "listed", "register"):
+                setattr(self, name, np.append(getattr(self, name), np.zeros(more, bool)))
 
     def forget(self, waiting: Waiting, since: int) -> bool:
         """Of keys that hold nothing and of values that no key holds, those that nobody waiting speaks of.
@@ -78,7 +91,8 @@ class HeldKeys:
         if self.mode == Initial.UNKNOWN:
             matters |= self.settled
         used = _renumber(self.keys, np.flatnonzero(matters[:known]), waiting, KEY_COLUMNS)
-        self.value, self.written, self.settled = self.value[used], self.written[used], self.settled[used]
+        for name in ("value", "written", "settled", "listed", "register"):
+            setattr(self, name, getattr(self, name)[used])
         return True
 
 

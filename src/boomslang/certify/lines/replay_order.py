@@ -6,14 +6,15 @@ last writer committed, the transactions that wait for their place, and of each s
 begin so far. That is enough:
 
     a read sees             what its key holds at the transaction's begin (what the levels served here have in common)
-    a range sees            no key that is there then, but those that it returned
+    a list read sees        all that was appended to its key before, and its own appends
+    a range sees            no key that is there then, but those that it returned; of lists it says nothing
     snapshot isolation      of two writers of a key one commits before the other begins: each key's last commit tells
     session order           nothing commits after the begin of one that comes later in its session
     real-time order         nothing commits after the begin of one that was invoked only when it had returned
     an unknown first state  what is chosen is chosen once, and before anybody looked, through a range neither
     the end                 everything that committed has its place, and has it once; nothing that aborted has one
 
-Levels that an order alone does not decide, lists, bounds of time and modules are not for this file;
+Levels that an order alone does not decide, bounds of time and modules are not for this file;
 certify/replay.py has the whole trace in memory and knows them. Both share no code with the solver, and neither
 does this share any with the checker that goes forward in windows.
 """
@@ -30,6 +31,7 @@ from numpy.typing import NDArray
 from boomslang.certify.lines.block_rows import PRESENT, rows_of, spread
 from boomslang.certify.lines.files_read import FilesRead
 from boomslang.certify.lines.held_keys import HeldKeys
+from boomslang.certify.lines.held_lists import HeldLists
 from boomslang.certify.lines.numbered import InOrder
 from boomslang.certify.lines.reader import MANY_FILES, Chosen, Last, Lines, NewFile, Part
 from boomslang.certify.lines.shown_absent import ShownAbsent
@@ -38,6 +40,7 @@ from boomslang.certify.replay import ReplayError
 from boomslang.errors import UsageError
 from boomslang.trace.blocks import Block
 from boomslang.trace.model import ABSENT, NO_TIME, Initial, Outcome
+from boomslang.trace.scalars import Scalars
 
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -91,6 +94,7 @@ class _Replay:
         self.held = HeldKeys()
         self.held.mode = files.headers.initial_mode
         self.held.load(files.headers)
+        self.lists = HeldLists()
         self.in_order = InOrder()
         self.absent = ShownAbsent()  # where nobody knows what there was at first
         self.sessions: dict[str, int] = {}
@@ -179,14 +183,24 @@ class _Replay:
                     f"{self.path}: found a key twice in the initial state; expected each key once"
                 )
         keys, values = self.held.numbers(trace)
+        if (both := self.held.used(trace, keys)) is not None:
+            raise UsageError(
+                f"{self.path}: found the key {Scalars.of_codes([both])[0]!r} used as a list and as a register; "
+                "expected one of the two; fix: give lists and registers keys of their own"
+            )
+        place, line = (
+            block.first_lines() * MANY_FILES + trace.txn_file,
+            block.with_places().op_line.astype(np.int64),
+        )
+        self.lists.take_in(trace, over, place, line)
         sessions, clocks = _numbers(self.sessions, trace.sessions), _numbers(self.clocks, trace.clocks)
         self.wait = self.wait.joined(
             waiting_of(
                 trace,
                 rows_of(trace, ~over),
                 over,
-                place=block.first_lines() * MANY_FILES + trace.txn_file,
-                line=block.with_places().op_line.astype(np.int64),
+                place=place,
+                line=line,
                 keys=keys,
                 values=values,
                 sessions=np.append(sessions, -1),
@@ -259,6 +273,12 @@ class _Replay:
         if self.by_time:
             self._times_in_order(txn, begin, commit)
         self._state(begun, over, len(txn))
+        self.lists.piece(
+            place,
+            begin,
+            commit,
+            lambda point, why, line: self._refuse(txn[point : point + 1], why, np.array([line])),
+        )
         self.at += len(txn)
         self.placed += len(over)
         self.placed_operations += int(wait.operations[over].sum())
@@ -361,6 +381,7 @@ class _Replay:
         order.update(self.held.keys)
         there = self.held.value != ABSENT
         there[written] = True
+        there &= ~self.held.listed
         there = there[order.number]
         number = order.number[there]
         before = np.append(0, np.cumsum(there))  # of each place in the order of keys: how many may be there
