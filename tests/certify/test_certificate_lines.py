@@ -22,7 +22,7 @@ import pytest
 from fuzz.traces import MIXES, random_trace
 from support import effort
 from support.commands import PROGRAM, command, environment
-from support.histories import Absent, delete, get, history, put, scan, txn
+from support.histories import Absent, append, delete, get, history, list_, put, scan, txn
 from support.paths import ROOT
 from support.small_blocks import small_blocks
 
@@ -44,7 +44,7 @@ from boomslang.levels import LEVELS, Level, find_level
 from boomslang.levels.needs import lacks
 from boomslang.stream.forward import Forward, Taken
 from boomslang.stream.window import MANY_FILES
-from boomslang.trace import ABSENT, Outcome, write_trace
+from boomslang.trace import ABSENT, Outcome, TraceError, write_trace
 from boomslang.trace.blocks import Blocks, sources_of
 from boomslang.trace.scalars import Scalars
 from boomslang.windows.worth import fits_windows
@@ -240,6 +240,68 @@ def test_both_replays_agree(tmp_path: Path, mix: str) -> None:
                 assert bool(found) == bool(expected), (seed, level.name, found, expected)
                 seen["refused" if found else "accepted"] += 1
     assert seen["refused"] and (seen["accepted"] or not effort.full), seen
+
+
+A, B, C = txn("a", append("x", 1)), txn("b", append("x", 2), append("x", 3)), txn("c", list_("x", [1, 2, 3]))
+LISTS: dict[str, tuple[list[Any], str]] = {  # and why they are refused
+    "as it is": ([A, B, C], ""),
+    "own appends at the end": ([A, txn("b", append("x", 2), list_("x", [1, 2])), txn("c", list_("x", [1, 2]))], ""),
+    "a list of its own": ([txn("a", append("x", 1), list_("x", [1]), append("x", 2), list_("x", [1, 2]))], ""),
+    "own ones in another order": ([A, txn("b", append("x", 2), append("x", 3), list_("x", [1, 3, 2]))], "own appends"),
+    "own appends missing": ([A, txn("b", append("x", 2), list_("x", [1]))], "own appends"),
+    "fewer than its own": ([txn("b", append("x", 2), append("x", 3), list_("x", [3]))], "own appends"),
+    "another order": ([A, B, txn("c", list_("x", [1, 3, 2]))], "not the version"),
+    "an old version": ([A, B, txn("c", list_("x", [1]))], "not the version"),
+    "a part of what one appended": ([A, B, txn("c", list_("x", [1, 2]))], "not the version"),
+    "nothing, as a list": ([A, txn("c", list_("x", []))], "not the version"),
+    "nothing, as a get": ([A, txn("c", get("x", Absent))], "does not hold"),
+    "nothing, before": ([txn("c", get("x", Absent), list_("x", [])), A], ""),
+    "a scan": ([A, txn("c", scan("a", "zz", {}))], ""),
+    "a scan after an append": ([txn("a", append("x", 1), scan("a", "zz", {}))], ""),
+    "a scan of a register beside it": ([A, txn("b", put("y", 1)), txn("c", scan("a", "zz", {}))], "missed a key"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", LISTS)
+@pytest.mark.parametrize("level", ["serializable", "snapshot-isolation"])
+def test_lists_are_replayed(tmp_path: Path, case: str, level: str) -> None:
+    told, why = LISTS[case]
+    path, certificate = tmp_path / "trace.jsonl", tmp_path / "proof.jsonl"
+    write_trace(history(*told), path)
+    trace, points = read_trace(path), find_level(level).points
+    claim = Witness(level, points, np.arange(points * len(trace)))
+    in_lines(trace, claim, certificate)
+    for pieces, blocks in ((1, 1), (2, 1000), (1000, 1000)):
+        with small_blocks(60), small_pieces(pieces):
+            found = fault(path, certificate, size=blocks)
+        assert why in found and bool(why) == bool(found), (case, found)
+    if why:
+        with pytest.raises(ReplayError):
+            replay(trace, claim)
+    else:
+        replay(trace, claim)
+
+
+def test_who_appends_to_one_list_does_not_overlap(tmp_path: Path) -> None:
+    path, certificate = tmp_path / "trace.jsonl", tmp_path / "proof.jsonl"
+    write_trace(history(txn("a", append("x", 1)), txn("b", append("x", 2))), path)
+    for order, level, why in (
+        ([0, 2, 1, 3], "snapshot-isolation", "overlapping"),
+        ([0, 2, 1, 3], "prefix", ""),
+        ([2, 3, 0, 1], "snapshot-isolation", ""),
+    ):
+        in_lines(read_trace(path), Witness(level, 2, np.array(order)), certificate)
+        found = fault(path, certificate)
+        assert why in found and bool(why) == bool(found)
+
+
+def test_a_key_is_a_list_or_a_register(tmp_path: Path) -> None:
+    path, certificate = tmp_path / "trace.jsonl", tmp_path / "proof.jsonl"
+    write_trace(history(txn("a", append("x", 1)), txn("b", put("y", 2)), txn("b", put("z", 2))), path)
+    in_lines(read_trace(path), Witness("serializable", 1, np.arange(3)), certificate)
+    path.write_text(path.read_text().replace('"z"', '"x"'))
+    with small_blocks(60), pytest.raises((UsageError, TraceError), match="register"):
+        verified(path, certificate, size=1)
 
 
 # --- what was tampered with
