@@ -83,7 +83,7 @@ def disturbed(order: list[int], draw: random.Random) -> list[int]:
     order = list(order)
     if len(order) > 1:
         a, b = draw.randrange(len(order)), draw.randrange(len(order))
-        match draw.randrange(6):
+        match draw.randrange(7):
             case 0:
                 order[a], order[b] = order[b], order[a]
             case 1:
@@ -93,6 +93,8 @@ def disturbed(order: list[int], draw: random.Random) -> list[int]:
             case 3:
                 order[a] = order[b]
             case 4:
+                order.insert(a, order[b])
+            case 5:
                 at = draw.randrange(len(order) - 1)
                 order[at : at + 2] = order[at : at + 2][::-1]
     return order
