@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from boomslang.certify.certificate import Witness
-from boomslang.certify.replay_lists import replay_lists
+from boomslang.certify.replay_lists import listed_keys, replay_lists
 from boomslang.certify.replay_paths import PATHS, replay_cursors, replay_paths, replay_uncommitted
 from boomslang.certify.selects import replay_selects
 from boomslang.certify.slack import slack_of
@@ -123,8 +123,7 @@ def _observations(t: Trace, counts: Array) -> Iterator[tuple[Array, ...]]:
     of_key = np.append(FAMILIES[t.keys.type], 0)
     low = np.where(lo < 0, np.where(bound < 0, 0, first[of_key[bound]]), rank[lo])
     high = np.where(hi < 0, np.where(bound < 0, len(families), last[of_key[bound]]), rank[hi])
-    listed = np.zeros(len(rank), bool)  # what is no item of a scan says nothing of a list
-    listed[t.op_key[np.isin(t.op_kind, (Kind.APPEND, Kind.LIST)) & (t.op_flags & Flag.ERROR == 0)]] = True
+    listed = np.append(listed_keys(t), False)  # what is no item of a scan says nothing of a list
     opened = np.zeros(len(low), np.int64)
     opened[t.op_range[t.op_kind == Kind.ITERATOR]] = np.flatnonzero(t.op_kind == Kind.ITERATOR)
     looks = np.isin(t.op_kind, (Kind.GET, Kind.SCAN, Kind.NEXT))

@@ -12,11 +12,24 @@ from typing import Any
 
 import numpy as np
 
-from boomslang.trace import Kind, Trace
+from boomslang.trace import Flag, Kind, Trace
 
 Array = np.ndarray[Any, np.dtype[Any]]
 CHUNK = 1 << 22  # elements compared together: bounds the memory
 Refuse = Callable[[Array, str], None]
+
+
+def of_lists(trace: Trace) -> Array:
+    """Of each operation: does it append to a list, or read one?"""
+    found: Array = np.isin(trace.op_kind, (Kind.APPEND, Kind.LIST)) & (trace.op_flags & Flag.ERROR == 0)
+    return found
+
+
+def listed_keys(trace: Trace) -> Array:
+    """Of each key: is it used as a list?"""
+    found = np.zeros(len(trace.keys), bool)
+    found[trace.op_key[of_lists(trace)]] = True
+    return found
 
 
 def replay_lists(

@@ -19,7 +19,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from boomslang.certify.lines.held_lists import listed_keys
+from boomslang.certify.replay_lists import listed_keys
 from boomslang.trace.model import ABSENT, Flag, Kind, Outcome, Trace
 from boomslang.trace.scalars import FAMILY
 

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from boomslang.certify.lines.held_lists import listed_keys, register_keys
+from boomslang.certify.lines.held_lists import register_keys
 from boomslang.certify.lines.numbered import Numbered
 from boomslang.certify.lines.waiting import Waiting
+from boomslang.certify.replay_lists import listed_keys
 from boomslang.trace.model import ABSENT, Initial, Trace
 from boomslang.trace.scalars import Code
 

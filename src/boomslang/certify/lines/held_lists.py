@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from boomslang.certify.replay_lists import of_lists
 from boomslang.trace.model import ABSENT, Flag, Kind, Outcome, Trace
 from boomslang.trace.scalars import Code
 
@@ -43,7 +44,7 @@ class HeldLists:
         """Transactions of a block that are over; `place` of each, and `line` of each operation."""
         owner = np.repeat(np.arange(len(trace)), np.diff(trace.txn_ops))
         counts = over & (trace.txn_outcome != Outcome.ABORTED)
-        rows = np.flatnonzero(_of_lists(trace) & counts[owner])
+        rows = np.flatnonzero(of_lists(trace) & counts[owner])
         if not len(rows):
             return
         keys, values, start = trace.keys.codes(), trace.values.codes(), trace.range_items
@@ -79,19 +80,6 @@ class HeldLists:
                 for key, element in work.appends:
                     self._held.setdefault(key, []).append(element)
                 del self._waiting[where]
-
-
-def _of_lists(trace: Trace) -> Mask:
-    """Of each operation."""
-    found: Mask = np.isin(trace.op_kind, (Kind.APPEND, Kind.LIST)) & (trace.op_flags & Flag.ERROR == 0)
-    return found
-
-
-def listed_keys(trace: Trace) -> Mask:
-    """Of each key: is it used as a list?"""
-    found = np.zeros(len(trace.keys), bool)
-    found[trace.op_key[_of_lists(trace)]] = True
-    return found
 
 
 def register_keys(trace: Trace) -> Mask:
