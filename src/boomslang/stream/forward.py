@@ -218,10 +218,10 @@ class Forward:
     ) -> None:
         """`tail`, `tail_share`: transactions at the end of a window's order that are asked again, at least so many, and
         at least this part of them. `standing`: where it goes on from, if that is not the beginning. `stays_open`:
-        places of transactions that begin before the end of the files and commit behind it. `lenient`: where
-        the windows start is arbitrary, so reads that nothing explains do not count, nor any of these transactions. `first_search`, `longest_search`: seconds for a window, before it is
-        asked otherwise, and before it is given up. `sweep`: keys that were deleted long ago are forgotten when there
-        are so many more, and twice as many; None: never."""
+        places of transactions that begin before the end of the files and commit behind it. `lenient`: where the windows
+        start is arbitrary, so reads that nothing explains do not count, nor any of these transactions. `first_search`,
+        `longest_search`: seconds for a window, before it is asked otherwise, and before it is given up. `sweep`: keys
+        that were deleted long ago are forgotten when there are so many more, and twice as many; None: never."""
         if not fits_windows(level):
             raise NotForward(f"{level.title} is not decided by an order of begins and commits alone")
         self.blocks, self.level, self.limits = blocks, level, limits or Limits()
