@@ -10,8 +10,18 @@
 
 namespace boomslang::trace {
 
+Reader::Reader(int jobs, std::size_t block, bool shapes)
+    : jobs_(jobs < 1 ? 1 : jobs), block_(block ? block : 1), crew_(jobs, shapes, [this](const Slice& slice) {
+        enter_files();
+        apply(slice);
+        ++applied_;
+      }) {}
+
 void Reader::begin_file(const std::string& name, const std::string* session, std::uint32_t first_line) {
-  files_.push_back({name, session ? *session : std::string(), session != nullptr, first_line, given_});
+  {
+    const std::lock_guard lock(files_mutex_);
+    files_.push_back({name, session ? *session : std::string(), session != nullptr, first_line, given_});
+  }
   reading_ = name;
   open_ = true;
   buffer_.clear();
@@ -66,14 +76,12 @@ bool Reader::read_apart(int descriptor) {
     apart_ = Apart::first;
   }
   if (apart_at_ < apart_end_) {
-    std::unique_ptr<Slice> slice = crew_.fresh();
-    slice->stretch = {descriptor, apart_at_, apart_at_ + stretch, apart_ == Apart::first};
+    crew_.give(Stretch{descriptor, apart_at_, apart_at_ + stretch, apart_ == Apart::first});
     apart_ = Apart::yes;
     apart_at_ += stretch;
     ::lseek(descriptor, static_cast<off_t>(apart_at_), SEEK_SET);  // for whoever shows how far it has come
-    crew_.give(std::move(slice));
     ++given_;
-    apply(false);
+    crew_.go_on(false);
     return true;
   }
   apart_ = Apart::no;
@@ -103,7 +111,7 @@ void Reader::borrow(const char* data, std::size_t size) {
     size -= slice->size;
     crew_.give(std::move(slice));
     ++given_;
-    apply(false);
+    crew_.go_on(false);
   }
   if (size) feed(data, size);
 }
@@ -113,7 +121,7 @@ void Reader::take(ParsedLines& parsed, const char* data, std::size_t size) {
   for (std::unique_ptr<Slice>& slice : std::exchange(parsed.slices, {})) {
     crew_.give_parsed(std::move(slice));
     ++given_;
-    apply(false);
+    crew_.go_on(false);
   }
   borrow(data + parsed.size, size - parsed.size);
 }
@@ -134,7 +142,7 @@ void Reader::cut() {
   while (end > scanned_ && buffer_[end - 1] != '\n') --end;
   if (end > scanned_) {
     give(end, false);
-    apply(false);
+    crew_.go_on(false);
   }
   scanned_ = buffer_.size();
   if (scanned_ > Slice::longest_line) refuse_long_line();
@@ -173,32 +181,20 @@ void Reader::end_file() {
     scanned_ = 0;
   }
   open_ = false;
-  apply(false);
+  crew_.go_on(false);
 }
 
 // --- in order ---
 
-void Reader::apply(bool all) {
-  if (failure_) std::rethrow_exception(failure_);
-  while (std::unique_ptr<Slice> slice = crew_.take(all)) {
-    enter_files();
-    try {
-      apply(*slice);
-    } catch (...) {
-      failure_ = std::current_exception();  // nothing is applied after a mistake
-      throw;
-    }
-    ++applied_;
-    crew_.give_back(std::move(slice));
-  }
-  if (all) {
-    enter_files();
-    if (in_file_ && !open_) leave_file();
-  }
+void Reader::settle() {
+  crew_.go_on(true);
+  enter_files();
+  if (in_file_ && !open_) leave_file();
 }
 
 // Those that begin before the next slice.
 void Reader::enter_files() {
+  const std::lock_guard lock(files_mutex_);
   while (!files_.empty() && files_.front().slices <= applied_) {
     if (in_file_) leave_file();
     const File& file = files_.front();
