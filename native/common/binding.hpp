@@ -24,11 +24,11 @@ std::span<const T> view(const In<T>& a) {
     return {a.data(), a.shape(0)};
 }
 
-template <class T>
-nb::object out(std::vector<T>&& v) {
+template <class T, class Allocator>
+nb::object out(std::vector<T, Allocator>&& v) {
     if (v.capacity() - v.size() > v.size() / 8) v.shrink_to_fit();  // a copy: not for a little
-    auto* owned = new std::vector<T>(std::move(v));
-    nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+    auto* owned = new std::vector<T, Allocator>(std::move(v));
+    nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T, Allocator>*>(p); });
     size_t shape[1] = {owned->size()};
     return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(owned->data(), 1, shape, owner));
 }

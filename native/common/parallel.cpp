@@ -1,6 +1,7 @@
 // Threads that take the next piece until there is none, and what one of them threw.
 #include "common/parallel.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -65,6 +66,15 @@ void in_parallel(int jobs, size_t count, Limits& limits, const std::function<voi
     }
     for (std::thread& thread : threads) thread.join();
     if (problem) std::rethrow_exception(problem);
+}
+
+void in_pieces(int jobs, size_t rows, const std::function<void(size_t, size_t)>& work) {
+    constexpr size_t worthwhile = 1 << 16;
+    const size_t pieces = std::clamp<size_t>(rows / worthwhile, 1, jobs > 1 ? 8 * size_t(jobs) : 1);
+    Limits none;
+    in_parallel(jobs, pieces, none, [&](size_t piece, int, Limits&) {
+        work(rows * piece / pieces, rows * (piece + 1) / pieces);
+    });
 }
 
 }  // namespace boomslang

@@ -14,4 +14,8 @@ namespace boomslang {
 // call, and starting and ending threads takes the compiler a while for each kind of work.
 void in_parallel(int jobs, size_t count, Limits& limits, const std::function<void(size_t, int, Limits&)>& work);
 
+// Calls work(from, until) for parts of so many rows, several at a time; more parts than threads, as one thread may be slower
+// than another.
+void in_pieces(int jobs, size_t rows, const std::function<void(size_t, size_t)>& work);
+
 }  // namespace boomslang

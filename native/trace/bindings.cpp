@@ -57,15 +57,15 @@ nb::object times(Column<std::int64_t>& wide, CloseTimes& close) {
   return nb::make_tuple(array(close.base), array(close.after));
 }
 
-nb::tuple table(Interner& interner) {
+nb::tuple table(Interner& interner, int jobs) {
   Column<std::uint8_t> type;
   if (interner.data.size() < (1u << 31) - 64) {  // with some room: those who use them add to them
     Column<std::int32_t> narrow;
-    interner.split(type, narrow);
+    interner.split(type, narrow, jobs);
     return nb::make_tuple(array(type), array(narrow), array(interner.data));
   }
   Column<std::uint64_t> offset;  // below 2^61, so the same as signed ones
-  interner.split(type, offset);
+  interner.split(type, offset, jobs);
   return nb::make_tuple(array(type), array_as<std::int64_t>(offset), array(interner.data));
 }
 
@@ -176,12 +176,12 @@ struct Kept {
   nb::bytes text;
 };
 
-nb::dict columns(History& h) {
+nb::dict columns(History& h, int jobs) {
   nb::dict d;
-  d["keys"] = table(h.keys);
-  d["values"] = table(h.values);
-  d["names"] = table(h.names);
-  d["texts"] = table(h.texts);
+  d["keys"] = table(h.keys, jobs);
+  d["values"] = table(h.values, jobs);
+  d["names"] = table(h.names, jobs);
+  d["texts"] = table(h.texts, jobs);
   d["key_rank"] = array(h.key_rank);
   d["sessions"] = strings(h.sessions);
   d["clocks"] = strings(h.clocks);
@@ -288,7 +288,7 @@ void bind(nb::module_ m) {
       .def("initial_by", [](const Reader& r) { return r.history.initial_by(); })
       .def("goes_on", [](Reader& r, std::size_t load) { r.history.loads.at(load).goes_on = true; }, "load"_a)
       .def("finish_step", &Reader::finish_step, nb::call_guard<nb::gil_scoped_release>())
-      .def("columns", [](Reader& r) { return columns(r.history); });
+      .def("columns", [](Reader& r) { return columns(r.history, r.jobs()); });
   nb::class_<Kept>(m, "ParsedLines")
       .def_prop_ro("lines", [](const Kept& kept) { return kept.parsed.lines; })
       .def_prop_ro("text", [](const Kept& kept) { return kept.text; });
@@ -319,7 +319,7 @@ void bind(nb::module_ m) {
           "data"_a)
       .def("step", &FormatReader::step, nb::call_guard<nb::gil_scoped_release>())
       .def("finish_step", &FormatReader::finish_step, nb::call_guard<nb::gil_scoped_release>())
-      .def("columns", [](FormatReader& r) { return columns(r.history); });
+      .def("columns", [](FormatReader& r) { return columns(r.history, 1); });
   using Numbers = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
   using Bytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
   m.def(

@@ -35,6 +35,16 @@ class Column {
     std::swap(capacity_, other.capacity_);
   }
 
+  // Swaps memory with a column of other values, of the same size. What is in it means nothing afterwards.
+  template <class U>
+  void exchange(Column<U>& other) noexcept {
+    static_assert(sizeof(T) == sizeof(U));
+    T* const mine = std::exchange(data_, reinterpret_cast<T*>(other.data_));
+    other.data_ = reinterpret_cast<U*>(mine);
+    std::swap(capacity_, other.capacity_);
+    size_ = other.size_ = 0;
+  }
+
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
   T* data() { return data_; }
@@ -86,6 +96,9 @@ class Column {
   }
 
  private:
+  template <class U>
+  friend class Column;
+
   void reserve(std::size_t least) {
     std::size_t capacity = capacity_ ? capacity_ * 2 : 16;
     if (capacity < least) capacity = least;

@@ -1,9 +1,8 @@
 #include "trace/history.hpp"
 
 #include <algorithm>
-#include <system_error>
-#include <thread>
 
+#include "common/parallel.hpp"
 #include "trace/brief.hpp"
 
 namespace boomslang::trace {
@@ -727,44 +726,23 @@ void History::check_loads() const {
 
 namespace {
 
-// Calls work(from, until) by so many threads, the caller's included, each with a part of the rows.
-template <class Work>
-void in_parts(std::size_t rows, int jobs, const Work& work) {
-  constexpr std::size_t worthwhile = 1u << 16;  // rows, for a thread
-  const std::size_t parts = std::clamp<std::size_t>(rows / worthwhile, 1, static_cast<std::size_t>(jobs));
-  std::vector<std::thread> threads;
-  threads.reserve(parts);
-  std::size_t at = 0;
-  for (std::size_t part = 1; part < parts; ++part) {
-    const std::size_t until = rows * part / parts;
-    try {
-      threads.emplace_back([&work, at, until] { work(at, until); });
-    } catch (const std::system_error&) {
-      break;  // no more threads to be had
-    }
-    at = until;
-  }
-  work(at, rows);
-  for (std::thread& thread : threads) thread.join();
-}
-
-// No two rows go to the same place.
+// No two rows go to the same place. What the column was is left in `spare`: fresh memory comes page by page, which takes
+// longer than moving the rows.
 template <class T>
-void permute(Column<T>& column, const Column<std::uint32_t>& to, int jobs) {
+void permute(Column<T>& column, const Column<std::uint32_t>& to, Column<T>& spare, int jobs) {
   if (column.empty()) return;
-  Column<T> sorted;
-  sorted.resize(column.size());
-  in_parts(column.size(), jobs, [&](std::size_t from, std::size_t until) {
-    for (std::size_t i = from; i < until; ++i) sorted[to[i]] = column[i];
+  spare.resize(column.size());
+  in_pieces(jobs, column.size(), [&](std::size_t from, std::size_t until) {
+    for (std::size_t i = from; i < until; ++i) spare[to[i]] = column[i];
   });
-  column.swap(sorted);
+  column.swap(spare);
 }
 
 }  // namespace
 
 // Operations of one transaction become neighbours: a counting sort whose counts are already there.
 // Afterwards op_txn_ holds each operation's new row.
-void History::group() {
+void History::group(int jobs) {
   const std::size_t n = txn_ops.size();
   std::int64_t sum = 0;
   for (std::size_t t = 0; t < n; ++t) {
@@ -774,24 +752,35 @@ void History::group() {
   }
   txn_ops.push(sum);
   if (!interleaved_) return;
-  Column<std::uint32_t> next;
-  next.resize(n);
-  for (std::size_t t = 0; t < n; ++t) next[t] = static_cast<std::uint32_t>(txn_ops[t]);
-  for (std::size_t i = 0; i < op_txn_.size(); ++i) op_txn_[i] = next[op_txn_[i]]++;
+  // By two threads from both ends: the rows of the second half take what is left of each transaction, last ones first.
+  const std::size_t rows = op_txn_.size(), half = jobs > 1 ? rows / 2 : rows;
+  Limits none;
+  in_parallel(jobs, half < rows ? 2 : 1, none, [&](std::size_t part, int, Limits&) {
+    Column<std::uint32_t> next;
+    next.resize(n);
+    for (std::size_t t = 0; t < n; ++t) next[t] = static_cast<std::uint32_t>(txn_ops[t + part]);
+    if (part == 0)
+      for (std::size_t i = 0; i < half; ++i) op_txn_[i] = next[op_txn_[i]]++;
+    else
+      for (std::size_t i = rows; i-- > half;) op_txn_[i] = --next[op_txn_[i]];
+  });
 }
 
 // A column with its rows where group() wants them.
 template <class T>
-void History::settle(Column<T>& column, int jobs) {
-  if (interleaved_) permute(column, op_txn_, jobs);
+void History::settle(Column<T>& column, Column<T>& spare, int jobs) {
+  if (interleaved_) permute(column, op_txn_, spare, jobs);
 }
 
 // The same of a column of times, in half the memory if that can be.
 void History::settle(Column<std::int64_t>& times, CloseTimes& close, int jobs) {
-  const auto parts = [&](std::size_t rows, const auto& work) { in_parts(rows, jobs, work); };
+  const auto parts = [&](std::size_t rows, const auto& work) { in_pieces(jobs, rows, work); };
   if (interleaved_) {
+    close.after.exchange(spare_);
     close.take(times, no_time, [&](std::size_t i) -> std::size_t { return op_txn_[i]; }, parts);
-    settle(times, jobs);
+    if (close.base.empty()) close.after.exchange(spare_);  // they do not fit
+    Column<std::int64_t> spare;
+    settle(times, spare, jobs);
   } else {
     close.take(times, no_time, [](std::size_t i) { return i; }, parts);
   }
@@ -816,21 +805,32 @@ bool History::finish_step(int jobs) {
       if (!txn_ctx.empty()) txn_ctx.pad(txn_name.size(), none);
       return true;
     case 1: key_rank = rank(keys); return true;
-    case 2: group(); return true;
-    case 3:
-      settle(op_kind, jobs);
-      settle(op_flags, jobs);
+    case 2: group(jobs); return true;
+    case 3: {
+      Column<std::uint8_t> spare;
+      settle(op_kind, spare, jobs);
+      settle(op_flags, spare, jobs);
       return true;
-    case 4: settle(op_key, jobs); return true;
-    case 5: settle(op_value, jobs); return true;
-    case 6: settle(op_range, jobs); return true;
-    case 7: settle(op_line, jobs); return true;
-    case 8: settle(op_invoke, close_invoke, jobs); return true;
-    case 9: settle(op_return, close_return, jobs); return true;
-    case 10: settle(op_ctx, jobs); return true;
-    case 11: settle(op_error, jobs); return true;
-    case 12: settle(op_where, jobs); return true;
-    default: op_txn_.discard(); return false;
+    }
+    case 4: settle(op_key, spare_, jobs); return true;
+    case 5: settle(op_value, spare_, jobs); return true;
+    case 6: settle(op_range, spare_, jobs); return true;
+    case 7: settle(op_ctx, spare_, jobs); return true;
+    case 8: settle(op_error, spare_, jobs); return true;
+    case 9: settle(op_where, spare_, jobs); return true;
+    case 10: {
+      Column<std::uint32_t> spare;
+      spare.exchange(spare_);
+      settle(op_line, spare, jobs);
+      spare.exchange(spare_);
+      return true;
+    }
+    case 11: settle(op_invoke, close_invoke, jobs); return true;
+    case 12: settle(op_return, close_return, jobs); return true;
+    default:
+      op_txn_.discard();
+      spare_.discard();
+      return false;
   }
 }
 

@@ -175,9 +175,9 @@ class History {
   void check_loads() const;
   void list_elements(const Record& record, std::int32_t key, std::int32_t& range);
   void check_lists() const;
-  void group();
+  void group(int jobs);
   template <class T>
-  void settle(Column<T>& column, int jobs);
+  void settle(Column<T>& column, Column<T>& spare, int jobs);
   void settle(Column<std::int64_t>& times, CloseTimes& close, int jobs);
 
   std::int32_t find_txn(std::int32_t session, std::int32_t name);
@@ -200,6 +200,7 @@ class History {
   Column<std::uint8_t> txn_state_;
   Record brief_{};  // what a line in brief would have been
   Column<std::uint32_t> op_txn_;
+  Column<std::int32_t> spare_;  // the memory of a column that was put in order, for the next one
   std::uint32_t last_op_txn_ = 0;
   bool interleaved_ = false;
   bool lists_ = false;  // some key holds a list

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "common/parallel.hpp"
 #include "trace/column.hpp"
 #include "trace/fault.hpp"
 #include "trace/numbers.hpp"
@@ -140,21 +141,25 @@ class Interner {
   }
 
   // Done: the entries as the two columns they become in Python; `narrow` if its numbers have 31 bits.
-  void split(Column<std::uint8_t>& type, Column<std::int32_t>& narrow) {
+  void split(Column<std::uint8_t>& type, Column<std::int32_t>& narrow, int jobs) {
     type.resize(size());
     narrow.resize(entries_.size());
-    for (std::size_t i = 0; i < size(); ++i) type[i] = static_cast<std::uint8_t>(entries_[i] & type_mask);
-    for (std::size_t i = 0; i < entries_.size(); ++i) narrow[i] = static_cast<std::int32_t>(entries_[i] >> type_bits);
+    in_pieces(jobs, size(), [&](std::size_t from, std::size_t until) {
+      for (std::size_t i = from; i < until; ++i) type[i] = static_cast<std::uint8_t>(entries_[i] & type_mask);
+      for (std::size_t i = from; i < until; ++i) narrow[i] = static_cast<std::int32_t>(entries_[i] >> type_bits);
+    });
+    narrow.back() = static_cast<std::int32_t>(entries_.back() >> type_bits);
     entries_.discard();
     entries_.push(0);
   }
   // The second is the entries' own memory: there may be millions of them.
-  void split(Column<std::uint8_t>& type, Column<std::uint64_t>& offset) {
+  void split(Column<std::uint8_t>& type, Column<std::uint64_t>& offset, int jobs) {
     type.resize(size());
-    for (std::size_t i = 0; i < entries_.size(); ++i) {
-      if (i < size()) type[i] = static_cast<std::uint8_t>(entries_[i] & type_mask);
-      entries_[i] >>= type_bits;
-    }
+    in_pieces(jobs, size(), [&](std::size_t from, std::size_t until) {
+      for (std::size_t i = from; i < until; ++i) type[i] = static_cast<std::uint8_t>(entries_[i] & type_mask);
+      for (std::size_t i = from; i < until; ++i) entries_[i] >>= type_bits;
+    });
+    entries_.back() >>= type_bits;
     offset.swap(entries_);
     entries_.discard();
     entries_.push(0);

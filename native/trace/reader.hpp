@@ -46,6 +46,7 @@ class Reader {
   void settle();
   // Of each file that has ended: it held a whole record, and part of one. After settle().
   const std::vector<std::pair<bool, bool>>& files() const { return ended_; }
+  int jobs() const { return jobs_; }
   // Call until it says false.
   bool finish_step() {
     settle();

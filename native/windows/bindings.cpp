@@ -58,9 +58,7 @@ struct Held {
         w.init = init, w.edge_from = edge_from, w.edge_to = edge_to;
         w.begin = begin, w.end = end, w.clock = clock, w.returned = returned;
         w.real_time = real_time, w.in_time = in_time;
-        const std::span<const int32_t> by_rank = view(sequence);
-        windows = std::make_unique<Windows>(std::move(w), std::vector<int32_t>(by_rank.begin(), by_rank.end()), after,
-                                            view(uncertain), jobs);
+        windows = std::make_unique<Windows>(std::move(w), view(sequence), after, view(uncertain), jobs);
         arrays = std::move(a).arrays();
     }
 

@@ -13,10 +13,12 @@
 
 namespace boomslang::windows {
 
-Windows::Windows(Whole whole, std::vector<int32_t> sequence, std::span<const int32_t> after,
+Windows::Windows(Whole whole, std::span<const int32_t> sequence, std::span<const int32_t> after,
                  std::span<const uint8_t> uncertain, int jobs)
-    : whole_(std::move(whole)), sequence_(std::move(sequence)), after_(after),
-      uncertain_(uncertain.begin(), uncertain.end()) {
+    : whole_(std::move(whole)), sequence_(sequence.size()), after_(after), uncertain_(uncertain.begin(), uncertain.end()) {
+    in_pieces(jobs, sequence.size(), [&](size_t from, size_t until) {
+        std::copy(sequence.begin() + int64_t(from), sequence.begin() + int64_t(until), sequence_.begin() + int64_t(from));
+    });
     whole_.index(std::max(1, jobs));
     number(jobs);
     if (std::any_of(uncertain_.begin(), uncertain_.end(), [](uint8_t u) { return u != 0; })) place_uncertain(uncertain);
@@ -25,11 +27,12 @@ Windows::Windows(Whole whole, std::vector<int32_t> sequence, std::span<const int
 }
 
 void Windows::number(int jobs) {
-    place_.assign(size_t(whole_.txns) * size_t(whole_.points), -1);
-    constexpr size_t chunk = 1 << 17;
-    Limits none;
-    in_parallel(jobs, sequence_.size() / chunk + 1, none, [&](size_t c, int, Limits&) {
-        for (size_t i = c * chunk; i < std::min(sequence_.size(), (c + 1) * chunk); ++i) place_[size_t(sequence_[i])] = int32_t(i);
+    place_.resize(size_t(whole_.txns) * size_t(whole_.points));
+    in_pieces(jobs, place_.size(), [&](size_t from, size_t until) {
+        std::fill(place_.begin() + int64_t(from), place_.begin() + int64_t(until), -1);
+    });
+    in_pieces(jobs, sequence_.size(), [&](size_t from, size_t until) {
+        for (size_t i = from; i < until; ++i) place_[size_t(sequence_[i])] = int32_t(i);
     });
 }
 
@@ -63,7 +66,7 @@ void Windows::place_uncertain(std::span<const uint8_t> uncertain) {
         moved.push_back({before[size_t(t)] == INT32_MAX ? place_[size_t(whole_.commit_of(t))] : before[size_t(t)], t});
     }
     std::sort(moved.begin(), moved.end());
-    std::vector<int32_t> sequence;
+    Unset<int32_t> sequence;
     sequence.reserve(sequence_.size());
     auto put = [&](int32_t t) {
         sequence.push_back(whole_.begin_of(t));
@@ -81,7 +84,7 @@ void Windows::place_uncertain(std::span<const uint8_t> uncertain) {
 
 void Windows::keep_from_crossing() {
     if (whole_.points == 1) return;
-    std::vector<int32_t> sequence;
+    Unset<int32_t> sequence;
     sequence.reserve(sequence_.size());
     for (int32_t point : sequence_) {
         const int32_t t = point / 2;
@@ -204,7 +207,7 @@ std::vector<Solved> Windows::cut(int32_t size, int32_t margin, int stop, int job
     if (whole_.points == 2) {
         // No transaction of unknown outcome on both sides: its commit goes to its begin.
         bool moved = false;
-        std::vector<int32_t> sequence;
+        Unset<int32_t> sequence;
         sequence.reserve(sequence_.size());
         for (int32_t point : sequence_) {
             int32_t t = point / 2;

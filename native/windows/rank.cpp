@@ -64,7 +64,10 @@ Turns in_turn(std::span<const int64_t> begins, std::span<const int64_t> ends, st
     const size_t parts = of.size() < least ? 1 : size_t(std::max(1, jobs));
     Turns turns;
     turns.points.resize(size_t(points) * of.size());
-    turns.after.assign(size_t(txns), -1);
+    turns.after.resize(size_t(txns));
+    in_pieces(parts > 1 ? jobs : 1, size_t(txns), [&](size_t from, size_t until) {
+        std::fill(turns.after.begin() + int64_t(from), turns.after.begin() + int64_t(until), -1);
+    });
     in_parallel(jobs, parts, none, [&](size_t part, int, Limits&) {
         size_t e = last.size() * part / parts;
         const size_t until = last.size() * (part + 1) / parts;

@@ -139,8 +139,8 @@ bool Windows::explains_in_parts(const std::vector<int32_t>& order, const std::ve
     std::atomic<bool> wrong = false;
     Limits none;
     auto share = [&](size_t count, auto&& work) {
-        in_parallel(jobs, parts, none, [&](size_t part, int, Limits&) {
-            for (size_t i = count * part / parts; i < count * (part + 1) / parts && !wrong; ++i)
+        in_pieces(jobs, count, [&](size_t from, size_t until) {
+            for (size_t i = from; i < until && !wrong; ++i)
                 if (!work(i)) wrong = true;
         });
         return !wrong;

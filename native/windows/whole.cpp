@@ -22,7 +22,7 @@ void by_transaction(int32_t txns, int jobs, size_t count, std::vector<int64_t>& 
     while (width < most && txns / width > 512) width *= 2;
     const size_t buckets = size_t(txns / width) + 1;
     if (count < 100'000) jobs = 1;  // not worth a thread
-    const auto parts = size_t(jobs);
+    const auto parts = size_t(jobs > 1 ? 4 * jobs : 1);  // one thread may be slower than another
     Limits none;
     auto share = [&](auto&& work) {
         in_parallel(jobs, parts, none, [&](size_t part, int, Limits&) {

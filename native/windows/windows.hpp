@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "common/limits.hpp"
+#include "common/unset.hpp"
 #include "part.hpp"
 #include "whole.hpp"
 
@@ -42,7 +43,7 @@ class Windows {
 public:
     // `sequence`: all points of transactions that are not out, by rank. `after`: of each transaction the last one that
     // ended before it began, or -1; empty: nobody knows when. `uncertain`: whose outcome is unknown.
-    Windows(Whole whole, std::vector<int32_t> sequence, std::span<const int32_t> after, std::span<const uint8_t> uncertain,
+    Windows(Whole whole, std::span<const int32_t> sequence, std::span<const int32_t> after, std::span<const uint8_t> uncertain,
             int jobs);
 
     // Of each point the one that its session suggests next, or -1: for whoever asks the engine.
@@ -125,7 +126,7 @@ private:
     void parallel(int jobs, size_t count, Limits& limits, const std::function<void(size_t, Scratch&, Limits&)>& work);
 
     Whole whole_;
-    std::vector<int32_t> sequence_, place_;
+    Unset<int32_t> sequence_, place_;
     std::span<const int32_t> after_;
     std::vector<uint8_t> uncertain_;
     std::vector<int32_t> bounds_;  // where in the sequence each window starts; then its end

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from boomslang.certify.certificate import Witness, to_json
 from boomslang.levels.level import Level
 from boomslang.trace.model import Outcome, Trace
@@ -22,7 +24,7 @@ def vacuous(trace: Trace) -> str:
     A trace without a committed transaction satisfies every level in logic. But whoever asks wants to hear about a
     database, and such a trace is what is left when the recorder was not called, or the run died at its start.
     """
-    return vacuous_count(len(trace), int((trace.txn_outcome == Outcome.COMMITTED).sum()))
+    return vacuous_count(len(trace), int(np.count_nonzero(trace.txn_outcome == Outcome.COMMITTED)))
 
 
 def vacuous_count(transactions: int, committed: int) -> str:

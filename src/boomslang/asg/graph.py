@@ -217,7 +217,10 @@ class ASG:
     @cached_property
     def is_whole(self) -> bool:
         """Are these all transactions of the trace, under its own numbers?"""
-        return len(self.txn_of) == len(self.trace) and bool((np.diff(self.txn_of) == 1).all())
+        of = self.txn_of
+        if len(of) != len(self.trace) or not len(of):
+            return len(of) == len(self.trace)
+        return int(of[-1] - of[0]) == len(of) - 1 and bool((of[1:] > of[:-1]).all())
 
     def of_trace(self, column: NDArray[Any]) -> NDArray[Any]:
         """Of each transaction here what a column of the trace says. Not a copy where none is needed."""

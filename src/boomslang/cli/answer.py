@@ -160,7 +160,7 @@ def size(trace: Trace) -> str:
     odd = [
         f"{count:,} {word}"
         for outcome, word in ((Outcome.ABORTED, "aborted"), (Outcome.UNKNOWN, "of unknown outcome"))
-        if (count := int((trace.txn_outcome == outcome).sum()))
+        if (count := int(np.count_nonzero(trace.txn_outcome == outcome)))
     ]
     parts = [
         _count(len(trace), "transaction") + (f" ({', '.join(odd)})" if odd else ""),
@@ -321,7 +321,7 @@ def explanations(report: Report, *, each: bool) -> list[dict[str, Any]]:
 
 def _trace_json(trace: Trace) -> dict[str, Any]:
     counts = {
-        outcome.name.lower(): int((trace.txn_outcome == outcome).sum())
+        outcome.name.lower(): int(np.count_nonzero(trace.txn_outcome == outcome))
         for outcome in (Outcome.COMMITTED, Outcome.ABORTED, Outcome.UNKNOWN)
     }
     return {

@@ -401,4 +401,6 @@ def _only_order(follows: dict[int, set[int]], writer_at: dict[int, int]) -> tupl
 
 def ambiguous_reads(asg: ASG) -> int:
     """How many reads have more than one candidate."""
-    return int(np.count_nonzero(asg.read_writer == SEVERAL))
+    some = 1 << 20  # at a time: what is compared would be as long as the trace
+    parts = (asg.read_writer[i : i + some] == SEVERAL for i in range(0, len(asg.read_writer), some))
+    return sum(int(np.count_nonzero(part)) for part in parts)

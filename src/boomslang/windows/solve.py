@@ -164,7 +164,7 @@ class _Asked:
     def valid(self, found: dict[str, Any]) -> Solution:
         initial = self.ir.asg.initial.copy()
         initial[found["initial_key"]] = found["initial_value"]
-        return Solution("valid", order=found["order"].astype(np.int64), read_writer=_EMPTY, initial=initial)
+        return Solution("valid", order=found["order"], read_writer=_EMPTY, initial=initial)
 
     def ask_all(self, failed: list[dict[str, Any]], *, broken: bool) -> Solution | None:
         """Do these refute the whole, or, if so many of them are `broken`, does its beginning?"""

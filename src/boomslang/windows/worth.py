@@ -34,5 +34,7 @@ def ranked_by(asg: ASG) -> str:
     trace = asg.trace
     if not trace.has_times:
         return LOG if trace.is_one_log else READS
-    clock = asg.of_trace(trace.txn_clock)[asg.state != OUT]
-    return CLOCK if len(clock) and bool((clock == clock[0]).all()) else READS
+    clock, counts = asg.of_trace(trace.txn_clock), asg.state != OUT
+    if not counts.any():
+        return READS
+    return CLOCK if bool(((clock == clock[counts.argmax()]) | ~counts).all()) else READS
