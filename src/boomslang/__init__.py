@@ -12,10 +12,9 @@ A trace goes in (what clients sent and got back), a verdict with a certificate c
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from boomslang.lazily import lazily
 
+TYPE_CHECKING = False  # typing's own is not imported: it takes half of what Python's start takes
 if TYPE_CHECKING:
     from boomslang.assertion import assert_isolation
     from boomslang.checker import Checker, check

@@ -1,6 +1,6 @@
 """`python -m boomslang` is the command `boomslang`."""
 
-from boomslang.cli.main import run
+from boomslang.cli.entry import run
 
 if __name__ == "__main__":
     run()

@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from sys import modules
-from typing import Any
+
+TYPE_CHECKING = False  # as in boomslang/__init__.py
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def lazily(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:

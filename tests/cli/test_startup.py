@@ -62,6 +62,25 @@ def test_no_threads_for_matrices_are_started() -> None:
         assert done.stdout.splitlines()[-1].split() == ["False", "True", expected]
 
 
+def test_a_long_trace_waits_for_next_to_nothing() -> None:
+    """What is imported before a trace begins to be read, beyond what Python imports of itself."""
+    told = "print(*sys.modules); sys.exit()"
+    code = (
+        "import sys; sys.argv = ['boomslang', 'check', 'trace.jsonl']; from boomslang.trace import begun; "
+        f"begun.begin = lambda words: exec({told!r}); from boomslang.cli.entry import run; run()"
+    )
+
+    def modules(program: str) -> set[str]:
+        done = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment()
+        )
+        return set(done.stdout.split())
+
+    found = modules(code) - modules(f"import sys; {told}")
+    assert "boomslang.trace.begun" in found
+    assert not found & {"argparse", "boomslang.cli.main", "numpy", "pathlib", "re", "typing"}
+
+
 def test_names_that_are_known_beforehand_are_the_names_there_are() -> None:
     assert (NATIVE, *EAGER) == SOLVERS
     assert tuple(passes.PASSES) == PASSES

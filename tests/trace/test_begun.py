@@ -135,7 +135,7 @@ def test_the_command_takes_it(tmp_path: Path) -> None:
         "    print('taken' if found else 'read', file=sys.stderr)\n"
         "    return found\n"
         "begun.taken = told\n"
-        "from boomslang.cli.main import run\n"
+        "from boomslang.cli.entry import run\n"
         "run()\n"
     )
 

@@ -1,5 +1,6 @@
 """The command line.
 
+entry.py            where the command starts
 main.py             from words to a command, and what becomes of errors
 commands/           one file a command, named as the command
 options/            options that several commands share

@@ -19,7 +19,6 @@ from boomslang import __version__
 from boomslang.cli import exit_codes
 from boomslang.cli.screen import Screen
 from boomslang.errors import UsageError, did_you_mean
-from boomslang.trace.begun import begin
 
 COMMANDS = {
     "check": "check a trace against isolation levels",
@@ -183,14 +182,12 @@ LEAVE_THINGS = ("run", "hunt", "db", "proxy")
 
 
 def run() -> NoReturn:
-    """The entry point of the command."""
+    """Runs the command that the program was started with, and ends the program."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the caller: `>&-`
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
     # NumPy's library for matrices, which nothing here needs, starts threads that turn idly for a tenth of a second.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    if sys.argv[1:2] == ["check"]:
-        begin(sys.argv[2:])
     gc.disable()  # what is imported stays; looking for garbage in it would be a tenth of the start-up
     try:
         code = main()

@@ -7,10 +7,9 @@ file.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from boomslang.lazily import lazily
 
+TYPE_CHECKING = False  # typing's own is not imported: it takes half of what Python's start takes
 if TYPE_CHECKING:
     from boomslang.trace.builder import TraceBuilder
     from boomslang.trace.errors import LimitReached, TraceError

@@ -12,12 +12,14 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Sequence
-from contextlib import suppress
 from itertools import pairwise
-from pathlib import Path
-from typing import BinaryIO
 
 from boomslang.cores import all_cores
+
+TYPE_CHECKING = False  # what is imported here, a long trace waits for
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import BinaryIO
 
 LEAST, MOST = 16 << 20, 2 << 30
 """Bytes. Shorter files are read in a moment; longer ones may go by, window by window, and are never read as a whole."""
@@ -71,12 +73,21 @@ def begin(words: Sequence[str]) -> None:
         jobs = int(said) if said.isdecimal() and len(said) < 4 else 1
     if min(jobs, all_cores()) < 2 or not options.isdisjoint(OTHERWISE):
         return
-    named = [word for word in words if word.endswith(".jsonl") and Path(word).is_file()]
-    if len(named) != 1 or not named[0].isprintable() or str(Path(named[0])) != named[0]:
+    named = [word for word in words if word.endswith(".jsonl") and os.path.isfile(word)]  # noqa: PTH113
+    # One that is spelled as its messages will spell it.
+    if len(named) != 1 or not named[0].isprintable() or not _is_plain(named[0]):
         return
-    with suppress(OSError):
-        if LEAST <= Path(named[0]).stat().st_size <= MOST:
+    try:
+        if LEAST <= os.stat(named[0]).st_size <= MOST:  # noqa: PTH116
             _begun = Begun(named[0], jobs)
+    except OSError:
+        return  # told by whoever opens it again
+
+
+def _is_plain(path: str) -> bool:
+    """Would `Path` spell it so, too?"""
+    parts = path.split("/")
+    return os.sep == "/" and "." not in parts and "" not in parts[1:] and parts != [""]
 
 
 def taken(path: Path, jobs: int) -> Begun | None:
@@ -86,10 +97,12 @@ def taken(path: Path, jobs: int) -> Begun | None:
     if begun is None:
         return None
     begun.stop()
-    with suppress(OSError):
+    try:
         same = str(path) == begun.path and os.path.samestat(path.stat(), os.fstat(begun.file.fileno()))
         if same and not begun.trouble and begun.jobs == jobs:
             return begun
+    except OSError:
+        pass
     begun.forget()
     return None
 
