@@ -11,11 +11,15 @@ How far behind it is: at each look, how long ago so many transactions were recor
     python benchmarks/watch.py --case si:20000000:30000    LEVEL:TRANSACTIONS:RATE, several times if you like
     python benchmarks/watch.py --case ... --write          into docs/benchmarks-watch.md
     python benchmarks/watch.py --case ... --write --merge  and what the page has of other cases stays
+    python benchmarks/watch.py --case si:100000000:50000 --holes
+                                                           a hundred million: some 35 minutes. What was recorded long
+                                                           ago is given back to the disk, so it takes 4 GB and not 100
 """
 
 from __future__ import annotations
 
 import argparse
+import ctypes
 import os
 import platform
 import re
@@ -38,6 +42,9 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "benchmarks-watch.md"
 LINE_BYTES = 960
 """About what a transaction of eight operations takes; the rate is held by it."""
 WARM = 5.0
+LONG_AGO = 128 << 20
+"""Bytes of a session's file before its end that are kept, if holes are made: the watch has read on long since."""
+HOLE = 64 << 20
 CASES = [("si", 1_000_000, 20_000), ("ser", 1_000_000, 20_000)]
 
 
@@ -97,7 +104,7 @@ def watched(wire: Any, folder: str, level: str, end: float | None) -> None:
     wire.close()
 
 
-def measure(level: str, transactions: int, rate: int, folder: Path) -> Measured:
+def measure(level: str, transactions: int, rate: int, folder: Path, *, holes: bool = False) -> Measured:
     context = get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=watched, args=(theirs, str(folder), level, None))
@@ -106,7 +113,7 @@ def measure(level: str, transactions: int, rate: int, folder: Path) -> Measured:
     theirs.close()
     start = time.monotonic()
     recorder = subprocess.Popen(simulate.command(history, folder), stdout=subprocess.DEVNULL)
-    recorded = _held_back(recorder, folder, rate, start)
+    recorded = _held_back(recorder, folder, rate, start, holes=holes)
     ended = time.monotonic()
     ours.send("end")
     status, reason, last, cpu, samples, over = ours.recv()
@@ -142,15 +149,40 @@ def _lags(
     return found
 
 
+class Holes:
+    """What is long past of files that grow goes back to the disk; their sizes, and what is left, stay. If the watch
+    went back to it, it would read zeros and say that this is no trace."""
+
+    PUNCH = 0x02 | 0x01  # FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE
+
+    def __init__(self) -> None:
+        self._until: dict[Path, int] = {}
+        self._fallocate = ctypes.CDLL(None, use_errno=True).fallocate
+        self._fallocate.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64]
+
+    def make(self, file: Path, size: int) -> None:
+        before = self._until.get(file, 0)
+        until = (size - LONG_AGO) // HOLE * HOLE
+        if until <= before:
+            return
+        with file.open("r+b") as opened:
+            if self._fallocate(opened.fileno(), self.PUNCH, before, until - before):
+                raise SystemExit(f"{file}: no holes can be made here: {os.strerror(ctypes.get_errno())}")
+        self._until[file] = until
+
+
 def _held_back(
-    recorder: subprocess.Popen[bytes], folder: Path, rate: int, start: float
+    recorder: subprocess.Popen[bytes], folder: Path, rate: int, start: float, *, holes: bool
 ) -> list[tuple[float, int]]:
     """Lets the recorder write so many transactions a second, about. Returns how many bytes there were when."""
-    stopped = False
+    stopped, made = False, Holes() if holes else None
     seen: list[tuple[float, int]] = [(start, 0)]
     while recorder.poll() is None:
-        size = sum(file.stat().st_size for file in folder.glob("*.jsonl")) if folder.is_dir() else 0
-        now = time.monotonic()
+        sizes = {file: file.stat().st_size for file in folder.glob("*.jsonl")} if folder.is_dir() else {}
+        size, now = sum(sizes.values()), time.monotonic()
+        if made is not None:
+            for file, its in sizes.items():
+                made.make(file, its)
         if now - seen[-1][0] >= 0.1:
             seen.append((now, size))
         ahead = size / LINE_BYTES > rate * (now - start)
@@ -218,6 +250,7 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("--case", type=case, action="append", metavar="LEVEL:TRANSACTIONS:RATE")
     parser.add_argument("--folder", type=Path, help="where the trace may be written: it is large")
+    parser.add_argument("--holes", action="store_true", help="give back to the disk what is long past")
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--merge", action="store_true", help="with --write: rows of other cases stay")
     chosen = parser.parse_args(arguments)
@@ -225,7 +258,7 @@ def main(arguments: list[str]) -> int:
     for level, transactions, rate in chosen.case or CASES:
         place = Path(tempfile.mkdtemp(prefix="watch-", dir=chosen.folder))
         try:
-            rows.append(row(measure(level, transactions, rate, place / "trace")))
+            rows.append(row(measure(level, transactions, rate, place / "trace", holes=chosen.holes)))
         finally:
             shutil.rmtree(place)
         print(rows[-1], flush=True)

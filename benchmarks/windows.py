@@ -15,8 +15,8 @@ a person waits for; *solve* is the solver's own part.
 Each row is kept in `bench-data/` (or `--keep FILE`) as soon as it is measured, and a later run goes on where one
 stopped, as long as the program is the same: what another version measured is measured anew (`--afresh`: all of it).
 
-A hundred million, generated while it is checked, is `benchmarks/watch.py --case si:100000000:40000`: some 45 minutes
-and 100 GB of disk.
+A hundred million, generated while it is checked, is `benchmarks/watch.py --case si:100000000:50000 --holes`: some 35
+minutes.
 """
 
 from __future__ import annotations

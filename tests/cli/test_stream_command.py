@@ -34,6 +34,17 @@ def test_the_same_answers_with_certificates_that_are_right(long: Path, tmp_path:
         assert verified.code == 0, verified.out
 
 
+def test_one_job_is_one_thread(long: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read_ahead, ahead = stream_check.read_ahead, []
+    monkeypatch.setattr(stream_check, "read_ahead", lambda *given: ahead.append(1) or read_ahead(*given))
+    answers = []
+    for jobs, expected in ((1, 0), (2, 1)):
+        found = check_as_it_goes_by(long, find_level("ser"), jobs=jobs)
+        assert len(ahead) == expected
+        answers.append((found.status, found.counted.transactions, found.counted.windows))
+    assert answers[0] == answers[1] and answers[0][0] == "valid"
+
+
 def test_a_trace_that_is_broken(tmp_path: Path) -> None:
     path, proof = tmp_path / "broken.jsonl", tmp_path / "proof.json"
     generate(replace(RECORDED, plant="lost-update", plant_at=0.8), path)

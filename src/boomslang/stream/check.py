@@ -91,10 +91,14 @@ def check_as_it_goes_by(
     keep_what_is_freed()  # `pressed_by` gives it back when it is needed
     reading = ReadingLimits(memory=None if megabytes is None else int(megabytes))
     with ExitStack() as stack:
-        sources = read_ahead(sources_of(path, stack), stack)
-        blocks = Blocks(
-            sources, jobs=jobs, check=reading.check, ahead=lambda f, text: sources[f].parsed(text)
-        )
+        sources = sources_of(path, stack)
+        if jobs == 1:
+            blocks = Blocks(sources, check=reading.check)
+        else:
+            ahead = read_ahead(sources, stack)
+            blocks = Blocks(
+                ahead, jobs=jobs, check=reading.check, ahead=lambda f, text: ahead[f].parsed(text)
+            )
         past = Past(lambda again: sources_of(path, again), Limits(seconds, megabytes))
         forward = Forward(
             blocks,
