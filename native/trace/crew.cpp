@@ -1,5 +1,6 @@
 #include "trace/crew.hpp"
 
+#include <algorithm>
 #include <system_error>
 
 namespace boomslang::trace {
@@ -71,7 +72,8 @@ void Crew::add(Task task) {
 }
 
 void Crew::go_on(bool all) {
-  const std::size_t room = jobs_ == 1 ? 1 : 8 * jobs_;
+  // While one thread moves a table that has become too small, the others go on.
+  const std::size_t room = jobs_ == 1 ? 1 : std::max<std::size_t>(32, 8 * jobs_);
   Lock lock(mutex_);
   while (!failure_ && !tasks_.empty()) {
     if (!all && tasks_.size() < room && !has_turn(caller)) return;
