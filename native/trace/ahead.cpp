@@ -6,6 +6,7 @@ ParsedLines Ahead::parse(const char* data, std::size_t size) {
   ParsedLines parsed;
   for (;;) {
     auto slice = std::make_unique<Slice>();
+    if (!parsed.slices.empty()) slice->lines.make_room(parsed.slices.back()->lines.size() * 9 / 8);
     if (!slice->borrow(data + parsed.size, size - parsed.size, block_)) {
       if (parsed.size < size) parsed.lines = -1;
       return parsed;

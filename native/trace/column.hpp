@@ -77,6 +77,11 @@ class Column {
     size_ = size;
   }
 
+  // Room for so many, which are to come.
+  void make_room(std::size_t size) {
+    if (size > capacity_) reserve(size);
+  }
+
   void clear() { size_ = 0; }
 
   void discard() {

@@ -53,6 +53,16 @@ class History {
   }
   std::int32_t null_name();
 
+  // Room for the operations of so many more lines. A column that grows is copied each time, unless it is very large.
+  void make_room(std::size_t lines) {
+    const std::size_t rows = op_kind.size() + lines;
+    op_kind.make_room(rows);
+    op_flags.make_room(rows);
+    for (Column<std::int32_t>* column : {&op_key, &op_value}) column->make_room(rows);
+    for (Column<std::uint32_t>* column : {&op_line, &op_txn_}) column->make_room(rows);
+    for (Column<std::int64_t>* column : {&op_invoke, &op_return}) column->make_room(rows);
+  }
+
   // After the last line. Call finish_step() until it says false: each step is short, so that the caller may
   // look for an interrupt between them.
   bool finish_step(int jobs = 1);

@@ -118,6 +118,8 @@ void Reader::borrow(const char* data, std::size_t size) {
 
 void Reader::take(ParsedLines& parsed, const char* data, std::size_t size) {
   if (!buffer_.empty() || parsed.slices.empty()) return borrow(data, size);
+  crew_.go_on(true);  // whoever applies adds rows
+  if (parsed.lines > 0) history.make_room(static_cast<std::size_t>(parsed.lines));
   for (std::unique_ptr<Slice>& slice : std::exchange(parsed.slices, {})) {
     crew_.give_parsed(std::move(slice));
     ++given_;
@@ -234,6 +236,10 @@ void Reader::apply(const Slice& slice) {
 // processor is asked for what a line will look up some lines before it does.
 inline void Reader::fetch_ahead(const Slice& slice, std::size_t line) const {
   constexpr std::size_t stage = 8;
+  // Most values are new: their text is kept. Where it was parsed long ago, it lies in main memory by now.
+  if (line + 3 * stage < slice.lines.size())
+    if (const Brief& l = slice.lines[line + 3 * stage]; l.record == Brief::none && l.has(Field::value))
+      fetch(slice.data + l.value.at);
   const auto each = [&](std::size_t ahead, auto fetch) {
     if (line + ahead >= slice.lines.size()) return;
     const Brief& l = slice.lines[line + ahead];

@@ -10,9 +10,9 @@ from __future__ import annotations
 import ctypes
 from contextlib import suppress
 
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
-"""Of the C library's `mallopt`: what is free at the end of the heap before it is given back, and what is so large that
-it is given back at once."""
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _MOST_ARENAS = -1, -3, -8
+"""Of the C library's `mallopt`: what is free at the end of the heap before it is given back, what is so large that
+it is given back at once, and how many heaps there may be."""
 
 
 def keep_what_is_freed() -> None:
@@ -22,6 +22,7 @@ def keep_what_is_freed() -> None:
         mallopt = ctypes.CDLL(None).mallopt
         mallopt(_TRIM_THRESHOLD, 1 << 30)
         mallopt(_MMAP_THRESHOLD, 1 << 28)
+        mallopt(_MOST_ARENAS, 1)  # a thread's own heap is given back whenever nothing is in it
 
 
 def give_large_back_at_once() -> None:

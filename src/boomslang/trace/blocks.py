@@ -548,7 +548,9 @@ class Blocks:
         latest.extend(self.before(f) for f in range(len(latest), len(self.sources)))
         if len(trace):
             np_latest = np.array(latest, np.int64)
-            np.maximum.at(np_latest, trace.txn_file, trace.txn_end)
+            # Most neighbours are of one file, if they are not all.
+            starts = np.concatenate(([0], np.flatnonzero(np.diff(trace.txn_file)) + 1))
+            np.maximum.at(np_latest, trace.txn_file[starts], np.maximum.reduceat(trace.txn_end, starts))
             latest[:] = np_latest.tolist()
         waiting = [f for f, source in enumerate(self.sources) if not source.done and not source.idle]
         moment = min((latest[f] for f in waiting), default=None)
