@@ -1,8 +1,8 @@
 """How far a check reaches: load and check 1M and 10M transactions of 8 operations, on one core and on all.
 
 Each row is one trace at one level, checked by the command in fresh processes: on one core (`--jobs 1`), and on all.
-Up to a million transactions it is the fastest of five times each, in turn: a shared host is faster at one time and
-slower at another, for both alike.
+Up to a million transactions it is the fastest of five times each, in turn, and of more until the two fastest are close
+to each other: a shared host is faster at one time and slower at another.
 *MB* is the most of both, *CPU* that of one core; *load* and *solve* are told by the command on one core. Rows of
 *streamed* are asked with `--memory`, so that the trace goes by window by window. Growth is the slope of log time over
 log size, between the smallest and the largest trace of one kind at one level: 1 is linear.
@@ -29,8 +29,10 @@ from simulate import BLINDW, DATA, History, stored
 
 MILLION = 1_000_000
 STREAMED_MB = 2_000
-REPEATS = 5
+REPEATS, MOST_REPEATS = 5, 15
 """Of each question about up to a million transactions. The first one after something large waits for memory."""
+CLOSE = 1.03
+"""The two fastest of a question are at most so far apart, or it is asked again."""
 NAMES = (
     "trace", "transactions", "level", "verdict", "load s", "solve s", "CPU s", "MB", "wall s 1 job", "all jobs",
     "times as fast",
@@ -128,6 +130,11 @@ def _wall(asked: Asked) -> float:
     return asked.wall
 
 
+def _settled(asked: list[Asked]) -> bool:
+    fastest = sorted(map(_wall, asked))
+    return len(fastest) < 2 or fastest[1] <= CLOSE * fastest[0]
+
+
 def measured_rows(
     ask: Ask, jobs: int, largest: int, known: Iterable[list[str]], forget: bool
 ) -> Iterable[tuple[list[str], bool]]:
@@ -142,9 +149,12 @@ def measured_rows(
             path = kind.path(size)
             os.sync()  # what was just made is written to the disk now, not while it is read
             for level in open_levels:
-                times = REPEATS if size <= MILLION else 1
-                asked_of_all, asked_of_one = [], []
-                for _ in range(times):
+                least, most = (REPEATS, MOST_REPEATS) if size <= MILLION else (1, 1)
+                asked_of_all: list[Asked] = []
+                asked_of_one: list[Asked] = []
+                for time in range(most):
+                    if time >= least and _settled(asked_of_all) and _settled(asked_of_one):
+                        break
                     asked_of_all.append(ask(path, level, "--jobs", str(jobs), *kind.words))
                     if not kind.once:
                         asked_of_one.append(ask(path, level, "--jobs", "1", *kind.words))

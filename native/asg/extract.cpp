@@ -13,7 +13,7 @@ namespace boomslang::asg {
 
 namespace {
 
-constexpr int64_t few = 200'000;  // operations: not worth a thread
+constexpr int64_t few = 100'000;  // operations: not worth a thread
 
 struct Walk {
     const Columns& c;

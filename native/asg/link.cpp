@@ -13,7 +13,7 @@ namespace boomslang::asg {
 
 namespace {
 
-constexpr size_t too_few = 200'000;  // reads or writes: not worth a thread
+constexpr size_t too_few = 50'000;  // reads or writes: not worth a thread
 
 // Of each value who wrote it, and to which key, if it was written once.
 class Once {
