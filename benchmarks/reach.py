@@ -3,6 +3,8 @@
 Each row is one trace at one level, checked by the command in fresh processes: on one core (`--jobs 1`), and on all.
 Up to a million transactions it is the fastest of five times each, in turn, and of more until the two fastest are close
 to each other: a shared host is faster at one time and slower at another.
+*Two at once* are two checks on one core each, started together: how much more than one core the machine's cores do,
+whatever is asked of them. On a host that others use, too, they are often far from two times as fast.
 *MB* is the most of both, *CPU* that of one core; *load* and *solve* are told by the command on one core. Rows of
 *streamed* are asked with `--memory`, so that the trace goes by window by window. Growth is the slope of log time over
 log size, between the smallest and the largest trace of one kind at one level: 1 is linear.
@@ -21,8 +23,11 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from simulate import BLINDW, DATA, History, stored
@@ -35,7 +40,7 @@ CLOSE = 1.03
 """The two fastest of a question are at most so far apart, or it is asked again."""
 NAMES = (
     "trace", "transactions", "level", "verdict", "load s", "solve s", "CPU s", "MB", "wall s 1 job", "all jobs",
-    "times as fast",
+    "times as fast", "two at once",
 )  # fmt: skip
 
 
@@ -52,6 +57,8 @@ class Kind:
     words: tuple[str, ...] = ()
     once: bool = False
     """Asked once, on all cores: it takes minutes."""
+    at_once: bool = False
+    """Two of them at once, too, up to a million transactions."""
 
     def path(self, size: int) -> Path:
         source = stored(replace(self.history, transactions=size))
@@ -60,8 +67,14 @@ class Kind:
 
 _SI = replace(BLINDW, level="si", sessions=100)
 KINDS = (
-    Kind("one log, times", replace(BLINDW, times=True), ("ser",), (100_000, MILLION, 10 * MILLION)),
-    Kind("one log, times", replace(BLINDW, times=True), ("si",), (100_000, MILLION)),
+    Kind(
+        "one log, times",
+        replace(BLINDW, times=True),
+        ("ser",),
+        (100_000, MILLION, 10 * MILLION),
+        at_once=True,
+    ),
+    Kind("one log, times", replace(BLINDW, times=True), ("si",), (100_000, MILLION), at_once=True),
     Kind(
         "a file a session, times",
         replace(BLINDW, times=True, folder=True),
@@ -130,6 +143,15 @@ def _wall(asked: Asked) -> float:
     return asked.wall
 
 
+def _two_at_once(ask: Callable[[], Asked]) -> float:
+    """Seconds until both have answered."""
+    start = time.perf_counter()
+    with ThreadPoolExecutor(2) as both:
+        for asked in [both.submit(ask) for _ in range(2)]:
+            asked.result()
+    return time.perf_counter() - start
+
+
 def _settled(asked: list[Asked]) -> bool:
     fastest = sorted(map(_wall, asked))
     return len(fastest) < 2 or fastest[1] <= CLOSE * fastest[0]
@@ -152,18 +174,22 @@ def measured_rows(
                 least, most = (REPEATS, MOST_REPEATS) if size <= MILLION else (1, 1)
                 asked_of_all: list[Asked] = []
                 asked_of_one: list[Asked] = []
-                for time in range(most):
-                    if time >= least and _settled(asked_of_all) and _settled(asked_of_one):
+                alone = partial(ask, path, level, "--jobs", "1", *kind.words)
+                at_once: list[float] = []
+                for count in range(most):
+                    if count >= least and _settled(asked_of_all) and _settled(asked_of_one):
                         break
                     asked_of_all.append(ask(path, level, "--jobs", str(jobs), *kind.words))
                     if not kind.once:
-                        asked_of_one.append(ask(path, level, "--jobs", "1", *kind.words))
+                        asked_of_one.append(alone())
+                    if kind.at_once and size <= MILLION:
+                        at_once.append(_two_at_once(alone))
                 all_ = min(asked_of_all, key=_wall)
                 one = min(asked_of_one, key=_wall, default=all_)
                 yield [
                     kind.name, f"{size:,}", level, one.status, f"{one.load:.2f}", f"{one.solve:.2f}", f"{one.cpu:.2f}",
                     f"{max(one.megabytes, all_.megabytes):.0f}", f"{one.wall:.2f}", f"{all_.wall:.2f}",
-                    f"{one.wall / all_.wall:.2f}",
+                    f"{one.wall / all_.wall:.2f}", f"{2 * one.wall / min(at_once):.2f}" if at_once else "",
                 ], one.status == all_.status  # fmt: skip
             if forget and size >= 10 * MILLION:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
