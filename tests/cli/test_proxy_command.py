@@ -8,13 +8,14 @@ import signal
 import socket
 import struct
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.commands import PROGRAM, command
+from support.commands import PROGRAM, Ran, command
 from support.recorded_sql import started
 
 from boomslang import check, read_trace
@@ -132,6 +133,15 @@ def is_told_unfinished(said: str) -> bool:
     return "no read was checked: a proxy is still recording" in words and "proxy --recover FOLDER" in words
 
 
+def asked_early(folder: Path) -> Ran:
+    """What a check says while the proxy records, once it has written down a commit: that is a moment after it was
+    forwarded, and before it a trace says nothing."""
+    end = time.monotonic() + 30
+    while (found := command("check", str(folder), "--level", "ser")).code == 2 and time.monotonic() < end:
+        time.sleep(0.1)
+    return found
+
+
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_how_it_ends(server: Any, tmp_path: Path, how: signal.Signals) -> None:
     """Asked to end, it has recorded all that it forwarded, and checks it; killed, that can be had later."""
@@ -149,7 +159,7 @@ def test_how_it_ends(server: Any, tmp_path: Path, how: signal.Signals) -> None:
             for number in range(30):
                 c.execute("INSERT INTO cells VALUES (%s, %s)", (number, number))
                 c.execute("SELECT n FROM cells WHERE id = %s", (number,))
-            early = command("check", str(folder), "--level", "ser")
+            early = asked_early(folder)
             assert early.code == 0 and is_told_unfinished(early.out)
             on_disk = b"".join(path.read_bytes() for path in folder.iterdir())
             running.send_signal(how)
