@@ -2,9 +2,8 @@
 //
 // Parsing needs no order, applying does: slices are applied in the order in which they were given, one at a time. Who
 // has parsed a slice applies it, too, when its turn has come, and parses further ones until then: what it made of the
-// lines is in the memory of its core, and moving that to another core would cost a third of what applying costs. What
-// moves instead is the end of what has been applied, which is little. One thread is the caller's own; with one job
-// there is no other.
+// lines is close to its core, and far from any other. What moves from core to core instead is the end of what has been
+// applied, which is little. One thread is the caller's own; with one job there is no other.
 #pragma once
 
 #include <condition_variable>
