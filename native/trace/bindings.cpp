@@ -18,9 +18,11 @@
 
 #include <unistd.h>
 
+#include "common/binding.hpp"
 #include "trace/ahead.hpp"
 #include "trace/formats/format.hpp"
 #include "trace/objects.hpp"
+#include "trace/tables.hpp"
 #include "trace/lines.hpp"
 #include "trace/reader.hpp"
 
@@ -367,6 +369,15 @@ void bind(nb::module_ m) {
                                   {ids.data(), ids.size()});
       },
       "offset"_a, "data"_a, "ids"_a);
+  m.def(
+      "integers",
+      [](Numbers offset, Bytes data, std::int64_t digits) -> nb::object {
+        auto numbers = integers({offset.data(), offset.size()}, {data.data(), data.size()}, digits);
+        return numbers ? out(std::move(*numbers)) : nb::object(nb::none());
+      },
+      "offset"_a, "data"_a, "digits"_a);
+  m.def(
+      "alike", [](Numbers numbers) { return out(alike({numbers.data(), numbers.size()})); }, "numbers"_a);
 }
 
 }  // namespace boomslang::trace

@@ -4,6 +4,8 @@ and never believed."""
 from __future__ import annotations
 
 import gzip
+import json
+import os
 import random
 import sys
 import tempfile
@@ -27,14 +29,16 @@ import boomslang
 from boomslang.asg import build_asg
 from boomslang.cli import exit_codes
 from boomslang.trace import Absent, Flag, Initial, Kind, Trace, TraceBuilder, TraceError, read_trace, rules
+from boomslang.trace._reader import alike, integers
 from boomslang.trace.close_times import CloseTimes
 from boomslang.trace.formats import columnar, find, recognise
 from boomslang.trace.formats import parquet as parquet_format
-from boomslang.trace.formats.columnar import to_table
+from boomslang.trace.formats.columnar import to_rows, to_table
 from boomslang.trace.rules import check_rules
 from boomslang.trace.scalars import BOOL, FLOAT, INT, STR, Scalars
 
 pa = pytest.importorskip("pyarrow")
+parquet = pytest.importorskip("pyarrow.parquet")
 FORMATS = ("arrow", "parquet")
 SKEW = ROOT / "examples" / "write-skew.jsonl"
 LISTS = strategies.Mix(lists=0.5, ranges=False)
@@ -105,16 +109,32 @@ def test_many_rows_are_one_trace(piece: int, tmp_path: Path) -> None:
 @settings(max_examples=examples(40))
 @given(trace=st.one_of(strategies.traces(), strategies.traces(LISTS)), piece=st.integers(1, 9))
 def test_a_parquet_file_of_many_pieces(trace: Trace, piece: int) -> None:
-    """Long columns are put together piece by piece, and the items of lists are looked at block by block."""
+    """In groups of a few rows, and the items of lists are looked at block by block."""
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parquet_format, "PIECE", piece)
-        patch.setattr(columnar, "SHORT", 0)
+        patch.setattr(parquet_format, "ROWS", piece)
         patch.setattr(rules, "BLOCK", 2)
         same_columns(read_trace(written(trace, Path(folder) / "t", "parquet")), trace)
 
 
+# --- Parquet in lists, as it was written before
+
+
+def in_lists(trace: Trace, path: Path, piece: int = 1 << 20) -> Path:
+    parquet.write_table(to_table(trace, piece), str(path), row_group_size=1)
+    return path
+
+
+@settings(max_examples=examples(40))
+@given(trace=st.one_of(strategies.traces(), strategies.traces(LISTS)), piece=st.integers(1, 9))
+def test_a_parquet_file_of_many_lists(trace: Trace, piece: int) -> None:
+    """Long columns are put together piece by piece."""
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(columnar, "SHORT", 0)
+        same_columns(read_trace(in_lists(trace, Path(folder) / "t", piece)), trace)
+
+
 def test_a_parquet_file_with_more_than_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = written(read_trace(SKEW), tmp_path / "t", "parquet")
+    path = in_lists(read_trace(SKEW), tmp_path / "t")
     monkeypatch.setattr(columnar, "SHORT", 0)
     lengths = parquet_format._lengths
     monkeypatch.setattr(parquet_format, "_lengths", lambda data: lengths(data) | {"op_key": 1})
@@ -131,6 +151,120 @@ def test_a_file_with_smaller_lists_and_strings(tmp_path: Path) -> None:
     schema = pa.schema(list(zip(table.schema.names, types, strict=True)), table.schema.metadata)
     save(tmp_path / "t.arrow", table.cast(schema))
     same_columns(read_trace(tmp_path / "t.arrow"), trace)
+
+
+# --- Parquet in rows
+
+
+def in_rows(table: Any, path: Path) -> Path:
+    parquet.write_table(table, str(path))
+    return path
+
+
+def test_other_tools_read_the_columns(tmp_path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    trace = good()
+    path = written(trace, tmp_path / "t.parquet", "parquet")
+    for name in ("txn_session", "op_key", "op_kind", "op_invoke", "item_value"):
+        rows = duckdb.sql(f"SELECT {name} FROM '{path}' WHERE {name} IS NOT NULL").fetchall()
+        assert [row[0] for row in rows] == getattr(trace, name).tolist(), name
+
+
+def test_rows_of_other_types_and_sizes(tmp_path: Path) -> None:
+    """As other tools may write them again."""
+    trace = good()
+    table = to_rows(trace)
+    small = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary(), pa.int32(): pa.int64()}
+    types = [(f.name, small.get(f.type, f.type)) for f in table.schema]
+    again = table.cast(pa.schema(types, table.schema.metadata))
+    same_columns(read_trace(in_rows(again, tmp_path / "t")), trace)
+
+
+def lengths(table: Any, change: Callable[[dict[str, Any]], Any]) -> Any:
+    said = json.loads(table.schema.metadata[columnar.LENGTHS])
+    said = change(said)
+    return table.replace_schema_metadata(
+        {**table.schema.metadata, columnar.LENGTHS: json.dumps(said).encode()}
+    )
+
+
+def test_rows_that_lie_about_their_lengths(tmp_path: Path) -> None:
+    table, path = to_rows(good()), tmp_path / "t"
+    for change, words in (
+        (
+            lambda said: said | {"txn_session": 3},
+            "a null in the column txn_session; expected none before its end",
+        ),
+        (lambda said: said | {"txn_session": 1}, "txn_session"),
+        (lambda said: said | {"op_key": 1 << 30}, "lengths of other columns than there are"),
+        (lambda said: {name: n for name, n in said.items() if name != "op_key"}, "lengths of other columns"),
+        (lambda said: said | {"op_key": -1}, "does not say how long"),
+        (lambda said: said | {"op_key": True}, "does not say how long"),
+        (lambda said: said | {"op_key": 1.0}, "does not say how long"),
+        (lambda said: [], "does not say how long"),
+        (lambda said: {}, "lengths of other columns"),
+    ):
+        refused(in_rows(lengths(table, change), path), words)
+
+
+def test_rows_that_are_no_trace(tmp_path: Path) -> None:
+    table, path = to_rows(good()), tmp_path / "t"
+    at = table.schema.get_field_index("op_key")
+    long = table.num_rows
+    for column, words in (
+        (pa.array([[1]] * long), "the type list.* of the column op_key"),
+        (pa.array(["x"] * long), "damaged"),
+        (pa.array([2**40] * long), "damaged"),
+        (pa.array([None] * long, pa.int32()), "a null in the column op_key"),
+        (pa.array([-1] + [None] * (long - 1), pa.int32()), "a null in the column op_key"),
+    ):
+        refused(in_rows(table.set_column(at, "op_key", column), path), words)
+    refused(in_rows(table.drop_columns(["op_key"]), path), "no column op_key")
+    refused(in_rows(table.append_column("more", pa.array([1] * long)), path), "unknown column 'more'")
+    metadata = {**table.schema.metadata, b"boomslang": b"3"}
+    refused(in_rows(table.replace_schema_metadata(metadata), path), "version '3'")
+    del metadata[columnar.LENGTHS]
+    refused(in_rows(table.replace_schema_metadata(metadata), path), "version '3'")
+
+
+def test_rows_that_claim_to_be_huge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By their lengths, or by a group of nothing but nulls, which takes no room in the file."""
+    table = to_rows(good())
+    data = in_rows(lengths(table, lambda said: said | {"op_key": 1 << 39}), tmp_path / "t").read_bytes()
+    assert parquet_format.entries(data) > 1 << 39
+    refused(tmp_path / "t", "entries in all; expected no more than fit")
+    nulls = pa.nulls(1 << 20, pa.int32())
+    many = pa.table({"a": nulls}).replace_schema_metadata({columnar.LENGTHS: b'{"a": 1}'})
+    data = in_rows(many, tmp_path / "u").read_bytes()
+    assert parquet_format.entries(data) == 1
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    monkeypatch.setattr(parquet_format, "ENTRY", 1 + memory // len(nulls))
+    refused(tmp_path / "u", "entries in all; expected no more than fit")
+
+
+# --- tables
+
+
+@given(numbers=st.lists(st.one_of(st.integers(-3, 3), st.integers(-(2**63), 2**63 - 1))))
+def test_numbers_that_are_there_twice(numbers: list[int]) -> None:
+    expected = [i for i, n in enumerate(numbers) if numbers.count(n) > 1]
+    assert alike(np.array(numbers, np.int64)).tolist() == expected
+
+
+def test_numbers_that_are_chosen_to_collide() -> None:
+    """All of them belong to one place of the table, so they are sorted in the end."""
+    back = pow(0x9E3779B97F4A7C15, -1, 1 << 64)
+    numbers = (np.arange(3_000, dtype=np.uint64) * np.uint64(back)).view(np.int64)
+    assert alike(numbers).tolist() == []
+    assert alike(np.concatenate((numbers, numbers[7:9]))).tolist() == [7, 8, 3000, 3001]
+
+
+@given(numbers=st.lists(st.one_of(st.integers(), st.integers(-(10**18), 10**18))), digits=st.integers(1, 18))
+def test_integers_of_a_table(numbers: list[int], digits: int) -> None:
+    table = one(INT, *(str(n).encode() for n in numbers))
+    found = integers(table.offset, table.data, digits)
+    assert found is not None
+    assert found.tolist() == [n if len(str(n)) <= digits else 0 for n in numbers]
 
 
 # --- what is no trace of ours

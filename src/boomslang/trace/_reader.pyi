@@ -92,3 +92,10 @@ def not_surely_objects(
     offset: NDArray[np.int64], data: NDArray[np.uint8], ids: NDArray[np.int64]
 ) -> list[int]:
     """Those of the texts with these numbers that are not plainly JSON objects: for others to judge."""
+
+def integers(offset: NDArray[np.int64], data: NDArray[np.uint8], digits: int) -> NDArray[np.int64] | None:
+    """The numbers that these texts are, 0 for those longer than `digits`; None, if one is not an integer as one writes
+    it."""
+
+def alike(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Places of the numbers that are there more than once, in their order."""

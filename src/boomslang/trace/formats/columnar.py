@@ -1,9 +1,12 @@
 """Our own trace as an Arrow table: what the formats `arrow` and `parquet` share.
 
 The table has a column for each column of `Trace`. Those have different lengths (there are more operations than
-transactions), so each is a list: the row of the table holds the whole column as one list, or many rows hold pieces
-of it, in order. Tables of scalars are two columns: the type of each, and its content as in `Scalars`. The schema's
-metadata has `boomslang`, the version of this layout, and, where they are known, `boomslang-unit`, the unit of the
+transactions), and there are two layouts for that. *In lists* (version 1): the row of the table holds the whole column
+as one list, or many rows hold pieces of it, in order; an Arrow file that is mapped into memory needs no more than that.
+*In rows* (version 2, for Parquet, where the entries of lists take several times as long to decode): the table is as
+long as its longest column, the others are filled up with nulls, and `boomslang-lengths` in the metadata says where
+each of them ends. Tables of scalars are two columns: the type of each, and its content as in `Scalars`. The schema's
+metadata has `boomslang`, the version of the layout, and, where they are known, `boomslang-unit`, the unit of the
 times, and `boomslang-ctx`, what the header says of the whole trace.
 Columns that a trace does not have (such as `op_invoke`) are left out.
 
@@ -25,7 +28,7 @@ from numpy.typing import NDArray
 from boomslang.distinct import distinct
 from boomslang.errors import UsageError
 from boomslang.extras import how_to_install
-from boomslang.trace._reader import not_surely_objects
+from boomslang.trace._reader import alike, integers, not_surely_objects
 from boomslang.trace.coverage import covered
 from boomslang.trace.errors import TraceError
 from boomslang.trace.model import Initial, Kind, Trace
@@ -37,7 +40,9 @@ from boomslang.trace.units import UNITS
 if TYPE_CHECKING:
     import pyarrow as pa
 
-VERSION = b"1"
+IN_LISTS, IN_ROWS = b"1", b"2"
+"""Versions of the layout."""
+LENGTHS = b"boomslang-lengths"
 UNIT = b"boomslang-unit"
 NOTES = b"boomslang-ctx"
 FIX = "fix: copy the file again, or convert it again from its source"
@@ -90,6 +95,7 @@ def arrow() -> Any:
     """The Arrow library, which is an extra."""
     try:
         import pyarrow
+        import pyarrow.compute
     except ImportError:
         raise UsageError(
             "Arrow and Parquet files need the library pyarrow, which is not installed; "
@@ -117,8 +123,34 @@ def damaged(file: str, what: str) -> Iterator[None]:
 
 
 def to_table(trace: Trace, piece: int | None = None) -> pa.Table:
-    """The trace as one row, or as many rows of at most `piece` entries a column."""
+    """In lists: the trace as one row, or as many rows of at most `piece` entries a column."""
     pa = arrow()
+    columns = _columns(pa, trace)
+    longest = max(map(len, columns.values()))
+    rows = 1 if piece is None else max(1, -(-longest // piece))
+    step = max(1, longest) if piece is None else piece
+    lists = {}
+    for name, column in columns.items():
+        offsets = np.minimum(np.arange(rows + 1, dtype=np.int64) * step, len(column))
+        of = pa.large_list(pa.field("item", column.type, nullable=False))
+        lists[name] = pa.LargeListArray.from_arrays(pa.array(offsets), column, type=of)
+    fields = [pa.field(name, made.type, nullable=False) for name, made in lists.items()]
+    return pa.Table.from_arrays(list(lists.values()), schema=pa.schema(fields, _metadata(trace, IN_LISTS)))
+
+
+def to_rows(trace: Trace) -> pa.Table:
+    """In rows."""
+    pa = arrow()
+    columns = _columns(pa, trace)
+    lengths = {name: len(column) for name, column in columns.items()}
+    longest = max(lengths.values())
+    filled = [pa.chunked_array([c, pa.nulls(longest - len(c), c.type)]) for c in columns.values()]
+    fields = [pa.field(name, column.type) for name, column in columns.items()]
+    metadata = _metadata(trace, IN_ROWS) | {LENGTHS: json.dumps(lengths).encode()}
+    return pa.Table.from_arrays(filled, schema=pa.schema(fields, metadata))
+
+
+def _columns(pa: Any, trace: Trace) -> dict[str, Any]:
     columns: dict[str, Any] = {}
     for name in NUMBERS:
         column = [trace.initial_mode] if name == "initial_mode" else getattr(trace, name)
@@ -131,19 +163,13 @@ def to_table(trace: Trace, piece: int | None = None) -> pa.Table:
     columns["texts"] = _contents(pa, trace.texts, pa.large_string())
     for name in TEXTS[1:]:
         columns[name] = pa.array(getattr(trace, name), pa.large_string())
-    longest = max(len(column) for column in columns.values())
-    rows = 1 if piece is None else max(1, -(-longest // piece))
-    step = max(1, longest) if piece is None else piece
-    lists = {}
-    for name, column in columns.items():
-        offsets = np.minimum(np.arange(rows + 1, dtype=np.int64) * step, len(column))
-        of = pa.large_list(pa.field("item", column.type, nullable=False))
-        lists[name] = pa.LargeListArray.from_arrays(pa.array(offsets), column, type=of)
-    fields = [pa.field(name, made.type, nullable=False) for name, made in lists.items()]
+    return columns
+
+
+def _metadata(trace: Trace, version: bytes) -> dict[bytes, bytes]:
     unit = {UNIT: trace.unit.encode()} if trace.unit else {}
     notes = {NOTES: trace.notes.encode()} if trace.notes else {}
-    schema = pa.schema(fields, {b"boomslang": VERSION, **unit, **notes})
-    return pa.Table.from_arrays(list(lists.values()), schema=schema)
+    return {b"boomslang": version, **unit, **notes}
 
 
 def _contents(pa: Any, table: Scalars, type: Any) -> Any:
@@ -165,9 +191,32 @@ def from_columns(
     check: Callable[[], None],
     lengths: Mapping[str, int] | None = None,
 ) -> Trace:
-    """The trace of a file with this schema, whose columns `read` gives, piece by piece. `lengths`: how many entries
-    a column has at most, if that is known; then no piece is held longer than it takes to copy it."""
+    """The trace of a file in lists with this schema, whose columns `read` gives, piece by piece. `lengths`: how many
+    entries a column has at most, if that is known; then no piece is held longer than it takes to copy it."""
     return _Reading(schema, read, file, check, lengths or {}).trace()
+
+
+def from_rows(
+    schema: pa.Schema,
+    read: Callable[[int, list[str]], pa.Table],
+    groups: list[int],
+    file: str,
+    check: Callable[[], None],
+) -> Trace:
+    """The trace of a file in rows with this schema. `groups`: how many rows its parts have; `read` gives columns of
+    one of them."""
+    reading = _Reading(schema, lambda name: (), file, check, {}, IN_ROWS)
+    reading.layout()
+    reading.gather(read, groups)
+    return reading.trace()
+
+
+def lengths_of(metadata: Mapping[bytes, bytes] | None) -> dict[str, int]:
+    """Where each column of a file in rows ends."""
+    said = json.loads((metadata or {}).get(LENGTHS, b"null"))
+    if not isinstance(said, dict) or not all(type(n) is int and 0 <= n < 1 << 40 for n in said.values()):
+        raise ValueError("it does not say how long its columns are")
+    return said
 
 
 class _Reading:
@@ -178,10 +227,13 @@ class _Reading:
         file: str,
         check: Callable[[], None],
         lengths: Mapping[str, int],
+        version: bytes = IN_LISTS,
     ) -> None:
         self.pa = arrow()
         self.schema, self.read, self.file, self.check = schema, read, file, check
-        self.lengths = lengths
+        self.lengths, self.version = lengths, version
+        self.gathered: dict[str, NDArray[Any]] = {}
+        self.gathered_pieces: dict[str, list[Any]] = {}
 
     def refuse(self, found: str, expected: str) -> NoReturn:
         raise TraceError(f"found {found}; expected {expected}; {FIX}", self.file)
@@ -227,10 +279,10 @@ class _Reading:
                 "boomslang); fix: write your history as JSON Lines, and convert that",
                 self.file,
             )
-        if version != VERSION:
+        if version != self.version:
             shown = version.decode(errors="replace")[:20]
             raise TraceError(
-                f"found version {shown!r} of the columns; expected {VERSION.decode()}; fix: use a newer Boomslang",
+                f"found version {shown!r} of the columns; expected {self.version.decode()}; fix: use a newer Boomslang",
                 self.file,
             )
         known = {*NUMBERS, *TEXTS, *(f"{name}_{part}" for name in TABLES for part in ("type", "content"))}
@@ -244,9 +296,53 @@ class _Reading:
         if missing:
             self.refuse(f"no column {missing[0]}", "all columns of a trace")
 
+    def gather(self, read: Callable[[int, list[str]], pa.Table], groups: list[int]) -> None:
+        """All columns of a file in rows, group by group: each is decoded while it is in the cache, and none is held
+        longer than it takes to copy it."""
+        lengths = lengths_of(self.schema.metadata)
+        longest = max(lengths.values(), default=0)
+        if sorted(lengths) != sorted(self.schema.names) or longest != sum(groups):
+            self.refuse("lengths of other columns than there are", "those of all columns")
+        for name, length in lengths.items():
+            if name in NUMBERS:
+                self.gathered[name] = np.empty(length, NUMBERS[name])
+            else:
+                self.gathered_pieces[name] = []
+        start = 0
+        for group, rows in enumerate(groups):
+            self.check()
+            names = [name for name, length in lengths.items() if length > start]
+            table = read(group, names) if names else None
+            for name in names:
+                self.taken(name, table.column(name).slice(0, lengths[name] - start), start)
+            start += rows
+
+    def taken(self, name: str, column: Any, start: int) -> None:
+        """A piece of a column that is there from `start` on."""
+        if name in NUMBERS:
+            type = self.pa.from_numpy_dtype(NUMBERS[name])
+        elif name in TEXTS:
+            type = self.pa.large_string()
+        else:
+            type = self.pa.uint8() if name.endswith("_type") else self.pa.large_binary()
+        for chunk in column.chunks:
+            chunk.validate(full=True)
+            if chunk.null_count:
+                self.refuse(f"a null in the column {name}", "none before its end")
+            if chunk.type != type:
+                if self.pa.types.is_nested(chunk.type):
+                    self.refuse(f"the type {str(chunk.type)[:60]} of the column {name}", str(type))
+                chunk = chunk.cast(type)
+            if name in NUMBERS:
+                self.gathered[name][start : start + len(chunk)] = chunk.to_numpy(zero_copy_only=True)
+            else:
+                self.gathered_pieces[name].append(chunk)
+            start += len(chunk)
+
     def flat(self, name: str, type: Any) -> Any:
         """All that the lists of a column hold, as one array without nulls."""
-        pieces = list(self.pieces(name, type))
+        in_rows = self.version == IN_ROWS
+        pieces = self.gathered_pieces.pop(name) if in_rows else list(self.pieces(name, type))
         if len(pieces) == 1:
             return pieces[0]
         return self.pa.concat_arrays(pieces) if pieces else self.pa.array([], type)
@@ -273,6 +369,8 @@ class _Reading:
     def numbers(self, name: str) -> NDArray[Any] | None:
         if name in OPTIONAL and name not in self.schema.names:
             return None
+        if self.version == IN_ROWS:
+            return self.gathered.pop(name)
         type = self.pa.from_numpy_dtype(NUMBERS[name])
         if self.lengths.get(name, 0) > SHORT:
             return self.copied(name, type)
@@ -358,28 +456,20 @@ class _Reading:
         return None
 
     def integers(self, name: str, content: Any, lengths: NDArray[Any]) -> NDArray[Any] | None:
-        pa, pc = self.pa, self.pa.compute
-        text = content.cast(pa.large_string())
-        long = lengths > DIGITS
-        short = text if not long.any() else text.filter(pa.array(~long))
-        numbers = pc.cast(short, pa.int64())
-        right = pc.all(pc.equal(pc.cast(numbers, pa.large_string()), short), min_count=0).as_py()
-        if long.any():
-            right &= pc.all(
-                pc.match_substring_regex(text.filter(pa.array(long)), r"\A-?[1-9][0-9]*\z")
-            ).as_py()
-        if not right:
+        table = self.table(np.full(len(content), INT, np.uint8), content)
+        numbers = integers(table.offset.astype(np.int64, copy=False), table.data, DIGITS)
+        if numbers is None:
             self.refuse(
                 f"an integer that is not written as one should be, among the {name}", "such as 0 or -12"
             )
-        return None if long.any() else numbers.to_numpy()
+        return None if bool((lengths > DIGITS).any()) else numbers
 
     def distinct(self, name: str, table: Scalars, content: Any, digest: NDArray[Any]) -> None:
         """Two numbers for one value would make it two values. Most are told apart by their digest; the library
         looks closely at those that are not."""
-        alike = np.flatnonzero(_seen_before(digest))
-        for type in distinct(table.type[alike]).tolist():
-            at = alike[table.type[alike] == type]
+        closely = alike(digest.view(np.int64))
+        for type in distinct(table.type[closely]).tolist():
+            at = closely[table.type[closely] == type]
             if self.pa.compute.count_distinct(content.take(self.pa.array(at))).as_py() != len(at):
                 self.refuse(f"a scalar twice among the {name}", "each once")
 
@@ -488,10 +578,3 @@ def _digest(table: Scalars) -> NDArray[np.uint64]:
     mixed = first * np.uint64(0x9E3779B97F4A7C15) ^ (last + length) * np.uint64(0xC2B2AE3D27D4EB4F)
     made: NDArray[np.uint64] = mixed ^ (table.type.astype(np.uint64) << np.uint64(56))
     return made
-
-
-def _seen_before(numbers: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which of these occur more than once."""
-    ordered = np.sort(numbers)
-    twice = distinct(ordered[1:][ordered[1:] == ordered[:-1]])
-    return np.isin(numbers, twice) if len(twice) else np.zeros(len(numbers), bool)
