@@ -312,7 +312,7 @@ class _Reading:
         for group, rows in enumerate(groups):
             self.check()
             names = [name for name, length in lengths.items() if length > start]
-            table = read(group, names) if names else None
+            table = read(group, names)
             for name in names:
                 self.taken(name, table.column(name).slice(0, lengths[name] - start), start)
             start += rows
