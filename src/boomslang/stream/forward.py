@@ -66,6 +66,9 @@ BYTES = 16 << 20
 """Lines of a window."""
 TAIL = 400
 """Transactions at the end of a window's order that are asked again in the next one."""
+LEAST = 8
+"""A window takes at least the eighth part of its tail, or nothing: while one session is waited for, window after window
+could take a point or two, and these would be all that is kept to be joined."""
 KEPT = 16
 """Windows behind that can be joined again."""
 SWEPT = 10_000
@@ -595,31 +598,36 @@ class Forward:
             nobody = np.full(int(kept.sum()), -1, np.int64)
             undo.append(self.live.update(trace, fixed[kept], fixed_values[kept], nobody, nobody, fresh=True))
         lists = self._appended(asked, begin, commit, over, end)
-        self._behind.append(
-            _Behind(
-                held,
-                new,
-                dict(self._pins),
-                undo,
-                looked,
-                lists,
-                appended(trace),
-                _without_operations(asg),
-                asked.place,
-                asked.pinned,
-                order[:end],
-                [
-                    (trace.keys.code(k), None if v == ABSENT else trace.values.code(v))
-                    for k, v in zip(fixed.tolist(), fixed_values.tolist(), strict=True)
-                ],
-                self._overlapping(asked, walked),
-                self._settled(trace, walked.seen, ranges),
-                self._began,
-                self._points,
-                self._lost_before,
-                replace(self.counted),
+        if end == 0 and self._behind:
+            # Nothing to decide otherwise, and nothing that is worth the place of a window that took something.
+            last = self._behind[-1]
+            last.new = [a + b for a, b in zip(_padded(last.new, len(new)), new, strict=True)]
+        else:
+            self._behind.append(
+                _Behind(
+                    held,
+                    new,
+                    dict(self._pins),
+                    undo,
+                    looked,
+                    lists,
+                    appended(trace),
+                    _without_operations(asg),
+                    asked.place,
+                    asked.pinned,
+                    order[:end],
+                    [
+                        (trace.keys.code(k), None if v == ABSENT else trace.values.code(v))
+                        for k, v in zip(fixed.tolist(), fixed_values.tolist(), strict=True)
+                    ],
+                    self._overlapping(asked, walked),
+                    self._settled(trace, walked.seen, ranges),
+                    self._began,
+                    self._points,
+                    self._lost_before,
+                    replace(self.counted),
+                )
             )
-        )
         self._in_time(asked, began & ~asked.pinned)
         for t in np.flatnonzero(over & asked.pinned).tolist():
             del self._pins[int(asked.place[t])]
@@ -661,7 +669,7 @@ class Forward:
         doubtful = (asked.asg.outcome == Outcome.UNKNOWN) & (begin >= 0)
         while far > 0 and len(crossing := begin[doubtful & (begin < far) & (commit >= far)]):
             far = int(crossing.min())
-        return max(0, far)
+        return far if far >= max(1, tail * points // LEAST) else 0
 
     def _changed(self, asked: Question, walked: Replayed, commit: Int64) -> list[Undo]:
         """Takes over what the taken part of the order wrote."""

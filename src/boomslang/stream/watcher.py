@@ -42,6 +42,8 @@ from boomslang.windows.worth import fits_windows
 
 PACE = 0.25
 """Seconds between two windows, at least, unless there is much to read."""
+RARELY = 3
+"""Where a window took nothing, as a session is waited for, the next comes after so many times what it has cost."""
 LOOKING = "looking at all that was recorded so far"
 WHOLE = 256 << 20
 """Bytes of a trace that is told as a whole when it is broken."""
@@ -201,7 +203,7 @@ class Watcher:
             first_search=min(SECONDS, self.search / 4),
             longest_search=self.search,
         )
-        stepped, known = 0.0, (0, 0)
+        stepped, wait, known = 0.0, self.pace, (0, 0)
         try:
             while True:
                 if self._ended.is_set() and not files.ended:
@@ -213,15 +215,18 @@ class Watcher:
                 if not files.ended and self._quiet(files, now):
                     self._ended.set()
                     continue
-                much = files.ready >= size // 4
-                some = now - stepped >= self.pace and (files.ready > 0 or state != known)
-                if not files.ended and not (files.started and (much or some)):
+                much = files.ready >= size // 4 and now - stepped >= wait - self.pace
+                some = now - stepped >= wait and files.ready > 0
+                changed = now - stepped >= self.pace and state != known
+                if not files.ended and not (files.started and (much or some or changed)):
                     self._ended.wait(NAP)
                     continue
-                stepped, known = now, state
+                stepped, known, before = now, state, forward.counted.transactions
                 if (found := forward.step()) is not None:
                     assert isinstance(found, Verdict)
                     return found
+                in_vain = forward.counted.transactions == before
+                wait = self.pace + (RARELY * (time.monotonic() - now) if in_vain else 0.0)
                 if forward.done:
                     forward.finish()
                     return None
