@@ -16,6 +16,7 @@ import threading
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from pathlib import Path
+from weakref import WeakSet
 
 from boomslang.databases.servers.server import HOST
 
@@ -32,6 +33,7 @@ class Forwarder:
         self._pids = pids
         self._cut: set[int] = set()
         self._held: dict[asyncio.StreamWriter, tuple[int | None, int]] = {}
+        self._opened: WeakSet[asyncio.StreamWriter] = WeakSet()
         self._loop = asyncio.new_event_loop()
         up = threading.Event()
         self._thread = threading.Thread(target=self._run, args=(up,), daemon=True, name="forwarder")
@@ -61,11 +63,14 @@ class Forwarder:
         self._loop.run_forever()
         for door in doors:
             door.close()
-        tasks = asyncio.all_tasks(self._loop)
-        for task in tasks:
-            task.cancel()
-        self._loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
-        for writer in list(self._held):
+        # A connection that was accepted in the last moment gets its task now, or while the others end.
+        self._loop.run_until_complete(asyncio.sleep(0.01))
+        while tasks := asyncio.all_tasks(self._loop):
+            for task in tasks:
+                task.cancel()
+            self._loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+            self._loop.run_until_complete(asyncio.sleep(0))
+        for writer in list(self._opened):  # those, too, that wait to pass on what nobody takes any more
             writer.transport.abort()
         self._loop.run_until_complete(asyncio.sleep(0.02))  # what was told to end does so in its next turn
         self._loop.close()
@@ -76,6 +81,7 @@ class Forwarder:
         async def opened(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             source = owner(writer.get_extra_info("peername")[1], self._pids())
             self._held[writer] = (source, node)
+            self._opened.add(writer)
             try:
                 behind_reader, behind = await asyncio.open_connection(HOST, self.behind[node])
             except (OSError, asyncio.CancelledError):
@@ -83,6 +89,7 @@ class Forwarder:
                 writer.close()
                 return
             self._held[behind] = (source, node)
+            self._opened.add(behind)
             # Cancelled at the end; asyncio would complain of each connection's task that says so.
             with suppress(asyncio.CancelledError):
                 await asyncio.gather(
