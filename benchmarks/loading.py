@@ -7,10 +7,11 @@ those of a core; JSON Lines also by two, which shows on two idle cores only.
 
     python benchmarks/loading.py                    every format
     python benchmarks/loading.py --only jepsen      the formats whose name holds this
-    python benchmarks/loading.py --write            ... into docs/benchmarks-formats.md
+    python benchmarks/loading.py --write            ... into docs/benchmarks-formats.md, with its picture
 
 There are two histories: one of puts and gets, which every format can say, and one of lists, for those that have
-them. What a format has no words for, such as times, is left out.
+them. What a format has no words for, such as times, is left out. As a file of so many bytes holds more transactions
+in one format than in another, and more transactions touch more memory, ours are asked of one history, too.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from typing import Any
 
 import list_append
 import numpy as np
+import page_plots
 from run import MARK, machine, read_bytes
 from simulate import DATA, HERE, History, generate
 
@@ -42,6 +44,7 @@ LISTS = re.compile(r"\b(lists?|appends?)\b")
 SAMPLE = 3_000
 """Transactions that show how long a history has to be."""
 TIMES = 3
+OURS = ("jsonl", "arrow", "parquet")
 
 
 # ---------------------------------------------------------------- in the child: one load
@@ -146,6 +149,21 @@ def loads(megabytes: float, only: str, folder: Path) -> Iterator[Load]:
             remove(short)
 
 
+def loads_of_one_history(megabytes: float, folder: Path) -> Iterator[Load]:
+    """Our own formats; so many megabytes of it are JSON Lines."""
+    for history, make in HISTORIES.items():
+        sample = make(SAMPLE, folder)
+        large: Trace | None = None
+        for format in sorted((f for f in FORMATS if f.name in OURS), key=lambda f: OURS.index(f.name)):
+            short = written(format, sample, folder / "short")
+            if large is None:
+                large = make(max(1, round(len(sample) * megabytes * 1e6 / read_bytes(short))), folder)
+            path = written(format, large, folder / f"{format.name}-{history}")
+            yield Load(format.name, history, in_child(path, short, format.name))
+            remove(path)
+            remove(short)
+
+
 def written(format: Format, trace: Trace, path: Path) -> Path:
     assert format.write is not None
     format.write(trace, path)
@@ -225,9 +243,13 @@ def plain(cells: Iterable[str]) -> str:
     ).rstrip()
 
 
-def report(found: list[Load], about: str, options: str = "") -> str:
+def table(found: list[Load]) -> list[str]:
     names = [name for name, _ in COLUMNS]
     rule = ["---" if name in ("format", "history") else "---:" for name in names]
+    return [f"| {' | '.join(cells)} |" for cells in (names, rule, *rows(found))]
+
+
+def report(found: list[Load], one: list[Load], about: str, options: str = "") -> str:
     lines = [
         "# How fast each format is loaded",
         "",
@@ -243,9 +265,14 @@ def report(found: list[Load], about: str, options: str = "") -> str:
         "is operations a second of CPU, with those of JSON Lines as 1. *registers* are puts and gets with times, where",
         "the format has them; *lists* are appends and list reads.",
         "",
-        f"| {' | '.join(names)} |",
-        f"| {' | '.join(rule)} |",
-        *(f"| {' | '.join(cells)} |" for cells in rows(found)),
+        *table(found),
+        "",
+        "## Our own formats, of one history",
+        "",
+        "Above, a format that packs well holds more transactions in as many bytes, and more transactions touch more",
+        "memory. Here each file holds the same.",
+        "",
+        *table(one),
     ]
     return "\n".join(lines) + "\n"
 
@@ -259,6 +286,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--only", default="", metavar="TEXT", help="only formats whose name holds TEXT")
     parser.add_argument("--write", action="store_true", help=f"write docs/{REPORT.name}")
     given = parser.parse_args(arguments)
+    if given.write and given.only:
+        parser.error("found --only with --write; the page is of all formats")
     about = machine()
     print(about, plain(name for name, _ in COLUMNS), sep="\n\n")
     found: list[Load] = []
@@ -267,9 +296,14 @@ def main(arguments: list[str]) -> int:
         for load in loads(given.megabytes, given.only, Path(folder)):
             found.append(load)
             print(plain([*rows(found)][-1]), flush=True)
+        one: list[Load] = []
+        for load in () if given.only else loads_of_one_history(3 * given.megabytes, Path(folder)):
+            one.append(load)
+            print(plain([*rows(one)][-1]), flush=True)
     if given.write:
         usual = given.megabytes == parser.get_default("megabytes")
-        REPORT.write_text(report(found, about, "" if usual else f"--megabytes {given.megabytes:g} "))
+        REPORT.write_text(report(found, one, about, "" if usual else f"--megabytes {given.megabytes:g} "))
+        return page_plots.main([REPORT.stem])
     return 0
 
 

@@ -396,13 +396,31 @@ def test_every_format_is_loaded(
     assert not list(tmp_path.iterdir())
 
 
+def test_our_own_formats_are_loaded_with_one_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loading, "TIMES", 1)
+    monkeypatch.setattr(loading, "SAMPLE", 100)
+    found = list(loading.loads_of_one_history(0.05, tmp_path))
+    assert [(load.history, load.format) for load in found] == [
+        (history, format) for history in loading.HISTORIES for format in loading.OURS
+    ]
+    for history in loading.HISTORIES:
+        same = {
+            (load.figures["transactions"], load.figures["operations"])
+            for load in found
+            if load.history == history
+        }
+        assert len(same) == 1
+    assert not list(tmp_path.iterdir())
+
+
 def test_loading_is_compared_with_json_lines() -> None:
     figures = {"bytes": 30_000_000, "transactions": 1_000, "operations": 8_000, "read": 0.01, "cpu": 0.5}
     found = [loading.Load("jsonl", "registers", figures | {"load": 1.0, "cpu": 1.0, "two": 0.625})]
     found += [loading.Load("text", "registers", figures | {"load": 0.5, "two": math.nan})]
-    page = loading.report(found, "a machine")
+    page = loading.report(found, found[:1], "a machine")
     assert "| 1.000 | 1.000 | 100.0 | 30 | 30 | 1.60 | 8,000 | 1.00 |" in page
     assert "| 0.500 | 0.500 | 50.0 | 60 | 60 |  | 16,000 | 2.00 |" in page
+    assert page.count("| jsonl | registers |") == 2 and page.count("| text | registers |") == 1
 
 
 def _reached(name: str, size: int, level: str, **figures: str) -> list[str]:
