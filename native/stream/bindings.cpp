@@ -105,7 +105,8 @@ void bind(nb::module_ m) {
             found = replay(window, order);
         }
         return nb::make_tuple(int(found.problem), out(std::move(found.seen)), out(std::move(found.last)),
-                              out(std::move(found.first)), out(std::move(found.early)), out(std::move(found.late)));
+                              out(std::move(found.first)), out(std::move(found.early)), out(std::move(found.late)),
+                              out(std::move(found.matters)));
     });
     nb::class_<Written>(m, "Written")
         .def(nb::init<int>())

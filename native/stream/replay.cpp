@@ -31,10 +31,13 @@ struct ByTransaction {
 struct Key {
     int32_t value = 0;
     bool seen = false;
-    int64_t last = -1;                // row of its last write
-    int64_t early = -1, late = -1;    // of the last two of those who began here
-    bool read_since = false;          // the latter
+    int64_t last = -1;         // row of its last write
+    int64_t late = -1;         // of those who began here
+    bool read_since = false;   // the latter
 };
+
+// Of the last writers of a key, those that are told before the very last.
+constexpr int MOST = 6;
 
 }  // namespace
 
@@ -44,6 +47,8 @@ Replayed replay(const Window& w, std::span<const int64_t> order) {
     std::vector<Key> keys(size_t(w.keys));
     for (size_t k = 0; k < keys.size(); ++k) keys[k].value = w.initial[k];
     std::vector<int64_t> place(size_t(w.txns) * size_t(w.points), -1);
+    std::vector<int64_t> before(w.write_txn.size(), -1);  // the write of that key before each
+    found.matters.assign(w.write_txn.size(), 0);
     for (size_t i = 0; i < order.size(); ++i) {
         const auto point = size_t(order[i]);
         const auto t = point / size_t(w.points);
@@ -54,6 +59,7 @@ Replayed replay(const Window& w, std::span<const int64_t> order) {
                 Key& key = keys[size_t(w.read_key[size_t(r)])];
                 if (!matches(key.value, w.read_value[size_t(r)])) return found.problem = Replayed::READ, found;
                 key.seen |= key.last < 0;
+                if (key.last >= 0) found.matters[size_t(key.last)] = 1;
                 key.read_since = true;
             }
         if (w.points == 2 && point % 2 == 0) continue;
@@ -68,14 +74,18 @@ Replayed replay(const Window& w, std::span<const int64_t> order) {
             }
             key.last = write.row, key.value = write.value;
             if (w.pinned[t]) continue;
-            key.early = key.late, key.late = write.row, key.read_since = false;
+            before[size_t(write.row)] = key.late;
+            key.late = write.row, key.read_since = false;
         }
     }
     for (size_t k = 0; k < keys.size(); ++k) {
         const Key& key = keys[k];
         if (key.seen) found.seen.push_back(int64_t(k));
-        if (key.last >= 0) found.last.push_back(key.last);
-        if (key.early >= 0 && !key.read_since) found.early.push_back(key.early), found.late.push_back(key.late);
+        if (key.last >= 0) found.last.push_back(key.last), found.matters[size_t(key.last)] = 1;
+        if (key.late < 0 || key.read_since) continue;
+        int64_t early = before[size_t(key.late)];
+        for (int n = 0; n < MOST && early >= 0; ++n, early = before[size_t(early)])
+            found.early.push_back(early), found.late.push_back(key.late);
     }
     return found;
 }

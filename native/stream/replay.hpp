@@ -2,8 +2,8 @@
 //
 // A window that goes forward is taken because an order explains its reads. This walk is what says so: it looks at the reads
 // and writes of the window and at the order, and knows nothing of how that was found. On its way it sees what the windows
-// behind will be told of this one: who wrote each key last, of which keys the state at the start was read, and which two wrote
-// a key last without anybody having read it since.
+// behind will be told of this one: who wrote each key last, of which keys the state at the start was read, and who wrote a key
+// last, one after the other, without anybody having read what the very last wrote.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -29,7 +29,10 @@ struct Replayed {
     std::vector<int64_t> seen;      // keys of which what stood at the start was read
     std::vector<int64_t> last;      // of each key that was written: the row of the last write
     std::vector<int64_t> first;     // with `apart`: rows of pinned writers that are the first of their key
-    std::vector<int64_t> early, late;  // rows of the last two writes of a key, of those who began here, if nobody read it since
+    // Of those who began here: rows of the last write of a key, if nobody has read it, and of writes before it,
+    // the nearest first; a pair for each.
+    std::vector<int64_t> early, late;
+    std::vector<uint8_t> matters;   // of each row: has anybody read it, or is it what is left?
 };
 
 // `order`: the points that are taken.

@@ -385,10 +385,11 @@ def test_what_was_loaded_at_first_may_be_joined_again(scans: bool, tmp_path: Pat
 # --- last writers
 
 
+@pytest.mark.parametrize("kept", [10**6, 2])
 @pytest.mark.parametrize("initial", ["unknown", "empty"])
 @pytest.mark.parametrize("looks", ["scan", "iterator", "nobody"])
 def test_a_scan_that_did_not_see_a_key_settles_who_deleted_it(
-    looks: str, initial: str, tmp_path: Path
+    looks: str, initial: str, kept: int, tmp_path: Path
 ) -> None:
     """Of two last writers one put the key and one deleted it. It is gone, so windows do not speak of it; but a scan
     that covers it has seen that, and they cannot change places any more."""
@@ -402,7 +403,7 @@ def test_a_scan_that_did_not_see_a_key_settles_who_deleted_it(
     log.say("b", "put", key="d", value=1)
     log.say("a", "commit")
     log.say("b", "commit")
-    log.others()
+    log.others(15 if kept > 2 else 60)
     seen: list[list[Any]] = [["c", 1], ["d", 1]]
     if looks == "scan":
         log.txn("reader", scan("c", "m", *seen))
@@ -410,7 +411,7 @@ def test_a_scan_that_did_not_see_a_key_settles_who_deleted_it(
         log.txn("reader", *steps("c", "m", *seen, end=True))
     else:
         log.txn("reader", get("c", 1), get("d", 1))
-    log.others()
+    log.others(15 if kept > 2 else 60)
     log.txn("reader", get("k", 1))
     log.others()
     log.write(path, initial)
@@ -419,8 +420,11 @@ def test_a_scan_that_did_not_see_a_key_settles_who_deleted_it(
         level = find_level(short)
         expected = check(trace, level, window=0).status
         assert expected == ("invalid" if looks != "nobody" and "session" in short else "valid")
-        found, _, forward, taken = goes_by(path, level, size=500, tail=0)
-        assert found == expected and forward is not None
-        assert forward.counted.swaps == (looks == "nobody")
+        found, _, forward, taken = goes_by(path, level, size=500, tail=0, kept=kept)
+        assert forward is not None and forward.counted.swaps == (looks == "nobody")
+        if kept == 2 and looks != "nobody" and expected == "valid":  # the scan came before both, long ago
+            assert found == "stuck"
+            continue
+        assert found == expected
         if found == "valid":
             replay(trace, whole_witness(trace, level, taken))

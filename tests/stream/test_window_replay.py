@@ -11,6 +11,8 @@ from support.effort import examples
 from boomslang.stream import _live
 
 NOTHING, TWICE, UNEXPLAINED, OVERLAP = range(4)
+MOST = 6
+"""Writers of a key before the last that are told."""
 
 
 def ints(values: list[int]) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
@@ -48,7 +50,8 @@ def walked(
     told.append(
         sorted((writes[a], writes[b]) for a, b in zip(found[4].tolist(), found[5].tolist(), strict=True))
     )
-    return told
+    matters = np.flatnonzero(found[6]).tolist() if found[0] == NOTHING else []
+    return [*told, [writes[row] for row in matters]]
 
 
 def test_what_is_wrong_with_an_order() -> None:
@@ -69,14 +72,14 @@ def slowly(
     transactions: list[Transaction], order: list[int], initial: list[int], points: int, pinned: list[int]
 ) -> list[object]:
     """The same, as plainly as it can be written."""
-    nothing: list[object] = [[], [], [], []]
+    nothing: list[object] = [[], [], [], [], []]
     held = list(initial)
     writers: list[list[tuple[int, int, int]]] = [
         [] for _ in initial
     ]  # of each key: place, transaction, value
     read_at = [-1] * len(initial)
     began: dict[int, int] = {}
-    seen, first = set(), []
+    seen, first, matters = set(), [], set()
     for place, point in enumerate(order):
         t = point // points
         reads, wrote = transactions[t]
@@ -86,7 +89,9 @@ def slowly(
                 if not (held[key] != -1 if value == -2 else held[key] == value):
                     return [UNEXPLAINED, *nothing]
                 read_at[key] = place
-                if not writers[key]:
+                if writers[key]:
+                    matters.add((key, writers[key][-1][2], writers[key][-1][1]))
+                else:
                     seen.add(key)
         if point % points == points - 1:
             for key, value in wrote:
@@ -100,9 +105,11 @@ def slowly(
     pairs = []
     for key, w in enumerate(writers):
         own = [x for x in w if x[1] not in pinned]
-        if len(own) > 1 and read_at[key] <= own[-1][0]:
-            pairs.append(((key, own[-2][2], own[-2][1]), (key, own[-1][2], own[-1][1])))
-    return [NOTHING, sorted(seen), sorted(last), sorted(first), sorted(pairs)]
+        if own and read_at[key] <= own[-1][0]:
+            late = key, own[-1][2], own[-1][1]
+            pairs += [((key, value, t), late) for _, t, value in own[-1 - MOST : -1]]
+    matters.update(last)
+    return [NOTHING, sorted(seen), sorted(last), sorted(first), sorted(pairs), sorted(matters)]
 
 
 @pytest.mark.parametrize("points", [1, 2])
@@ -113,10 +120,10 @@ def test_random_orders(points: int) -> None:
         keys = rng.randint(1, 3)
         initial = [rng.randint(-1, 2) for _ in range(keys)]
         transactions: list[Transaction] = []
-        for _ in range(rng.randint(1, 5)):
+        for _ in range(rng.choice((1, 2, 3, 4, 5, 12))):
             wrote = {rng.randrange(keys): rng.randint(-1, 2) for _ in range(rng.randint(0, 2))}
             reads = [(rng.randrange(keys), rng.randint(-2, 2)) for _ in range(rng.choice((0, 0, 0, 1)))]
-            transactions.append((reads, list(wrote.items())))
+            transactions.append((reads if len(transactions) < 5 else [], list(wrote.items())))
         pinned = [t for t in range(len(transactions)) if points == 2 and rng.random() < 0.2]
         order = list(range(points * len(transactions)))
         rng.shuffle(order)

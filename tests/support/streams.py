@@ -104,11 +104,42 @@ def small_pieces(path: Path, stack: ExitStack) -> list[Source]:
     return [SmallPieces(source, source.read(1 << 30)) for source in sources_of(path, stack)]
 
 
+class Order(list[Taken]):
+    """Parts of an order as they stand in the end, and how that came."""
+
+    def __init__(self) -> None:
+        self.said: list[Taken | tuple[int, Any]] = []
+
+    def take(self, part: Taken) -> None:
+        self.append(part)
+        self.said.append(part)
+
+    def mend(self, first: int, source: Any) -> None:
+        self.said.append((first, source))
+        for i, part in enumerate(self):
+            if first < len(part.place):
+                where, came = slice(first, first + len(source)), first + source
+                place, commit = part.place.copy(), None if part.commit is None else part.commit.copy()
+                place[where] = place[came]
+                if commit is not None:
+                    commit[where] = commit[came]
+                self[i] = replace(part, place=place, commit=commit)
+                return
+            first -= len(part.place)
+
+    def write_to(self, writer: Writer) -> None:
+        for said in self.said:
+            if isinstance(said, Taken):
+                said.write_to(writer)
+            else:
+                writer.rearrange(*said)
+
+
 def goes_by(
     path: Path, level: Level, *, size: int, tail: int, kept: int = 10**6
-) -> tuple[str, Verdict | None, Forward | None, list[Taken]]:
+) -> tuple[str, Verdict | None, Forward | None, Order]:
     """What becomes of it: valid, invalid, stuck or "no" (it cannot be checked so)."""
-    taken: list[Taken] = []
+    taken = Order()
     past = Past(lambda stack: small_pieces(path, stack))
     past.bytes = past.smallest = max(1000, size)
     with ExitStack() as stack:
@@ -116,7 +147,15 @@ def goes_by(
         forward = None
         try:
             forward = Forward(
-                blocks, level, take=taken.append, refuted=past, size=size, tail=tail, kept=kept, sweep=0
+                blocks,
+                level,
+                take=taken.take,
+                mend=taken.mend,
+                refuted=past,
+                size=size,
+                tail=tail,
+                kept=kept,
+                sweep=0,
             )
             found = forward.run()
         except NotForward:
@@ -133,8 +172,11 @@ def verify_in_lines(
     certificate = path.with_name("proof.jsonl")
     names = [file.name for file in files_of(path)]
     with Writer(certificate, level.name, level.points, names.__getitem__) as writer:
-        for part in taken:
-            part.write_to(writer)
+        if isinstance(taken, Order):
+            taken.write_to(writer)
+        else:
+            for part in taken:
+                part.write_to(writer)
         writer.finish(operations)
     verify_lines(path, certificate, size=size)
 

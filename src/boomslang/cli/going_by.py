@@ -140,7 +140,7 @@ def _went_by(
         return ask()
     names = [file.name for file in files_of(path)]
     with Writer(target, level.name, level.points, names.__getitem__) as writer:
-        found = ask(take=lambda taken: taken.write_to(writer))
+        found = ask(take=lambda taken: taken.write_to(writer), mend=writer.rearrange)
         if found.status == VALID:
             writer.finish(found.counted.operations)
         return found

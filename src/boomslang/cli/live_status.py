@@ -79,6 +79,10 @@ def table(status: Status) -> list[tuple[str, str]]:
         rows.append(("latency", "median {}, 95 %: {}, 99 %: {}".format(*each)))
     if status.lost:
         rows.append(("unknown", f"{status.lost:,} transactions of unknown outcome that nobody has read from"))
+    if status.open:
+        rows.append(
+            ("open", f"{status.open:,} keys: several wrote one at once, and nobody has read it since")
+        )
     if status.deleted:
         rows.append(("deleted", f"{size(status.deleted)} that were checked"))
     if status.idle:

@@ -61,10 +61,10 @@ def replay(
     pinned: Bytes,
     order: Longs,
     /,
-) -> tuple[int, Longs, Longs, Longs, Longs, Longs]:
+) -> tuple[int, Longs, Longs, Longs, Longs, Longs, Bytes]:
     """What is wrong with the order (0: nothing, 1: a point comes twice, 2: a read is not explained, 3: writers of a key
     overlap); and see native/stream/replay.hpp: the keys whose start was seen, rows of the last write of each key, of
-    pinned writers that are the first, and of the last two that nobody has read."""
+    pinned writers that are the first, and of the last ones that nobody has read; of each row, does it matter?"""
 
 class Written:
     """Pairs of a key and a value that were written, perhaps; see native/stream/written.hpp."""

@@ -15,7 +15,7 @@ from boomslang.cores import all_cores
 from boomslang.free_memory import give_back, keep_what_is_freed
 from boomslang.levels.level import Level
 from boomslang.solve.solution import Limits
-from boomslang.stream.forward import Counted, Forward, NotForward, Stuck, Taken
+from boomslang.stream.forward import Counted, Forward, Mend, NotForward, Stuck, Taken
 from boomslang.stream.past import Past
 from boomslang.stream.read_ahead import read_ahead
 from boomslang.trace.blocks import Blocks, sources_of
@@ -79,10 +79,12 @@ def check_as_it_goes_by(
     seconds: float | None = None,
     megabytes: float | None = None,
     jobs: int | None = None,
-    take: Callable[[Taken], None] | None = None,
+    take: Callable[[Taken], None] = lambda taken: None,
+    mend: Mend = lambda first, source: None,
     progress: Callable[[Forward], None] = lambda forward: None,
 ) -> WentBy:
-    """Decides a trace in bounded memory. `take` is given the order as it grows, `progress` is called now and then.
+    """Decides a trace in bounded memory. `take` is given the order as it grows, and `mend` where some of it is
+    another; `progress` is called now and then.
 
     Raises `TraceError` if it is no trace.
     """
@@ -104,7 +106,8 @@ def check_as_it_goes_by(
             blocks,
             level,
             limits,
-            take=take or (lambda taken: None),
+            take=take,
+            mend=mend,
             refuted=past,
             size=window_bytes(megabytes),
             tail_share=TAIL_SHARE,

@@ -24,9 +24,9 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -39,11 +39,12 @@ from boomslang.levels.level import Dependency, Level
 from boomslang.solve.solution import Limits, Solution
 from boomslang.solve.strategy import solve
 from boomslang.stream import _live
-from boomslang.stream.last_writers import swapped
+from boomslang.stream.last_writers import FARTHEST, Around, Open, Reordered, around, begun_here, with_last
 from boomslang.stream.live import Held, LiveKeys, Undo
-from boomslang.stream.live_lists import Change, LiveLists, appended, replayed
+from boomslang.stream.live_lists import Change, LiveLists, appended, replayed, uses_lists
 from boomslang.stream.loading import Loading
 from boomslang.stream.looked import InWindow, Looked, looked_through
+from boomslang.stream.open_keys import LONGEST, OpenKeys, Piece, is_overwritten
 from boomslang.stream.patience import SECONDS, Patience
 from boomslang.stream.standing import Lost, Standing
 from boomslang.stream.window import Question, place_of, places, question, writers_must_not_overlap
@@ -73,6 +74,10 @@ KEPT = 16
 """Windows behind that can be joined again."""
 SWEPT = 10_000
 """Keys more than there were that make it worth to look for those that were deleted long ago."""
+
+
+Mend = Callable[[int, Int64], None]
+"""Where some points of the order begin, of all that were given out, and from where among these each comes now."""
 
 
 class NotForward(Exception):
@@ -111,7 +116,9 @@ class Replayed(NamedTuple):
     """Writes of those who began in a window before, where they are the first of their key."""
     early: Int64
     late: Int64
-    """The last two writes of a key, if nobody has read it since."""
+    """The last write of a key, if nobody has read it since, and one before it: all such pairs, the nearest first."""
+    matters: NDArray[np.uint8]
+    """Of each write: has anybody read it, or is it what is left?"""
 
 
 _PROBLEMS = (
@@ -134,18 +141,19 @@ class _Behind:
     """What was looked through before."""
     lists: Change
     """What was appended to lists."""
-    appended: Mask
-    """Of each transaction: has it appended to a list?"""
     asg: ASG
     """Of the question, without the operations."""
     place: Int64
     pinned: Mask
+    matters: NDArray[np.uint8]
+    """Of each write: see `Replayed`."""
+    listed: Mask
+    """Of each transaction: has it to do with lists?"""
     order: Int64
     """The points that were taken, in numbers of the question."""
     initial: list[tuple[Code, Code | None]]
-    others: dict[Code, tuple[Code | None, int, int, int]]
-    """Of keys whose last two writers overlapped, and that nobody has read since: what the earlier wrote; the key and
-    both in the question's numbers."""
+    others: dict[Code, Open]
+    """Keys whose last writers overlapped, and that nobody has read since, in the question's numbers."""
     settled: frozenset[Code]
     """Keys of the windows before of which this one read what they left: their last writers stay as they are. With those
     that they left absent and one of its scans covers."""
@@ -156,10 +164,24 @@ class _Behind:
     lost: dict[int, Lost]
     counted: Counted
 
+    def around(self, level: Level, keys: Iterable[Open], farthest: int) -> Around:
+        """What it takes to put the writers of these in another order."""
+        return around(
+            self.asg,
+            level,
+            self.order,
+            keys,
+            farthest,
+            place=self.place,
+            pinned=self.pinned,
+            matters=self.matters,
+            listed=self.listed,
+        )
+
     def taken(self, points: int) -> Taken:
         order = self.order
         if points == 2:  # begins of pinned transactions are in a window before
-            order = order[~(self.pinned[order // 2] & (order % 2 == 0))]
+            order = order[begun_here(order, points, self.pinned)]
         place = self.place[order // points]
         return Taken(place, order % 2 == 1 if points == 2 else None, self.initial)
 
@@ -177,6 +199,8 @@ class Counted:
     joins: int = 0
     swaps: int = 0
     """Last writers of a key whose order later reads told."""
+    open: int = 0
+    """Keys of windows that were given up, whose last writers overlapped, and that nobody has read since."""
     asked: int = 0
     """Cores that were asked as a part of all that was recorded."""
     ran_out: int = 0
@@ -206,6 +230,7 @@ class Forward:
         limits: Limits | None = None,
         *,
         take: Callable[[Taken], None] = lambda taken: None,
+        mend: Mend | None = None,
         refuted: Refuted = lambda forward, asked, found: None,
         size: int = BYTES,
         tail: int = TAIL,
@@ -219,12 +244,14 @@ class Forward:
         longest_search: float | None = None,
         sweep: int | None = SWEPT,
     ) -> None:
-        """`tail`, `tail_share`: transactions at the end of a window's order that are asked again, at least so many, and
-        at least this part of them. `standing`: where it goes on from, if that is not the beginning. `stays_open`:
-        places of transactions that begin before the end of the files and commit behind it. `lenient`: where the windows
-        start is arbitrary, so reads that nothing explains do not count, nor any of these transactions. `first_search`,
-        `longest_search`: seconds for a window, before it is asked otherwise, and before it is given up. `sweep`: keys
-        that were deleted long ago are forgotten when there are so many more, and twice as many; None: never."""
+        """`take`: is given the order, part by part. `mend`: other points where some of it was; without it, what was
+        given out stays as it was. `tail`, `tail_share`: transactions at the end of a window's order that are asked
+        again, at least so many, and at least this part of them. `standing`: where it goes on from, if that is not the
+        beginning. `stays_open`: places of transactions that begin before the end of the files and commit behind it.
+        `lenient`: where the windows start is arbitrary, so reads that nothing explains do not count, nor any of these
+        transactions. `first_search`, `longest_search`: seconds for a window, before it is asked otherwise, and before
+        it is given up. `sweep`: keys that were deleted long ago are forgotten when there are so many more, and twice as
+        many; None: never."""
         if not fits_windows(level):
             raise NotForward(f"{level.title} is not decided by an order of begins and commits alone")
         self.blocks, self.level, self.limits = blocks, level, limits or Limits()
@@ -244,6 +271,9 @@ class Forward:
         self._held: Files = []
         self._pins: dict[int, int] = {}  # place of each that is pinned -> where its begin stands in the order
         self._behind: deque[_Behind] = deque()
+        self.mend = mend
+        self._open = OpenKeys()  # of windows before these
+        self._given = 0  # points given out
         self._lost: dict[int, Lost] = {}
         self._lost_before = self._lost  # before those that the window reads from were put back into it
         self._paused: set[int] = set()  # decided, though their files were idle and may tell more of them
@@ -363,7 +393,7 @@ class Forward:
     def finish(self) -> None:
         """Nothing will be joined any more: gives out what was taken."""
         while self._behind:
-            self.take(self._behind.popleft().taken(self.level.points))
+            self._give_out(self._behind.popleft())
 
     def run(self) -> Any:
         """To the end."""
@@ -447,7 +477,7 @@ class Forward:
             zip(trace.keys.codes(asg.read_key[rows]), trace.values.codes(asg.read_value[rows]), strict=True)
         )
         for many, behind in enumerate(reversed(self._behind), 1):
-            if any(key in behind.others and behind.others[key][0] == value for key, value in found):
+            if any(key in behind.others and behind.others[key].writer_of(value) >= 0 for key, value in found):
                 return many
         return 0
 
@@ -466,7 +496,7 @@ class Forward:
         block = self._parsed(files)
         pins = np.array(sorted(self._pins), np.int64)
         assert self.live is not None
-        for _ in range(5):
+        for more in (True,) * 5 + (False,):
             # Once more with what these reads say of two last writers, or of transactions of unknown outcome.
             trace = self._started(block.trace)
             if self._with_lists:
@@ -487,11 +517,11 @@ class Forward:
                 lenient=self._lenient,
                 jobs=self.limits.jobs or 1,
             )
-            if len(asked.asg.orphans) and self._last_writers_swapped(asked):
+            if more and len(asked.asg.orphans) and self._last_writers_swapped(asked):
                 if self._scans:
                     block = self._parsed(files)
                 continue
-            if not (again := self._read_at_last(asked)):
+            if not more or not (again := self._read_at_last(asked)):
                 break
             files = [a + b for a, b in zip(files, _padded(again, len(files)), strict=True)]
             block = self._parsed(files)
@@ -580,9 +610,10 @@ class Forward:
         place = np.full(points * asg.transactions, -1, np.int64)
         place[order] = np.arange(len(order))
         begin, commit = place[::points], place[points - 1 :: points]
+        initial = (asg.initial if found.initial is None else found.initial).astype(np.int32, copy=False)
         end = min(self._how_far(asked, order, begin, commit), len(order) - int(behind.sum()))
         began, over = (begin >= 0) & (begin < end), (commit >= 0) & (commit < end)
-        walked = self._replay(asked, found, order[:end])
+        walked = self._replay(asked, initial, order[:end])
         undo = self._changed(asked, walked, commit)
         fixed, fixed_values = self._fixed(asked, found, over, began)
         looked, ranges = self._looked, None
@@ -611,10 +642,11 @@ class Forward:
                     undo,
                     looked,
                     lists,
-                    appended(trace),
                     _without_operations(asg),
                     asked.place,
                     asked.pinned,
+                    walked.matters,
+                    uses_lists(trace),
                     order[:end],
                     [
                         (trace.keys.code(k), None if v == ABSENT else trace.values.code(v))
@@ -644,17 +676,42 @@ class Forward:
         self.counted.largest = max(self.counted.largest, asg.transactions)
         self.counted.keys, self.counted.lost = len(self.live), len(self._lost)
         while len(self._behind) > self.kept or (len(self._behind) > 1 and self.pressed()):
-            self.take(self._behind.popleft().taken(self.level.points))
+            self._give_out(self._behind.popleft())
+        if len(self._open) and self.pressed():
+            self._open.give_up_half()
+        self._open.sweep(self.live, self._final)
+        self.counted.open = len(self._open)
         self._forget_absent()
+
+    def _give_out(self, behind: _Behind) -> None:
+        """It will not be joined any more. What is open in it stays so."""
+        taken = behind.taken(self.level.points)
+        self.take(taken)
+        if self.mend is not None:
+            self._open.settle(behind.settled)
+            self._open.overwritten(behind.others)
+            unread = {key: found for key, found in behind.others.items() if not self._is_settled(key, 0)}
+            stand = [found for key, found in unread.items() if self._wrote(key, behind.place[found.late])]
+            if stand:
+                here = behind.around(self.level, stand, LONGEST)
+                self._open.add(here, unread, self._given)
+        self._given += len(taken.place)
+
+    @property
+    def _final(self) -> int:
+        """The place in the order before which nothing is decided otherwise, but for the order of last writers."""
+        return self._behind[0].points if self._behind else self._points
 
     def _forget_absent(self) -> None:
         """Keys that were deleted before all that may be asked again, and before all that are open began: for these it
-        must be known who wrote a key since."""
+        must be known who wrote a key since. Those stay of which somebody else may have been the last writer."""
         assert self.live is not None
         if self.sweep is None or len(self.live) <= max(2 * self._swept, self._swept + self.sweep):
             return
-        since = self._behind[0].points if self._behind else self._points
-        self.live.forget_absent(min([since, *self._pins.values()]))
+        kept = [(key, held) for key in self._open.gone() if (held := self.live.get(key)) is not None]
+        self.live.forget_absent(min([self._final, *self._pins.values()]))
+        for key, held in kept:
+            self.live.set(key, held)
         self._swept = len(self.live)
 
     def _how_far(self, asked: Question, order: Int64, begin: Int64, commit: Int64) -> int:
@@ -665,11 +722,41 @@ class Forward:
         waits = begin[undecided & (begin >= 0) & ~asked.pinned]
         tail = max(self.tail, int(self.tail_share * asked.asg.transactions))
         far = min(len(order) - tail * points, int(waits.min()) if len(waits) else len(order))
+        if self.mend is not None and far > 0:
+            far = self._beside_pairs(asked, begin, commit, far, max(0, far - tail * points))
         # Of unknown outcome, and in the order since somebody read from it: all of it is taken, or nothing.
         doubtful = (asked.asg.outcome == Outcome.UNKNOWN) & (begin >= 0)
         while far > 0 and len(crossing := begin[doubtful & (begin < far) & (commit >= far)]):
             far = int(crossing.min())
         return far if far >= max(1, tail * points // LEAST) else 0
+
+    def _beside_pairs(self, asked: Question, begin: Int64, commit: Int64, far: int, least: int) -> int:
+        """A place not far before `far` where as few pairs of last writers as can be are taken apart, for these could
+        not be put in another order later."""
+        asg = asked.asg
+        near = commit >= max(0, 2 * least - far)
+        rows = np.flatnonzero(near[asg.write_txn])
+        if not len(rows):
+            return far
+        key, txn = np.searchsorted(asg.key_start, rows, side="right") - 1, asg.write_txn[rows]
+        by_place = np.lexsort((commit[txn], key))
+        key, txn = key[by_place], txn[by_place]
+        late = txn[np.searchsorted(key, key, side="right") - 1]
+        read = np.full(asg.keys, -1, np.int64)  # when it was read last
+        owner = np.flatnonzero(near)
+        start = asg.read_start[owner]
+        reads = np.repeat(start, many := asg.read_start[owner + 1] - start)
+        reads += np.arange(len(reads)) - np.repeat(np.cumsum(many) - many, many)
+        np.maximum.at(read, asg.read_key[reads], np.repeat(begin[owner], many))
+        pairs = (txn != late) & (read[key] <= commit[late])
+        early, late = txn[pairs], late[pairs]
+        together = self._overlap(asked, early, late)
+        early, late = early[together], late[together]
+        apart = np.zeros(len(begin) * self.level.points + 2, np.int64)
+        np.add.at(apart, np.minimum(begin[early], begin[late]) + 1, 1)
+        np.add.at(apart, commit[late] + 1, -1)
+        apart = np.cumsum(apart)[least : far + 1]
+        return far - int(np.argmin(apart[::-1]))
 
     def _changed(self, asked: Question, walked: Replayed, commit: Int64) -> list[Undo]:
         """Takes over what the taken part of the order wrote."""
@@ -697,12 +784,11 @@ class Forward:
             raise NotForward(f"{element!r} is appended to {key!r} a second time, which no trace may do")
         return change
 
-    def _replay(self, asked: Question, found: Solution, order: Int64) -> Replayed:
+    def _replay(self, asked: Question, initial: Int32, order: Int64) -> Replayed:
         """Does each read that is taken see what the order says? The engine has looked; nothing is built on that
         alone."""
         asg = asked.asg
-        initial = found.initial if found.initial is not None else asg.initial
-        problem, *walked = _live.replay(
+        problem, seen, last, first, early, late, matters = _live.replay(
             self.level.points,
             writers_must_not_overlap(self.level),
             asg.read_start,
@@ -711,46 +797,57 @@ class Forward:
             asg.key_start,
             asg.write_txn,
             asg.write_value,
-            initial.astype(np.int32, copy=False),
+            initial,
             asked.pinned.view(np.uint8),
             order,
         )
         if problem:
             raise AssertionError(f"{_PROBLEMS[problem]} of a window")
-        return Replayed(*walked)
+        return Replayed(seen, last, first, early, late, matters)
 
     def _settled(self, trace: Trace, seen: Int64, ranges: InWindow | None) -> frozenset[Code]:
         """Of these keys, and of those in a range that was looked through, those whose last two writers might have
         changed places. (One that is absent is in the range, and not in the trace.)"""
-        others = {key for behind in self._behind for key in behind.others}
-        if not others:
+        others: set[Code] = set().union(*(behind.others for behind in self._behind))
+        if not others and not len(self._open):
             return frozenset()
-        settled = others.intersection(trace.keys.codes(seen))
+        codes = trace.keys.codes(seen)
+        settled = others.intersection(codes)
+        settled.update(filter(self._open.__contains__, codes))
         if ranges is not None:
             looked = ranges.but_for(np.zeros(len(trace.keys), bool))
-            settled |= {key for key in others if looked.holds(key)}
+            gone = (key for b in self._behind for key, found in b.others.items() if found.value is None)
+            settled.update(key for key in chain(gone, self._open.gone()) if looked.holds(key))
         return frozenset(settled)
 
-    def _overlapping(
-        self, asked: Question, walked: Replayed
-    ) -> dict[Code, tuple[Code | None, int, int, int]]:
-        """Keys whose last two writers overlapped, as far as one can tell, and that nobody has read since."""
-        asg, trace = asked.asg, asked.asg.trace
-        early, late = asg.write_txn[walked.early], asg.write_txn[walked.late]
+    def _overlap(self, asked: Question, early: Ints, late: Ints) -> Mask:
+        """Of pairs of writers: did they overlap, as far as one can tell? (The order of appends is what lists hold.)"""
+        trace = asked.asg.trace
         if trace.has_times:
             starts, ends = trace.txn_begin[late], trace.txn_end[early]
             together = (starts == NO_TIME) | (ends == NO_TIME) | (starts <= ends)
         else:
             together = trace.txn_begin_line[late] <= trace.txn_end_line[early]
+        lists = appended(trace)
+        found: Mask = together & ~lists[early] & ~lists[late]
+        return found
+
+    def _overlapping(self, asked: Question, walked: Replayed) -> dict[Code, Open]:
+        """Keys whose last writers overlapped, as far as one can tell, and that nobody has read since."""
+        asg, trace = asked.asg, asked.asg.trace
+        early, late = asg.write_txn[walked.early], asg.write_txn[walked.late]
+        together = self._overlap(asked, early, late)
         rows, early, late = walked.early[together], early[together], late[together]
-        key, value = np.searchsorted(asg.key_start, rows, side="right") - 1, asg.write_value[rows]
-        codes = trace.values.codes(np.maximum(value, 0)) if len(trace.values) else [b""] * len(value)
-        return {
-            code: (None if v == ABSENT else wrote, k, a, b)
-            for code, wrote, v, k, a, b in zip(
-                trace.keys.codes(key), codes, *(x.tolist() for x in (value, key, early, late)), strict=True
-            )
-        }
+        values = _codes(trace.values, asg.write_value[rows])
+        last = _codes(trace.values, asg.write_value[walked.late[together]])
+        key = np.searchsorted(asg.key_start, rows, side="right") - 1
+        found: dict[Code, Open] = {}
+        for code, k, wrote, a, left, b in zip(
+            trace.keys.codes(key), key.tolist(), values, early.tolist(), last, late.tolist(), strict=True
+        ):
+            before = found[code].early if code in found else ()
+            found[code] = Open(k, b, left, (*before, (wrote, a)))
+        return found
 
     def _last_writers_swapped(self, asked: Question) -> bool:
         """Reads that find another value than the last: was it the other of two last writers?"""
@@ -766,26 +863,100 @@ class Forward:
         return some
 
     def swap_last_writers(self, key: Code, wanted: Code | None) -> bool:
-        """The key holds what the later of two last writers wrote; was it the earlier?"""
+        """The key holds what the latest of its last writers wrote; was it another?"""
         assert self.live is not None
-        held, some = self.live.get(key), False
+        held = self.live.get(key)
+        if held is None:
+            return False
         for n, behind in enumerate(self._behind):
-            value, k, early, late = behind.others.get(key, (None, -1, -1, -1))
-            if early >= 0 and any(key in later.settled for later in islice(self._behind, n + 1, None)):
-                continue  # somebody has read what the later one wrote
-            if early < 0 or value != wanted or held is None or held.writer != behind.place[late]:
+            found = behind.others.get(key)
+            if found is None or held.writer != behind.place[found.late]:
                 continue
-            if behind.appended[early] or behind.appended[late]:
-                continue  # the order of appends is what lists hold
-            order = swapped(behind.asg, self.level, behind.order, k, early, late)
-            if order is None:
-                continue
+            here = behind.around(self.level, [found], FARTHEST)
+            change = self._put_last(here, behind.others, key, wanted, later=n + 1)
+            if change is None:
+                return False
+            order = behind.order.copy()
+            order[np.flatnonzero(begun_here(order, self.level.points, behind.pinned))[change.at]] = (
+                change.points
+            )
             behind.order = order
-            del behind.others[key]
-            self.live.set(key, Held(value, int(behind.place[early]), held.at))
-            self.counted.swaps += 1
-            some = True
-        return some
+            for k, txn in change.last.items():
+                low, high = behind.asg.key_start[k : k + 2].tolist()
+                behind.matters[low:high][behind.asg.write_txn[low:high] == txn] = 1
+            return True
+        return (piece := self._open.find(key)) is not None and self._mended(piece, key, wanted)
+
+    def _mended(self, piece: Piece, key: Code, wanted: Code | None) -> bool:
+        """The same in a window whose order was given out."""
+        keys = dict(piece.keys)
+        change = self._put_last(piece.here, keys, key, wanted, later=0)
+        if change is None:
+            return False
+        assert self.mend is not None
+        was = np.argsort(change.before)
+        self.mend(piece.first + int(change.at[0]), was[np.searchsorted(change.before[was], change.points)])
+        piece.here = piece.here.reordered(change)
+        for code in [code for code in piece.keys if keys.get(code) is not piece.keys[code]]:
+            self._open.now(code, keys.get(code))
+        return True
+
+    def _put_last(
+        self, here: Around, keys: dict[Code, Open], key: Code, wanted: Code | None, *, later: int
+    ) -> Reordered | None:
+        """Finds an order in which another of the last writers of the key is the last, and takes over what that changes.
+        `keys`: those that are open in the window; those that are not any more are taken out. `later`: the first window
+        behind it."""
+        assert self.live is not None
+        writer = keys[key].writer_of(wanted)
+        if writer < 0 or not self._stands(here, key, keys[key]) or self._is_settled(key, later):
+            return None
+        code_of = {found.key: code for code, found in keys.items()}
+
+        def may_be_last(number: int, last: int) -> list[int] | None:
+            code = code_of.get(number)
+            if code is None or keys[code].late != last or self._is_settled(code, later):
+                return []
+            if self._stands(here, code, keys[code]):
+                return [txn for _, txn in keys[code].early]
+            return None if later == 0 and self._is_overwritten(code) else []
+
+        change = with_last(here, self.level, keys[key], writer, may_be_last)
+        if change is None:
+            return None
+        for number, txn in change.last.items():
+            code, held = code_of[number], self.live.get(code_of[number])
+            assert held is not None
+            now = keys[code].with_late(txn)
+            self.live.set(code, Held(now.value, int(here.place[here.of(txn)]), held.at))
+            # Nobody has asked for the others, which stay open, unless somebody has read what is the last now.
+            if number in change.read or code == key:
+                del keys[code]
+            else:
+                keys[code] = now
+        self.counted.swaps += 1
+        return change
+
+    def _stands(self, here: Around, key: Code, found: Open) -> bool:
+        """Has nobody written it since?"""
+        late = here.of(found.late)
+        return late >= 0 and self._wrote(key, here.place[late])
+
+    def _wrote(self, key: Code, place: int) -> bool:
+        """Is what it holds what this transaction wrote?"""
+        assert self.live is not None
+        held = self.live.get(key)
+        return held is not None and held.writer == place
+
+    def _is_overwritten(self, key: Code) -> bool:
+        """That is open since long ago: was it written again, in a window that cannot be joined either?"""
+        assert self.live is not None
+        piece = self._open.find(key)
+        return piece is not None and is_overwritten(self.live, key, piece, self._final)
+
+    def _is_settled(self, key: Code, later: int) -> bool:
+        """Has somebody read it since, in one of the windows from that one on that may be joined?"""
+        return any(key in behind.settled for behind in islice(self._behind, later, None))
 
     @property
     def scans(self) -> bool:
@@ -892,6 +1063,14 @@ class Forward:
                 found = _padded(found, len(lost.lines))
                 found = [a + b for a, b in zip(found, _padded(lost.lines, len(found)), strict=True)]
         return found
+
+
+def _codes(values: Scalars, of: Int32) -> list[Code | None]:
+    """None: absent."""
+    if not len(values):
+        return [None] * len(of)
+    codes = values.codes(np.maximum(of, 0))
+    return [None if v == ABSENT else code for v, code in zip(of.tolist(), codes, strict=True)]
 
 
 def _key_of(asg: ASG, row: int) -> int:

@@ -11,6 +11,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from boomslang.certify.lines.writer import Writer
 from boomslang.levels.level import Level
 
@@ -39,6 +42,12 @@ class GrowingCertificate:
         if self._writer is not None:
             with self._told():
                 taken.write_to(self._writer)
+
+    def mend(self, first: int, source: NDArray[np.int64]) -> None:
+        """Some of what was told stands in another order."""
+        if self._writer is not None:
+            with self._told():
+                self._writer.rearrange(first, source)
 
     def finish(self, operations: int) -> None:
         """It is whole: the trace is valid."""

@@ -172,6 +172,13 @@ def appended(trace: Trace) -> Mask:
     return found
 
 
+def uses_lists(trace: Trace) -> Mask:
+    """Of each transaction: has it appended to a list, or read one?"""
+    found = np.zeros(len(trace), bool)
+    found[owners(trace)[np.isin(trace.op_kind, (Kind.APPEND, Kind.LIST))]] = True
+    return found
+
+
 def replayed(trace: Trace, pinned: Mask, begin: Int64, commit: Int64, end: int) -> None:
     """Does each list read that is taken see what was appended before it? Looked at apart from the engine."""
     reads = (begin >= 0) & (begin < end) & ~pinned

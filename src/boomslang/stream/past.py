@@ -11,6 +11,8 @@ Of what was deleted (keep.py) nobody can be asked, so a read of what one of thos
 A read of something old may contradict only what the window started with. So whoever wrote what stands in a key of the
 core when the window starts is asked, too. If that does not do, and no window is left to join, all who ever wrote the
 core's keys are asked, with what they saw of them: a value that was overwritten, or deleted, long ago hangs on these.
+And who of several came last may hang on who read a key since, and on the other keys that they wrote. So at last all
+who wrote or read the core's keys, or another key that a writer of those wrote.
 """
 
 from __future__ import annotations
@@ -52,6 +54,8 @@ OFTEN = 3
 """Cores that are asked although the window alone does not refute them."""
 CONFLICTS = 20_000
 
+WRITES = (Kind.PUT, Kind.DELETE, Kind.APPEND)
+
 Wanted = tuple[Code, Code | None]
 
 
@@ -75,6 +79,8 @@ class Core:
     """Keys of which any of those read the list."""
     keys: frozenset[Code] = frozenset()
     """Keys of which all who ever wrote them are asked, with what they read of these keys."""
+    readers: bool = False
+    """And all who ever read them?"""
     lines: tuple[int, ...] = ()
     """So many lines of each file had been read when it was asked: only what stands in these was surely read from
     somebody who is on file. (Files may grow, and are looked at one after the other; see so_far.py.)"""
@@ -110,7 +116,20 @@ class Past:
             lines = tuple(blocks.lines_read(f) for f in range(len(blocks.sources)))
             core = replace(core, keys=frozenset(key for *_, key in core.reads), lines=lines)
             verdict = self._asked(forward, core, started)
+            if verdict is None and (keys := self._written_beside(core)) is not None:
+                verdict = self._asked(forward, replace(core, keys=keys, readers=True), started)
         return verdict
+
+    def _written_beside(self, core: Core) -> frozenset[Code] | None:
+        """All keys that those wrote who ever wrote one of these; None: that would be too much."""
+        block = self._gone_through(core)
+        if block is None:
+            return None
+        trace, chosen = block.trace, _wrote_keys(block, core)
+        rows = (
+            np.isin(trace.op_kind, WRITES) & (trace.op_key >= 0) & np.repeat(chosen, np.diff(trace.txn_ops))
+        )
+        return core.keys | frozenset(trace.keys.codes(distinct(trace.op_key[rows])))
 
     def _asked(self, forward: Forward, core: Core, started: float) -> Verdict | None:
         forward.counted.asked += 1
@@ -242,7 +261,7 @@ class Past:
             parts = Parts.of([int(asg.internal[0][internal[0]])], [], internal[:1])
         else:
             here = np.isin(place, core.around)
-            writers = _wrote_keys(block, core) & _known(block, core)
+            writers = _who(block, core) & _known(block, core)
             txns = np.flatnonzero(here | writers | np.isin(place, list(core.transactions)) | _aborted(asg))
             # What the others read is of no interest, and their writers are not here.
             of_keys = _of_keys(asg, core)
@@ -293,7 +312,7 @@ def _looked_for(asg: ASG, core: Core) -> NDArray[np.bool_]:
 def spoken_of(block: Block, core: Core) -> NDArray[np.bool_]:
     """Who is in the core, or wrote what it read."""
     known = union(np.array(sorted(core.transactions), np.int64), core.around)
-    return _wrote(block, core) | _wrote_keys(block, core) | np.isin(places(block), known)
+    return _wrote(block, core) | _who(block, core) | np.isin(places(block), known)
 
 
 def _of_keys(asg: ASG, core: Core) -> NDArray[np.bool_]:
@@ -304,6 +323,26 @@ def _of_keys(asg: ASG, core: Core) -> NDArray[np.bool_]:
     return found
 
 
+def _who(block: Block, core: Core) -> NDArray[np.bool_]:
+    """Who is asked because of the keys."""
+    found = _wrote_keys(block, core)
+    if not core.readers:
+        return found
+    trace = block.trace
+    wanted = np.array([code in core.keys for code in trace.keys.codes()], bool)
+    owner = np.repeat(np.arange(len(trace)), np.diff(trace.txn_ops))
+    read = ~np.isin(trace.op_kind, WRITES) & (trace.op_key >= 0)
+    found[owner[read][wanted[trace.op_key[read]]]] = True
+    ranges = np.flatnonzero(trace.op_range >= 0)
+    items = trace.range_items
+    for row in ranges.tolist():
+        span = int(trace.op_range[row])
+        keys = trace.item_key[items[span] : items[span + 1]]
+        if wanted[keys[keys >= 0]].any():
+            found[owner[row]] = True
+    return found
+
+
 def _wrote_keys(block: Block, core: Core) -> NDArray[np.bool_]:
     """Who wrote, at any time and with any outcome, one of the keys of which all writers are asked."""
     trace = block.trace
@@ -311,7 +350,7 @@ def _wrote_keys(block: Block, core: Core) -> NDArray[np.bool_]:
     if not core.keys:
         return chosen
     wanted = np.array([code in core.keys for code in trace.keys.codes()], bool)
-    rows = np.flatnonzero(np.isin(trace.op_kind, (Kind.PUT, Kind.DELETE, Kind.APPEND)) & (trace.op_key >= 0))
+    rows = np.flatnonzero(np.isin(trace.op_kind, WRITES) & (trace.op_key >= 0))
     rows = rows[wanted[trace.op_key[rows]]]
     chosen[np.searchsorted(trace.txn_ops, rows, side="right") - 1] = True
     return chosen

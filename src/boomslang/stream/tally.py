@@ -56,6 +56,8 @@ class Status:
     """Transactions that are read and not decided."""
     lost: int = 0
     """Transactions of unknown outcome that nobody has read from."""
+    open: int = 0
+    """Keys that several wrote at once, long ago, and that nobody has read since."""
     sessions: int = 0
     idle: tuple[str, ...] = ()
     restarts: int = 0

@@ -32,6 +32,7 @@ from boomslang.trace.errors import LimitReached
 from boomslang.trace.model import NO_TIME, Outcome
 from boomslang.trace.scalars import Code
 
+Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 _LINES = 1 << 40
@@ -116,11 +117,10 @@ class Stretch(Forward):
     def at_once(self) -> bool:
         return self.all_of_it and super().at_once
 
-    def _replay(self, asked: Question, found: Solution, order: Int64) -> Replayed:
-        walked = super()._replay(asked, found, order)
+    def _replay(self, asked: Question, initial: Int32, order: Int64) -> Replayed:
+        walked = super()._replay(asked, initial, order)
         assert self.live is not None
-        asg, trace = asked.asg, asked.asg.trace
-        initial = found.initial if found.initial is not None else asg.initial
+        trace = asked.asg.trace
         for k, code in zip(walked.seen.tolist(), trace.keys.codes(walked.seen), strict=True):
             held = self.live.get(code)
             if held is None or held.at < self.first_point:

@@ -3,6 +3,9 @@
 Parts of the order come as they are found, and go to a file beside the one that is asked for. Only when the
 last line is written does the certificate get its name: what is there is whole, whatever happened to the
 checker. (And its last line says so: a certificate without it shows nothing.)
+
+What was written may have to change places later, when a read says which of two writers came last (`rearrange`). The
+same points then stand in the same lines in another order, so these take as many bytes, and are written over.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path, PurePath
 from types import TracebackType
@@ -47,6 +51,9 @@ class Writer:
         self.placed = 0
         """Transactions, so far."""
         self._named: set[int] = set()
+        self._point: list[int] = []  # of each line with points, which one it starts with
+        self._start: list[int] = []  # and where it stands in the file
+        self._points = self._bytes = 0
         beside = not is_address(path) and (path.is_file() or not path.exists())
         if beside:
             self._temporary = path.with_name(f".{path.name}.{os.getpid()}")
@@ -55,7 +62,7 @@ class Writer:
             os.close(descriptor)
             self._temporary = Path(name)
         self._beside = beside
-        self._file = self._temporary.open("w", encoding="utf-8")
+        self._file = self._temporary.open("w+b")
         self._line({"boomslang-certificate": VERSION, "level": level, "points": points})
 
     def take(
@@ -81,6 +88,9 @@ class Writer:
                 told["file"] = file[part].tolist()
             if commit is not None:
                 told["points"] = np.where(commit[part], b"c", b"b").tobytes().decode()
+            self._point.append(self._points)
+            self._start.append(self._bytes)
+            self._points += len(told["order"])
             self._line(told)
         self.placed += len(line) if commit is None else int(commit.sum())
 
@@ -93,7 +103,7 @@ class Writer:
             items.append(f"[{keys[i]}, {values[i]}]")
             size += len(items[-1])
             if size > BYTES or i == len(pairs) - 1:
-                self._file.write(f'{{"initial": {{"items": [{", ".join(items)}]}}}}\n')
+                self._text(f'{{"initial": {{"items": [{", ".join(items)}]}}}}\n')
                 items, size = [], 0
 
     def finish(self, operations: int) -> None:
@@ -127,7 +137,34 @@ class Writer:
         self.abandon()
 
     def _line(self, told: dict[str, Any]) -> None:
-        self._file.write(json.dumps(told, ensure_ascii=False) + "\n")
+        self._text(json.dumps(told, ensure_ascii=False) + "\n")
+
+    def _text(self, text: str) -> None:
+        self._bytes += self._file.write(text.encode())
+
+    def rearrange(self, first: int, source: Ints) -> None:
+        """Of all points that were taken, those from number `first` on: where each comes from, counted from there."""
+        line = bisect_right(self._point, first) - 1
+        end = bisect_left(self._point, first + len(source))
+        starts = self._start[line:end]
+        self._file.seek(starts[0])
+        lines = [self._file.readline() for _ in starts]
+        told, text = [json.loads(text) for text in lines], b""
+        for name in ("order", "file", "points"):
+            whole = [x for part in told for x in part.get(name, ())]
+            if whole:
+                low = first - self._point[line]
+                whole[low : low + len(source)] = [whole[low + i] for i in source.tolist()]
+                for part in told:
+                    mine, whole = whole[: len(part[name])], whole[len(part[name]) :]
+                    part[name] = "".join(mine) if name == "points" else mine
+        for i, part in enumerate(told):
+            self._start[line + i] = starts[0] + len(text)
+            text += json.dumps(part, ensure_ascii=False).encode() + b"\n"
+        assert len(text) == sum(map(len, lines))
+        self._file.seek(starts[0])
+        self._file.write(text)
+        self._file.seek(0, os.SEEK_END)
 
 
 def _pieces(file: Iterable[str]) -> Iterator[str]:

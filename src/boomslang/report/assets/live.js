@@ -72,6 +72,7 @@ function numbers(status) {
     ['memory', `${count(status.megabytes)} MB`],
   ];
   if (status.lost) rows.push(['of unknown outcome', `${count(status.lost)}, which nobody has read from`]);
+  if (status.open) rows.push(['open', `${count(status.open)} keys, which several wrote at once and nobody has read`]);
   if (status.idle.length) rows.push(['idle, not waited for', status.idle.join(', ')]);
   if (status.restarts) rows.push(['read again from the beginning', count(status.restarts)]);
   if (status.deleted) rows.push(['deleted', bytes(status.deleted)]);
