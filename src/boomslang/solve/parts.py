@@ -6,6 +6,7 @@ kept), so a part that is refuted refutes the whole: the paper's *unsat search*, 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -26,14 +27,16 @@ def refuted_part(
     ir: IR,
     transactions: Int64,
     reads: Int64,
-    limits: Limits,
+    limits: Limits | None,
     *,
     alike: Int64 | None = None,
     as_timed: bool = False,
+    at_first: Callable[[IR], Solution | None] | None = None,
 ) -> Solution | None:
     """The refutation of these transactions with these of their reads, in numbers of the whole; or None. `alike`: the
     keys that the reads speak of, to put those into one order that nothing tells apart there (interchangeable.py).
-    `as_timed`: begin with the order in which they ended, if that is known."""
+    `as_timed`: begin with the order in which they ended, if that is known. `at_first`: what is tried before a search,
+    and may refute the part; a proof of it speaks of the whole trace. `limits`: None: nothing is searched."""
     asg = ir.asg
     reads = distinct(reads)
     part = asg.restrict(distinct(transactions), reads)
@@ -44,7 +47,11 @@ def refuted_part(
     else:
         asked = IR(part, ir.level, lower(part, ir.level).graph)
         made = None if alike is None else ranked(asked, alike)
-        if made is None:
+        if at_first is not None and (sure := at_first(asked)) is not None:
+            found = sure
+        elif limits is None:
+            return None
+        elif made is None:
             found = solve_native(asked, limits, rank=_ends(part) if as_timed else None)
         else:
             found = with_all_reads(part, made[1], solve_native(made[0], limits))

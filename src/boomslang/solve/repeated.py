@@ -31,18 +31,27 @@ _BY = {
 }
 
 
-def refute_repeated(ir: IR, limits: Limits, looked_at: dict[str, int]) -> Solution | None:
+def refute_repeated(ir: IR, limits: Limits, looked_at: dict[str, int] | None = None) -> Solution | None:
     """An invalid answer, with the proof and the parts that it rests on. None says nothing. `looked_at` gets the
     groups of keys whose states were followed, and how many states there were at most."""
     asg, level = ir.asg, ir.level
     proof: Proof | None = too_few_versions(asg, level)
     if proof is None:
         proof, seen = unreachable_state(asg, level, limits)
-        looked_at.update(seen)
+        if looked_at is not None:
+            looked_at.update(seen)
     if proof is None:
         proof = too_few_arrivals(asg, level)
-    if proof is None:
-        return None
+    return None if proof is None else _refuted_by(asg, level, proof)
+
+
+def refute_counted(ir: IR) -> Solution | None:
+    """The same by counting versions alone: that takes all who wrote what readers saw, and nobody else."""
+    proof = too_few_versions(ir.asg, ir.level)
+    return None if proof is None else _refuted_by(ir.asg, ir.level, proof)
+
+
+def _refuted_by(asg: ASG, level: Level, proof: Proof) -> Solution:
     transactions, reads = parts_of(asg, level, proof)
     return Solution(
         "invalid",

@@ -13,6 +13,9 @@ core when the window starts is asked, too. If that does not do, and no window is
 core's keys are asked, with what they saw of them: a value that was overwritten, or deleted, long ago hangs on these.
 And who of several came last may hang on who read a key since, and on the other keys that they wrote. So at last all
 who wrote or read the core's keys, or another key that a writer of those wrote.
+
+Where values repeat, a window is mostly refuted by a count, or by the states that can be reached (solve/repeated.py).
+Then so is the whole, or it is not known: what is counted is all who ever wrote those keys, and nothing is searched.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,6 +37,7 @@ from boomslang.ir.lower import lower
 from boomslang.ir.model import IR
 from boomslang.levels.level import Level
 from boomslang.solve.parts import reads_of, refuted_part
+from boomslang.solve.repeated import refute_counted, refute_repeated
 from boomslang.solve.solution import Limits, Solution
 from boomslang.stream.live import LiveKeys
 from boomslang.stream.window import Question, places
@@ -50,13 +55,21 @@ Int64 = NDArray[np.int64]
 BYTES = 16 << 20
 MOST = 100_000
 """Transactions that a core is asked with."""
+MOST_COUNTED = 1_000_000
+"""The same of one that is only counted."""
+FEW = 1_000
+"""Transactions of a core that is searched although a count has refuted the window, and not the whole."""
 OFTEN = 3
 """Cores that are asked although the window alone does not refute them."""
 CONFLICTS = 20_000
+SECONDS = 10.0
+"""For one search, of which nothing more hangs on than when an answer is there."""
 
 WRITES = (Kind.PUT, Kind.DELETE, Kind.APPEND)
 
 Wanted = tuple[Code, Code | None]
+Read = tuple[int, ...] | None
+"""Lines of each file; None: all that there are."""
 
 
 @dataclass(frozen=True)
@@ -81,9 +94,29 @@ class Core:
     """Keys of which all who ever wrote them are asked, with what they read of these keys."""
     readers: bool = False
     """And all who ever read them?"""
-    lines: tuple[int, ...] = ()
+    counted: bool = False
+    """Is only asked what needs no search?"""
+    lines: Read = None
     """So many lines of each file had been read when it was asked: only what stands in these was surely read from
-    somebody who is on file. (Files may grow, and are looked at one after the other; see so_far.py.)"""
+    somebody who is on file. (Files may grow, and are looked at one after the other; see so_far.py.) None: all."""
+
+    @property
+    def most(self) -> int:
+        """Transactions that it may be asked with."""
+        return MOST_COUNTED if self.counted else MOST
+
+    def of_keys(self, lines: Read) -> Core:
+        """With all who ever wrote the keys of its reads."""
+        return replace(self, keys=frozenset(key for *_, key in self.reads), lines=lines)
+
+    def to_count(self, lines: Read) -> Core:
+        """What is needed to count, and nobody else of the window."""
+        around = np.array(sorted(self.transactions), np.int64)
+        none: frozenset[Wanted] = frozenset()
+        few = replace(
+            self, around=around, values=none, present=frozenset(), lists=frozenset(), counted=True
+        )
+        return few.of_keys(lines)
 
 
 class Past:
@@ -94,8 +127,12 @@ class Past:
         sources: Callable[[ExitStack], list[Source]],
         limits: Limits | None = None,
         forgotten: Forgotten | None = None,
+        *,
+        growing: bool = False,
     ) -> None:
+        """`growing`: the files may be longer than what has been read of them, and grow."""
         self.sources, self.limits, self.forgotten = sources, limits or Limits(), forgotten
+        self.growing = growing
         self.bytes, self.smallest = BYTES, SMALLEST_READ
         self.in_vain = 0
 
@@ -103,7 +140,15 @@ class Past:
         started = time.monotonic()
         if forward.at_once:
             return self._all_of_it(forward, asked)
-        if not len(asked.everything.broken) and not self._plausible(asked, found):
+        blocks, lines = forward.blocks, None
+        if self.growing:
+            lines = tuple(blocks.lines_read(f) for f in range(len(blocks.sources)))
+        if found.proof is not None:
+            core = self._core(forward, asked, found)
+            verdict = self._asked(forward, core.to_count(lines), started)
+            if verdict is not None or forward.can_go_back or len(core.transactions) > FEW:
+                return verdict
+        elif not len(asked.everything.broken) and not self._plausible(asked, found):
             # Rather a wrong choice in one of the windows before than a violation.
             if forward.can_go_back or self.in_vain >= OFTEN:
                 return None
@@ -112,9 +157,7 @@ class Past:
         verdict = self._asked(forward, core, started)
         if verdict is None and not forward.can_go_back:
             # What was read may have been overwritten long ago: then it hangs on who wrote since, and what they saw.
-            blocks = forward.blocks
-            lines = tuple(blocks.lines_read(f) for f in range(len(blocks.sources)))
-            core = replace(core, keys=frozenset(key for *_, key in core.reads), lines=lines)
+            core = core.of_keys(lines)
             verdict = self._asked(forward, core, started)
             if verdict is None and (keys := self._written_beside(core)) is not None:
                 verdict = self._asked(forward, replace(core, keys=keys, readers=True), started)
@@ -152,24 +195,23 @@ class Past:
         asg, trace = asked.everything, asked.everything.trace
         parts = Parts.used_by(asked.asg, found)
         txns = parts.transactions
-        reads = {
-            (int(asked.asg.read_txn[r]), int(asked.asg.read_op[r]), int(asked.asg.read_key[r]))
-            for r in parts.reads.tolist()
-        }
         pinned = txns[asked.pinned[txns]]
-        wanted = [
-            *(self._find(asked, t, op, key) for t, op, key in reads),
-            *reads_of(IR(asg, asked.ir.level, asked.ir.graph), pinned).tolist(),
-        ]
+        wanted = distinct(
+            np.concatenate(
+                [
+                    self._among_all(asked, parts.reads),
+                    reads_of(IR(asg, asked.ir.level, asked.ir.graph), pinned),
+                ]
+            )
+        )
         place = asked.place
         transactions = {int(place[t]) for t in txns.tolist()}
         assert forward.live is not None
         reader, ordinal = asg.read_txn, asg.read_op - trace.txn_ops[asg.read_txn]
         keys, values = trace.keys.codes(), trace.values.codes()
-        core_reads = set()
-        for r in wanted:
-            key = keys[asg.read_key[r]]
-            core_reads.add((int(place[reader[r]]), int(ordinal[r]), key))
+        spoken = [keys[k] for k in asg.read_key[wanted].tolist()]
+        core_reads = zip(place[reader[wanted]].tolist(), ordinal[wanted].tolist(), spoken, strict=True)
+        for key in set(spoken):
             held = forward.live.get(key)
             if held is not None and held.writer >= 0:
                 transactions.add(held.writer)
@@ -206,22 +248,25 @@ class Past:
         return txns, np.array(reads, np.int64)
 
     @staticmethod
-    def _find(asked: Question, t: int, op: int, key: int) -> int:
-        """A read of the question among all reads."""
-        asg = asked.everything
-        low, high = int(asg.read_start[t]), int(asg.read_start[t + 1])
-        here = (asg.read_op[low:high] == op) & (asg.read_key[low:high] == key)
-        return low + int(np.flatnonzero(here)[0])
+    def _among_all(asked: Question, reads: Int64) -> Int64:
+        """Reads of the question among all reads."""
+        everything = _codes_of(asked.everything)
+        by = np.argsort(everything, kind="stable")
+        return by[np.searchsorted(everything[by], _codes_of(asked.asg)[reads])]
 
     def _plausible(self, asked: Question, found: Solution) -> bool:
         """Is the core refuted even if nobody knows what the window started with?"""
         asg = asked.asg
         anything = linked(replace(asg, initial=np.full(asg.keys, UNKNOWN_INITIAL, np.int32)))
         parts = Parts.used_by(asg, found)
-        limits = replace(self.limits, conflicts=CONFLICTS)
+        limits = self._for_a_search()
         ir = IR(anything, asked.ir.level, lower(anything, asked.ir.level).graph)
         asked_of = union(parts.transactions, np.flatnonzero(_aborted(asg)))
         return refuted_part(ir, asked_of, parts.reads, limits) is not None
+
+    def _for_a_search(self) -> Limits:
+        seconds = SECONDS if self.limits.seconds is None else min(SECONDS, self.limits.seconds)
+        return replace(self.limits, conflicts=CONFLICTS, seconds=seconds)
 
     def _gone_through(self, core: Core) -> Block | None:
         """The core's transactions and all who wrote what it read."""
@@ -237,7 +282,7 @@ class Past:
                 blocks.forget_initial()
                 chosen = spoken_of(block, core) & ~block.open
                 many += int(chosen.sum())
-                if many > MOST:
+                if many > core.most:
                     return None
                 if chosen.any():
                     picked = [a + b for a, b in zip(picked, block.lines_of(chosen), strict=True)]
@@ -255,17 +300,19 @@ class Past:
         trace, place = block.with_places(trace), places(block)
         checker = Checker(trace, timeout=self.limits.seconds, memory=self.limits.megabytes)
         asg = checker.asg
-        limits = replace(self.limits, conflicts=CONFLICTS)
+        limits = self._for_a_search()
+        found: Solution | None = None
         internal = [i for i in asg.broken.tolist() if int(place[asg.internal[0][i]]) in core.internal]
         if internal:
             parts = Parts.of([int(asg.internal[0][internal[0]])], [], internal[:1])
         else:
             here = np.isin(place, core.around)
-            writers = _who(block, core) & _known(block, core)
+            who, known = _who(block, core), _known(block, core)
+            writers = who & known
             txns = np.flatnonzero(here | writers | np.isin(place, list(core.transactions)) | _aborted(asg))
             # What the others read is of no interest, and their writers are not here.
             of_keys = _of_keys(asg, core)
-            reads = (here[asg.read_txn] & _looked_for(asg, core)) | (writers[asg.read_txn] & of_keys)
+            reads = (here[asg.read_txn] & (_looked_for(asg, core) | of_keys)) | (writers[asg.read_txn] & of_keys)
             if self.forgotten:
                 reads &= ~self.forgotten.perhaps_wrote(asg)
             asg = asg.restrict(txns, np.flatnonzero(reads))
@@ -276,12 +323,20 @@ class Past:
                 inside = union(inside, all_of_them)
                 mine = np.isin(asg.read_txn, all_of_them) & _of_keys(asg, core)
                 used = union(used, np.flatnonzero(mine))
-            found = refuted_part(lower(asg, level), inside, used, limits)
+            # Where values repeat, a search may take minutes for what a count tells at once. The states that can be
+            # reached are those of keys of which all who ever wrote them are asked.
+            all_asked = bool(core.keys) and bool((known | ~who).all()) and not self.forgotten
+            at_first = partial(refute_repeated, limits=limits) if all_asked else refute_counted
+            search = None if core.counted else limits
+            found = refuted_part(lower(asg, level), inside, used, search, at_first=at_first)
             if found is None:
                 return None
             parts = Parts.used_by(asg, found)
-        told = checker.explained(asg, level, parts, time.monotonic(), 2.0)
         stats = {"solve": time.monotonic() - started}
+        if found is not None and found.proof is not None:
+            told = checker.explained_by_proof(asg, level, found.proof, parts, time.monotonic(), stats)
+        else:
+            told = checker.explained(asg, level, parts, time.monotonic(), 2.0)
         return Verdict(trace, level, INVALID, counterexample=told, stats=stats)
 
 
@@ -307,6 +362,12 @@ def _looked_for(asg: ASG, core: Core) -> NDArray[np.bool_]:
         )
     looked: NDArray[np.bool_] = found[of.reshape(-1)]
     return looked
+
+
+def _codes_of(asg: ASG) -> Int64:
+    """Of each read a number for its operation and its key."""
+    codes: Int64 = asg.read_op.astype(np.int64) * asg.keys + asg.read_key
+    return codes
 
 
 def spoken_of(block: Block, core: Core) -> NDArray[np.bool_]:
@@ -359,13 +420,11 @@ def _wrote_keys(block: Block, core: Core) -> NDArray[np.bool_]:
 def _known(block: Block, core: Core) -> NDArray[np.bool_]:
     """Who committed in the lines that had been read?"""
     trace = block.trace
-    if not core.lines:
-        return np.zeros(len(trace), bool)
-    lines = np.zeros(max(len(core.lines), len(trace.files)), np.int64)
-    lines[: len(core.lines)] = core.lines
-    known: NDArray[np.bool_] = (trace.txn_outcome == Outcome.COMMITTED) & (
-        block.last_lines() <= lines[trace.txn_file]
-    )
+    known: NDArray[np.bool_] = trace.txn_outcome == Outcome.COMMITTED
+    if core.lines is not None:
+        lines = np.zeros(max(len(core.lines), len(trace.files)), np.int64)
+        lines[: len(core.lines)] = core.lines
+        known &= block.last_lines() <= lines[trace.txn_file]
     return known
 
 

@@ -189,7 +189,8 @@ class Watcher:
         )
         limits = Limits(megabytes=self.memory, jobs=1)
         part = replace(limits, seconds=self.search)
-        self._past = Past(files.once_more, part, None if self.keeper is None else self.keeper.forgotten)
+        forgotten = None if self.keeper is None else self.keeper.forgotten
+        self._past = Past(files.once_more, part, forgotten, growing=True)
         self.certificate.begin(lambda f: files.sources[f].name)
         forward = self._forward = Forward(
             files,

@@ -21,7 +21,7 @@ from boomslang.stream.check import REASONS, WentBy, answered, window_bytes
 from boomslang.stream.forward import TAIL, Counted, Taken
 from boomslang.stream.live import Held, LiveKeys
 from boomslang.stream.looked import Looked
-from boomslang.stream.past import MOST, Core, Past, spoken_of
+from boomslang.stream.past import Core, Past, spoken_of
 from boomslang.stream.standing import Cell, Lost, Standing
 from boomslang.stretches.seam import Cut, Seam, seam
 from boomslang.stretches.slices import Sliced, SlicedBlocks, first_lines, sliced
@@ -506,7 +506,7 @@ def pick(task: _Pick) -> Files | None:
         block = blocks.parsed([a + b for a, b in zip(held, new, strict=True)])
         chosen = spoken_of(block, task.core) & ~block.open
         many += int(chosen.sum())
-        if many > MOST:
+        if many > task.core.most:
             return None
         picked = [a + b for a, b in zip(picked, block.lines_of(chosen), strict=True)]
         held = block.going_on()
