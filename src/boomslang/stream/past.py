@@ -113,9 +113,7 @@ class Core:
         """What is needed to count, and nobody else of the window."""
         around = np.array(sorted(self.transactions), np.int64)
         none: frozenset[Wanted] = frozenset()
-        few = replace(
-            self, around=around, values=none, present=frozenset(), lists=frozenset(), counted=True
-        )
+        few = replace(self, around=around, values=none, present=frozenset(), lists=frozenset(), counted=True)
         return few.of_keys(lines)
 
 
@@ -312,7 +310,9 @@ class Past:
             txns = np.flatnonzero(here | writers | np.isin(place, list(core.transactions)) | _aborted(asg))
             # What the others read is of no interest, and their writers are not here.
             of_keys = _of_keys(asg, core)
-            reads = (here[asg.read_txn] & (_looked_for(asg, core) | of_keys)) | (writers[asg.read_txn] & of_keys)
+            reads = (here[asg.read_txn] & (_looked_for(asg, core) | of_keys)) | (
+                writers[asg.read_txn] & of_keys
+            )
             if self.forgotten:
                 reads &= ~self.forgotten.perhaps_wrote(asg)
             asg = asg.restrict(txns, np.flatnonzero(reads))
