@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from fuzz.traces import MIXES
 from simulate import PLANTS, History, generate
-from support.effort import examples
+from support.effort import examples, in_turn
 from support.listed import listed_traces
 from support.streams import (
     KINDS,
@@ -25,6 +25,7 @@ from support.streams import (
     simulated_traces,
     some_levels,
     verify_in_lines,
+    verify_refutation,
     whole_witness,
 )
 from support.unheard import unheard_traces
@@ -36,6 +37,9 @@ from boomslang.solve.brute import brute
 
 LONGEST = 20.0
 """Seconds for the whole, at most: some traces that break a level, and whose values repeat, would take hours."""
+
+FEW = 40
+"""Transactions of a core that Z3 is asked about."""
 
 
 def compare_file(
@@ -66,6 +70,8 @@ def compare_file(
             verify_in_lines(path, level, taken, forward.counted.operations, size=size)
     else:
         assert verdict is not None and verdict.counterexample is not None
+        if in_turn(seen.total(), 4) and len(verdict.counterexample.core.transactions) <= FEW:
+            verify_refutation(path, verdict, size=size)
 
 
 @pytest.mark.parametrize("mix", [mix for mix in MIXES if mix != "clocks"])  # several clocks do not go by
