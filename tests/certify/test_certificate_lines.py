@@ -765,6 +765,34 @@ def test_proofs_in_lines(tmp_path: Path, kind: str) -> None:
     assert command("verify", other, certificate).code == 1
 
 
+def test_states_of_values_that_only_others_know(tmp_path: Path) -> None:
+    """Where nobody knows what a key held at first, it may be what somebody else saw there, who is not needed."""
+    path, certificate = tmp_path / "trace.jsonl", tmp_path / "proof.jsonl"
+    steps = (
+        txn("a", get("a", 1), get("b", 1), put("a", 0)),
+        txn("b", get("a", 1), get("b", 1), put("b", 0)),
+        txn("c", put("a", 1)),
+        txn("c", put("b", 1)),
+    )
+    write_trace(
+        history(*steps, txn("d", get("a", 0), get("b", 0)), txn("o", put("k", 7)), initial={"a": 1, "b": 1}),
+        path,
+    )
+    trace = read_trace(path)
+    a, b = (trace.keys.code(i) for i in range(2))
+    assert (a, b) == (b"\x04a", b"\x04b")
+    seven, one, zero = (trace.values.codes().index(b"\x02" + digit) for digit in (b"7", b"1", b"0"))
+    states = ((one, one), (one, zero), (zero, one), (seven, one))
+    for proof, right in (
+        (UnreachableState((0, 1), states, 4), True),
+        (UnreachableState((0, 1), ((seven, one), *states[:2]), 4), False),
+    ):
+        core = Core("serializable", (4,), (), proof=proof)
+        assert (fault_of_proof(trace, core.level, proof) == "") == right
+        certificate.write_text("".join(refutation(trace, core)))
+        assert command("verify", path, certificate).code == (0 if right else 1)
+
+
 # --- order of keys, names, files
 
 

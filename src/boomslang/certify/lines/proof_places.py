@@ -7,7 +7,7 @@ trace does not name {"unnamed": true}; what a proof does not tell apart is {"oth
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import PurePath
 from typing import Any
 
@@ -21,6 +21,7 @@ from boomslang.certify.proof import (
     TooFewVersions,
     proof_of,
 )
+from boomslang.certify.refute import CoreError
 from boomslang.trace.model import ABSENT, Trace
 from boomslang.trace.scalars import Code
 
@@ -80,28 +81,37 @@ def proof_from_json(
     txn: Callable[[Any, Any], int],
     row: Callable[[Any, Any], int],
     key: Callable[[Code], int],
-    value: Callable[[Code], int],
+    value: Callable[[Code], int | None],
 ) -> Proof:
     """In the numbers of a trace: `txn` and `row` know them by file and line, `key` and `value` by content.
-    Raises KeyError, TypeError or ValueError if it has another form."""
+    Raises KeyError, TypeError or ValueError if it has another form.
 
-    def number(one: Any) -> int:
+    A trace that is smaller than the one it was made for may not have all values. A state with another is left out:
+    nobody here leads to it, nor asks for it, so at first it can only have stood for a value that is not named."""
+
+    def number(one: Any) -> int | None:
         mark = next((v for v, form in _MARKS.items() if form == one), None)
         return value(code_of(one)) if mark is None else mark
 
-    told = {"kind": data["kind"]}
+    def known(numbers: Iterable[int | None]) -> list[int]:
+        return [one for one in numbers if one is not None]
+
+    told: dict[str, Any] = {"kind": data["kind"]}
     if told["kind"] == "counting":
         told["key"] = key(code_of(data["key"]))
         told["readers"] = [[txn(file, line), row(file, at)] for file, line, at in data["readers"]]
     else:
         told["keys"] = [key(code_of(one)) for one in data["keys"]]
     if told["kind"] == "departures":
-        told["state"] = [number(one) for one in data["state"]]
+        told["state"] = known(map(number, data["state"]))
+        if len(told["state"]) < len(data["state"]):
+            raise CoreError("the proof speaks of a value that nobody wrote to its keys")
         told["departures"] = [txn(*place) for place in data["departures"]]
     if told["kind"] == "states":
-        told["states"] = [[number(one) for one in state] for state in data["states"]]
+        states = ([number(one) for one in state] for state in data["states"])
+        told["states"] = [known(state) for state in states if None not in state]
         told["transaction"] = txn(*data["transaction"])
-        told["apart"] = [number(one) for one in data.get("apart", [])]
+        told["apart"] = known(map(number, data.get("apart", [])))
     else:
         told["later"] = [txn(*place) for place in data["later"]]
     return proof_of(told)

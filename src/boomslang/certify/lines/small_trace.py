@@ -134,7 +134,7 @@ class _Selection:
         ]
         proof = None
         if self.proof is not None:
-            proof = proof_from_json(self.proof, index.txn, index.row, index.known_key, index.known_value)
+            proof = proof_from_json(self.proof, index.txn, index.row, index.known_key, index.value.get)
         transactions = tuple(index.txn(file, line) for file, line in self.transactions)
         core = Core(self.level, transactions, tuple(reads), proof=proof)
         return SmallTrace(trace, core, tuple(dict.fromkeys(self.warnings)))
@@ -220,11 +220,6 @@ class _Index:
         if key not in self.key:
             raise CoreError("the proof speaks of a key that is not in the trace")
         return self.key[key]
-
-    def known_value(self, value: Code) -> int:
-        if value not in self.value:
-            raise CoreError("the proof speaks of a value that nobody wrote to its keys")
-        return self.value[value]
 
 
 def _place(data: Any) -> Place:
