@@ -15,7 +15,7 @@ from boomslang.asg import build_asg
 from boomslang.certify.replay import replay
 from boomslang.levels import find_level
 from boomslang.levels.level import Dependency
-from boomslang.stream.last_writers import FARTHEST, Open, around, with_last
+from boomslang.stream.last_writers import FARTHEST, Open, Whole, with_last
 
 
 def written(path: Path, reads: list[int], between: int) -> None:
@@ -94,24 +94,21 @@ def reordered(
     number = {name: trace.keys.codes().index(b"\x04" + name.encode()) for name in (key, *open_keys)}
     may = {number[name]: txns for name, txns in open_keys.items()}
     wanted = Open(number[key], late, None, ((b"", writer),))
-    here = around(
+    whole = Whole(
         asg,
-        asked,
+        asked.points,
         np.array(order),
-        [wanted],
-        FARTHEST,
         place=np.arange(asg.transactions),
-        pinned=np.zeros(asg.transactions, bool),
         matters=np.ones(len(asg.write_txn), np.uint8),
         listed=np.zeros(asg.transactions, bool),
     )
+    here = whole.around([wanted], FARTHEST)
     found = with_last(here, asked, wanted, writer, lambda k, last: may.get(k, ()))
     if found is None:
         return None
     assert found.last[number[key]] == writer
-    after = np.array(order)
-    after[found.at] = found.points
-    return after
+    whole.reorder(found)
+    return whole.order
 
 
 def test_another_key_may_have_to_change_its_last_writer() -> None:

@@ -31,13 +31,20 @@ _BY = {
 }
 
 
-def refute_repeated(ir: IR, limits: Limits, looked_at: dict[str, int] | None = None) -> Solution | None:
+def refute_repeated(
+    ir: IR,
+    limits: Limits,
+    looked_at: dict[str, int] | None = None,
+    *,
+    among: NDArray[np.bool_] | None = None,
+) -> Solution | None:
     """An invalid answer, with the proof and the parts that it rests on. None says nothing. `looked_at` gets the
-    groups of keys whose states were followed, and how many states there were at most."""
+    groups of keys whose states were followed, and how many states there were at most. `among`: keys of which all
+    writers are here; of others nothing is read."""
     asg, level = ir.asg, ir.level
     proof: Proof | None = too_few_versions(asg, level)
     if proof is None:
-        proof, seen = unreachable_state(asg, level, limits)
+        proof, seen = unreachable_state(asg, level, limits, among)
         if looked_at is not None:
             looked_at.update(seen)
     if proof is None:

@@ -40,17 +40,22 @@ _GUARD, _MATCH = 1, 2
 
 
 def unreachable_state(
-    asg: ASG, level: Level, limits: Limits
+    asg: ASG, level: Level, limits: Limits, among: NDArray[np.bool_] | None = None
 ) -> tuple[UnreachableState | None, dict[str, int]]:
-    """A refutation by states, if there is one; and what was looked at."""
+    """A refutation by states, if there is one; and what was looked at. `among`: keys of the trace of which all writers
+    are here, if those of others may not be."""
     if state_law(level) is None:
         return None, {}
-    proof, found = _followed(asg, level, limits)
+    left_out = list_keys(asg)
+    left_out[asg.read_key[asg.read_value == IMPOSSIBLE]] = True
+    if among is not None:
+        left_out |= ~(among if asg.key_of is None else among[asg.key_of])
+    proof, found = _followed(asg, level, limits, left_out)
     seen = {"key_groups": found["groups"], "key_states": found["largest"]}
     if proof is not None or found["stopped"] or not found["too_large"] or state_law(level) is State.ONE_KEY:
         return proof, seen
     for value in _common(asg):
-        another, found = _followed(asg, level, limits, (value,))
+        another, found = _followed(asg, level, limits, left_out, (value,))
         seen["key_groups"] += found["groups"]
         seen["key_states"] = max(seen["key_states"], found["largest"])
         # The more states, the more it is about what the application meant, and not about how the trace began.
@@ -62,16 +67,15 @@ def unreachable_state(
 
 
 def _followed(
-    asg: ASG, level: Level, limits: Limits, apart: tuple[int, ...] = ()
+    asg: ASG, level: Level, limits: Limits, left_out: NDArray[np.bool_], apart: tuple[int, ...] = ()
 ) -> tuple[UnreachableState | None, dict[str, Any]]:
-    """A refutation by states that tell these values apart (all, if none is given), and the counters."""
+    """A refutation by states that tell these values apart (all, if none is given), and the counters. `left_out`: of
+    each key whether nothing is asked of it."""
     law = state_law(level)
     guard, match = _uses(asg, level)
-    left_out = list_keys(asg)
-    left_out[asg.read_key[asg.read_value == IMPOSSIBLE]] = True
     first = unsettled(asg)
     if apart:
-        left_out |= first == UNKNOWN_INITIAL
+        left_out = left_out | (first == UNKNOWN_INITIAL)
     found = _engine.unreachable(
         asg.transactions,
         asg.keys,

@@ -24,8 +24,9 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -39,7 +40,7 @@ from boomslang.levels.level import Dependency, Level
 from boomslang.solve.solution import Limits, Solution
 from boomslang.solve.strategy import solve
 from boomslang.stream import _live
-from boomslang.stream.last_writers import FARTHEST, Around, Open, Reordered, around, begun_here, with_last
+from boomslang.stream.last_writers import FARTHEST, Around, Open, Reordered, Whole, begun_here, with_last
 from boomslang.stream.live import Held, LiveKeys, Undo
 from boomslang.stream.live_lists import Change, LiveLists, appended, replayed, uses_lists
 from boomslang.stream.loading import Loading
@@ -141,16 +142,8 @@ class _Behind:
     """What was looked through before."""
     lists: Change
     """What was appended to lists."""
-    asg: ASG
-    """Of the question, without the operations."""
-    place: Int64
-    pinned: Mask
-    matters: NDArray[np.uint8]
-    """Of each write: see `Replayed`."""
-    listed: Mask
-    """Of each transaction: has it to do with lists?"""
-    order: Int64
-    """The points that were taken, in numbers of the question."""
+    whole: Whole
+    """The points that were taken, with the question's ASG without the operations."""
     initial: list[tuple[Code, Code | None]]
     others: dict[Code, Open]
     """Keys whose last writers overlapped, and that nobody has read since, in the question's numbers."""
@@ -164,25 +157,14 @@ class _Behind:
     lost: dict[int, Lost]
     counted: Counted
 
-    def around(self, level: Level, keys: Iterable[Open], farthest: int) -> Around:
-        """What it takes to put the writers of these in another order."""
-        return around(
-            self.asg,
-            level,
-            self.order,
-            keys,
-            farthest,
-            place=self.place,
-            pinned=self.pinned,
-            matters=self.matters,
-            listed=self.listed,
-        )
+    @cached_property
+    def codes(self) -> dict[int, Code]:
+        """The keys of `others` by number, and perhaps some that were among these."""
+        return {found.key: code for code, found in self.others.items()}
 
     def taken(self, points: int) -> Taken:
-        order = self.order
-        if points == 2:  # begins of pinned transactions are in a window before
-            order = order[begun_here(order, points, self.pinned)]
-        place = self.place[order // points]
+        order = self.whole.order
+        place = self.whole.place[order // points]
         return Taken(place, order % 2 == 1 if points == 2 else None, self.initial)
 
 
@@ -642,12 +624,14 @@ class Forward:
                     undo,
                     looked,
                     lists,
-                    _without_operations(asg),
-                    asked.place,
-                    asked.pinned,
-                    walked.matters,
-                    uses_lists(trace),
-                    order[:end],
+                    Whole(
+                        _without_operations(asg),
+                        points,
+                        order[:end][begun_here(order[:end], points, asked.pinned)],
+                        asked.place,
+                        walked.matters,
+                        uses_lists(trace),
+                    ),
                     [
                         (trace.keys.code(k), None if v == ABSENT else trace.values.code(v))
                         for k, v in zip(fixed.tolist(), fixed_values.tolist(), strict=True)
@@ -691,9 +675,11 @@ class Forward:
             self._open.settle(behind.settled)
             self._open.overwritten(behind.others)
             unread = {key: found for key, found in behind.others.items() if not self._is_settled(key, 0)}
-            stand = [found for key, found in unread.items() if self._wrote(key, behind.place[found.late])]
+            stand = [
+                found for key, found in unread.items() if self._wrote(key, behind.whole.place[found.late])
+            ]
             if stand:
-                here = behind.around(self.level, stand, LONGEST)
+                here = behind.whole.around(stand, LONGEST)
                 self._open.add(here, unread, self._given)
         self._given += len(taken.place)
 
@@ -870,72 +856,76 @@ class Forward:
             return False
         for n, behind in enumerate(self._behind):
             found = behind.others.get(key)
-            if found is None or held.writer != behind.place[found.late]:
+            if found is None or held.writer != behind.whole.place[found.late]:
                 continue
-            here = behind.around(self.level, [found], FARTHEST)
-            change = self._put_last(here, behind.others, key, wanted, later=n + 1)
-            if change is None:
+            here = behind.whole.around([found], FARTHEST)
+            put = self._put_last(here, behind.others, behind.codes, key, wanted, later=n + 1)
+            if put is None:
                 return False
-            order = behind.order.copy()
-            order[np.flatnonzero(begun_here(order, self.level.points, behind.pinned))[change.at]] = (
-                change.points
-            )
-            behind.order = order
-            for k, txn in change.last.items():
-                low, high = behind.asg.key_start[k : k + 2].tolist()
-                behind.matters[low:high][behind.asg.write_txn[low:high] == txn] = 1
+            change, now = put
+            for code, other in now.items():
+                if other is None:
+                    del behind.others[code]
+                else:
+                    behind.others[code] = other
+            behind.whole.reorder(change)
             return True
         return (piece := self._open.find(key)) is not None and self._mended(piece, key, wanted)
 
     def _mended(self, piece: Piece, key: Code, wanted: Code | None) -> bool:
         """The same in a window whose order was given out."""
-        keys = dict(piece.keys)
-        change = self._put_last(piece.here, keys, key, wanted, later=0)
-        if change is None:
+        put = self._put_last(piece.here, piece.keys, piece.codes, key, wanted, later=0)
+        if put is None:
             return False
+        change, now = put
         assert self.mend is not None
         was = np.argsort(change.before)
         self.mend(piece.first + int(change.at[0]), was[np.searchsorted(change.before[was], change.points)])
         piece.here = piece.here.reordered(change)
-        for code in [code for code in piece.keys if keys.get(code) is not piece.keys[code]]:
-            self._open.now(code, keys.get(code))
+        for code, other in now.items():
+            self._open.now(code, other)
         return True
 
     def _put_last(
-        self, here: Around, keys: dict[Code, Open], key: Code, wanted: Code | None, *, later: int
-    ) -> Reordered | None:
-        """Finds an order in which another of the last writers of the key is the last, and takes over what that changes.
-        `keys`: those that are open in the window; those that are not any more are taken out. `later`: the first window
-        behind it."""
+        self,
+        here: Around,
+        keys: dict[Code, Open],
+        code_of: dict[int, Code],
+        key: Code,
+        wanted: Code | None,
+        *,
+        later: int,
+    ) -> tuple[Reordered, dict[Code, Open | None]] | None:
+        """Finds an order in which another of the last writers of the key is the last. Says what that changes: also for
+        which keys of the window, of which some may not be open any more. `keys`: those that are. `code_of`: these, and
+        perhaps others, by number. `later`: the first window behind it."""
         assert self.live is not None
         writer = keys[key].writer_of(wanted)
         if writer < 0 or not self._stands(here, key, keys[key]) or self._is_settled(key, later):
             return None
-        code_of = {found.key: code for code, found in keys.items()}
 
         def may_be_last(number: int, last: int) -> list[int] | None:
             code = code_of.get(number)
-            if code is None or keys[code].late != last or self._is_settled(code, later):
+            found = None if code is None else keys.get(code)
+            if code is None or found is None or found.late != last or self._is_settled(code, later):
                 return []
-            if self._stands(here, code, keys[code]):
-                return [txn for _, txn in keys[code].early]
+            if self._stands(here, code, found):
+                return [txn for _, txn in found.early]
             return None if later == 0 and self._is_overwritten(code) else []
 
         change = with_last(here, self.level, keys[key], writer, may_be_last)
         if change is None:
             return None
+        changed: dict[Code, Open | None] = {}
         for number, txn in change.last.items():
             code, held = code_of[number], self.live.get(code_of[number])
             assert held is not None
             now = keys[code].with_late(txn)
             self.live.set(code, Held(now.value, int(here.place[here.of(txn)]), held.at))
             # Nobody has asked for the others, which stay open, unless somebody has read what is the last now.
-            if number in change.read or code == key:
-                del keys[code]
-            else:
-                keys[code] = now
+            changed[code] = None if number in change.read or code == key else now
         self.counted.swaps += 1
-        return change
+        return change, changed
 
     def _stands(self, here: Around, key: Code, found: Open) -> bool:
         """Has nobody written it since?"""

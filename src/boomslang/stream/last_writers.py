@@ -184,59 +184,81 @@ class Around:
         )
 
 
-def around(
-    asg: ASG,
-    level: Level,
-    order: Int64,
-    keys: Iterable[Open],
-    farthest: int,
-    *,
-    place: Int64,
-    pinned: Mask,
-    matters: UInt8,
-    listed: Mask,
-) -> Around:
-    """What stands between the writers of these keys, where they are no farther than that from the last one, in the
-    order that was taken of a window: points in the numbers of its ASG. Begins of those that are pinned are left out."""
-    points, trace = level.points, asg.trace
-    order = order[begun_here(order, points, pinned)]
-    where = np.full(points * asg.transactions, -1, np.int64)
-    where[order] = np.arange(len(order))
-    places = where.reshape(-1, points)
-    low, high = places.min(axis=1), places.max(axis=1)
-    ends = []
-    for key in keys:
-        last = int(high[key.late])
-        early = [txn for _, txn in key.early if low[txn] >= 0 and last - int(low[txn]) <= farthest]
-        if early and low[key.late] >= 0:
-            ends.append([(int(low[txn]), int(high[txn])) for txn in (key.late, *early)])
-    kept = _between(ends, len(order))
-    order, at = order[kept], np.flatnonzero(kept)
-    txns = distinct(order // points)
-    number = np.full(asg.transactions, -1, np.int64)
-    number[txns] = np.arange(len(txns))
-    read_start, reads = _rows(asg.read_start, txns)
-    writes = np.flatnonzero(number[asg.write_txn] >= 0)
-    key_of = np.searchsorted(asg.key_start, writes, side="right") - 1
-    by_txn = np.argsort(number[asg.write_txn[writes]], kind="stable")
-    owner = number[asg.write_txn[writes[by_txn]]]
-    returned = (trace.txn_outcome[txns] == Outcome.COMMITTED) & (trace.txn_end[txns] != NO_TIME)
-    return Around(
-        points,
-        points * number[order // points] + order % points,
-        at,
-        txns,
-        place[txns],
-        read_start,
-        asg.read_key[reads],
-        np.searchsorted(owner, np.arange(len(txns) + 1)).astype(np.int64, copy=False),
-        key_of[by_txn].astype(np.int32),
-        matters[writes[by_txn]],
-        trace.txn_session[txns],
-        trace.txn_begin[txns],
-        np.where(returned, trace.txn_end[txns], NO_TIME),
-        listed[txns],
-    )
+@dataclass(eq=False)
+class Whole:
+    """All that was taken of a window. In the numbers of its ASG."""
+
+    asg: ASG
+    points: int
+    """Of a transaction."""
+    order: Int64
+    """Without begins that stand in a window before."""
+    place: Int64
+    matters: UInt8
+    """Of each write: see `Around`."""
+    listed: Mask
+
+    @cached_property
+    def _where(self) -> Int32:
+        """Of each point its place in the order; -1: it has none."""
+        where = np.full(self.points * self.asg.transactions, -1, np.int32)
+        where[self.order] = np.arange(len(self.order))
+        return where
+
+    @cached_property
+    def _writes(self) -> tuple[Int64, Int64]:
+        """The writes by transaction: where those of each start, and which they are."""
+        starts = np.zeros(self.asg.transactions + 1, np.int64)
+        np.cumsum(np.bincount(self.asg.write_txn, minlength=self.asg.transactions), out=starts[1:])
+        return starts, np.argsort(self.asg.write_txn, kind="stable")
+
+    def _ends(self, txn: int) -> tuple[int, int]:
+        """The places of its first point and its last; below 0: it has none."""
+        places = self._where[self.points * txn : self.points * (txn + 1)].tolist()
+        return min(places), max(places)
+
+    def around(self, keys: Iterable[Open], farthest: int) -> Around:
+        """What stands between the writers of these keys, where they are no farther than that from the last one."""
+        asg, trace, points = self.asg, self.asg.trace, self.points
+        ends = []
+        for key in keys:
+            low, last = self._ends(key.late)
+            early = [end for end in (self._ends(txn) for _, txn in key.early) if last - end[0] <= farthest]
+            early = [end for end in early if end[0] >= 0]
+            if early and low >= 0:
+                ends.append([(low, last), *early])
+        at = _between(ends, len(self.order))
+        order = self.order[at]
+        txns = distinct(order // points)
+        read_start, reads = _rows(asg.read_start, txns)
+        starts, by_txn = self._writes
+        write_start, rows = _rows(starts, txns)
+        writes = by_txn[rows]
+        returned = (trace.txn_outcome[txns] == Outcome.COMMITTED) & (trace.txn_end[txns] != NO_TIME)
+        return Around(
+            points,
+            points * np.searchsorted(txns, order // points) + order % points,
+            at,
+            txns,
+            self.place[txns],
+            read_start,
+            asg.read_key[reads],
+            write_start,
+            (np.searchsorted(asg.key_start, writes, side="right") - 1).astype(np.int32),
+            self.matters[writes],
+            trace.txn_session[txns],
+            trace.txn_begin[txns],
+            np.where(returned, trace.txn_end[txns], NO_TIME),
+            self.listed[txns],
+        )
+
+    def reorder(self, how: Reordered) -> None:
+        """That stretch is so from now on."""
+        self.order[how.at] = how.points
+        self._where[how.points] = how.at
+        for key, txn in how.last.items():
+            low, high = self.asg.key_start[key : key + 2].tolist()
+            self.matters[low:high][self.asg.write_txn[low:high] == txn] = 1
 
 
 def begun_here(order: Int64, points: int, pinned: Mask) -> Mask:
@@ -247,14 +269,17 @@ def begun_here(order: Int64, points: int, pinned: Mask) -> Mask:
     return found
 
 
-def _between(ends: Iterable[list[tuple[int, int]]], many: int) -> Mask:
+def _between(ends: Iterable[list[tuple[int, int]]], many: int) -> Int64:
     """The places between the first and the last of some, and some beyond."""
-    edge = np.zeros(many + 1, np.int64)
-    for some in ends:
-        edge[max(0, min(low for low, _ in some) - BEYOND)] += 1
-        edge[min(many, max(high for _, high in some) + 1 + BEYOND)] -= 1
-    found: Mask = np.cumsum(edge[:-1]) > 0
-    return found
+    spans = sorted(
+        (max(0, min(low for low, _ in some) - BEYOND), min(many, max(high for _, high in some) + 1 + BEYOND))
+        for some in ends
+    )
+    found, end = [np.zeros(0, np.int64)], 0
+    for low, high in spans:
+        found.append(np.arange(max(low, end), high, dtype=np.int64))
+        end = max(end, high)
+    return np.concatenate(found)
 
 
 def _rows(start: Int64, of: Int64) -> tuple[Int64, Int64]:

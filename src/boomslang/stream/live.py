@@ -62,6 +62,19 @@ class LiveKeys:
         mode = Initial.UNKNOWN if self.mode == Initial.UNKNOWN else Initial.GIVEN
         return replace(trace, initial_mode=mode, initial_key=ids, initial_value=values)
 
+    def told_to(self, trace: Trace) -> Trace:
+        """The same, but it has all values then: for what is said of them, and not only asked."""
+        trace = self.given_to(trace)
+        strange = np.flatnonzero(trace.initial_value >= len(trace.values))
+        if not len(strange):
+            return trace
+        held = [self.get(key) for key in trace.keys.codes(trace.initial_key[strange])]
+        codes = [one.value for one in held if one is not None and one.value is not None]
+        number = {code: len(trace.values) + i for i, code in enumerate(dict.fromkeys(codes))}
+        values = trace.initial_value.copy()
+        values[strange] = [number[code] for code in codes]
+        return replace(trace, values=Scalars.of_codes([*trace.values.codes(), *number]), initial_value=values)
+
     def everything(self) -> dict[Code, tuple[Code | None, int, int]]:
         """All keys of which anything is known: value, writer, place."""
         return {key: (value, writer, at) for key, value, writer, at in self._live.everything()}

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from boomslang.stream.last_writers import Around, Open
 from boomslang.stream.live import LiveKeys
@@ -35,6 +36,11 @@ class Piece:
     """Points that were given out before the window."""
     of: int
     """Keys for which it was made narrow."""
+
+    @cached_property
+    def codes(self) -> dict[int, Code]:
+        """The keys by number, and perhaps some that were among these."""
+        return {found.key: code for code, found in self.keys.items()}
 
 
 class OpenKeys:
@@ -134,5 +140,7 @@ class OpenKeys:
 def is_overwritten(live: LiveKeys, code: Code, piece: Piece, final: int) -> bool:
     """Was it written again, before this place in the order?"""
     held, here = live.get(code), piece.here
+    if held is None:  # deleted, before all that may be decided otherwise, and forgotten
+        return True
     late = int(here.place[here.of(piece.keys[code].late)])
-    return held is not None and held.writer != late and held.at < final
+    return held.writer != late and held.at < final

@@ -42,7 +42,7 @@ from boomslang.solve.solution import Limits, Solution
 from boomslang.stream.live import LiveKeys
 from boomslang.stream.window import Question, places
 from boomslang.trace.blocks import SMALLEST_READ, Block, Blocks, Files, Lines, Source
-from boomslang.trace.model import ABSENT, Kind, Outcome
+from boomslang.trace.model import ABSENT, Kind, Outcome, Trace
 from boomslang.trace.scalars import Code
 from boomslang.verdict import INVALID, Verdict
 
@@ -294,7 +294,7 @@ class Past:
         """Is the level refuted by the core and these, which are all that wrote what it read?"""
         from boomslang.checker import Checker
 
-        trace = initial.given_to(block.trace)
+        trace = initial.told_to(block.trace)
         trace, place = block.with_places(trace), places(block)
         checker = Checker(trace, timeout=self.limits.seconds, memory=self.limits.megabytes)
         asg = checker.asg
@@ -326,7 +326,8 @@ class Past:
             # Where values repeat, a search may take minutes for what a count tells at once. The states that can be
             # reached are those of keys of which all who ever wrote them are asked.
             all_asked = bool(core.keys) and bool((known | ~who).all()) and not self.forgotten
-            at_first = partial(refute_repeated, limits=limits) if all_asked else refute_counted
+            among = _among(trace, core)
+            at_first = partial(refute_repeated, limits=limits, among=among) if all_asked else refute_counted
             search = None if core.counted else limits
             found = refuted_part(lower(asg, level), inside, used, search, at_first=at_first)
             if found is None:
@@ -379,9 +380,13 @@ def spoken_of(block: Block, core: Core) -> NDArray[np.bool_]:
 def _of_keys(asg: ASG, core: Core) -> NDArray[np.bool_]:
     """Which reads are of keys of which all writers are here?"""
     keys = asg.read_key if asg.key_of is None else asg.key_of[asg.read_key]
-    wanted = np.array([code in core.keys for code in asg.trace.keys.codes()], bool)
-    found: NDArray[np.bool_] = wanted[keys] if len(keys) else np.zeros(0, bool)
+    found: NDArray[np.bool_] = _among(asg.trace, core)[keys] if len(keys) else np.zeros(0, bool)
     return found
+
+
+def _among(trace: Trace, core: Core) -> NDArray[np.bool_]:
+    """Keys of which all writers are asked."""
+    return np.array([code in core.keys for code in trace.keys.codes()], bool)
 
 
 def _who(block: Block, core: Core) -> NDArray[np.bool_]:
@@ -390,7 +395,7 @@ def _who(block: Block, core: Core) -> NDArray[np.bool_]:
     if not core.readers:
         return found
     trace = block.trace
-    wanted = np.array([code in core.keys for code in trace.keys.codes()], bool)
+    wanted = _among(trace, core)
     owner = np.repeat(np.arange(len(trace)), np.diff(trace.txn_ops))
     read = ~np.isin(trace.op_kind, WRITES) & (trace.op_key >= 0)
     found[owner[read][wanted[trace.op_key[read]]]] = True
@@ -410,7 +415,7 @@ def _wrote_keys(block: Block, core: Core) -> NDArray[np.bool_]:
     chosen = np.zeros(len(trace), bool)
     if not core.keys:
         return chosen
-    wanted = np.array([code in core.keys for code in trace.keys.codes()], bool)
+    wanted = _among(trace, core)
     rows = np.flatnonzero(np.isin(trace.op_kind, WRITES) & (trace.op_key >= 0))
     rows = rows[wanted[trace.op_key[rows]]]
     chosen[np.searchsorted(trace.txn_ops, rows, side="right") - 1] = True
