@@ -87,6 +87,14 @@ def test_which_law_holds_where() -> None:
         ) == (None, {})
 
 
+def test_keys_of_which_not_all_writers_are_there() -> None:
+    """Whoever wrote such a key may have left it in another state."""
+    asg, level = build_asg(history(A_OFF, B_OFF, BACK, NOBODY, initial=ON)), find_level("ser")
+    for among, refuted in (([True, True], True), ([True, False], False), ([False, True], False)):
+        proof, _ = unreachable_state(asg, level, Limits(), np.array(among))
+        assert (proof is not None) == refuted
+
+
 def test_nobody_is_on_call() -> None:
     assert refuting(history(A_OFF, B_OFF, BACK, NOBODY, initial=ON)) == SERIAL
     assert refuting(history(A_OFF, txn(None, get("b", 1), put("b", 0)), BACK, NOBODY, initial=ON)) == set()

@@ -323,6 +323,8 @@ def test_what_may_be_decided_otherwise_overwrites_nothing() -> None:
         live.set(key, held)
         assert not is_overwritten(live, key, piece, final)
     assert is_overwritten(live, key, piece, 51)
+    # Who deleted it since may have been forgotten, as keys are that nobody has had for long.
+    assert is_overwritten(LiveKeys(Initial.EMPTY), key, piece, 0)
 
 
 def test_few_transactions_may_be_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
