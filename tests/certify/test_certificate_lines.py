@@ -41,7 +41,8 @@ from boomslang.certify.replay import ReplayError, replay
 from boomslang.errors import UsageError
 from boomslang.levels import LEVELS, Level, find_level
 from boomslang.levels.needs import lacks
-from boomslang.stream.forward import Forward, Taken
+from boomslang.stream.forward import Forward
+from boomslang.stream.taken import Taken
 from boomslang.stream.window import MANY_FILES
 from boomslang.trace import ABSENT, Outcome, TraceError, write_trace
 from boomslang.trace.blocks import Blocks, sources_of

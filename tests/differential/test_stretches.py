@@ -35,7 +35,7 @@ from support.work import Here
 from boomslang import Trace, check, read_trace
 from boomslang.certify.replay import replay
 from boomslang.levels import Level, find_level
-from boomslang.stream.forward import Taken
+from boomslang.stream.taken import Taken
 from boomslang.stream.window import places
 from boomslang.stretches.check import Cost, OnOneMachine, Sizes, check_in_stretches
 from boomslang.stretches.seam import Cut, Seam, seam

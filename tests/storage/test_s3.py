@@ -21,7 +21,7 @@ from boomslang.certify.replay import replay
 from boomslang.levels import find_level
 from boomslang.storage import download, located
 from boomslang.storage.object_path import ObjectPath
-from boomslang.stream.forward import Taken
+from boomslang.stream.taken import Taken
 from boomslang.stretches import check as stretches_module
 from boomslang.stretches.check import Sizes, check_in_stretches
 from boomslang.stretches.slices import PROBE

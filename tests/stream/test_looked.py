@@ -21,8 +21,8 @@ from boomslang.asg.graph import PREDICATE, build_asg
 from boomslang.certify.lines.writer import Writer
 from boomslang.certify.replay import ReplayError, replay
 from boomslang.levels import find_level
-from boomslang.stream.forward import Taken
 from boomslang.stream.looked import Looked, looked_through
+from boomslang.stream.taken import Taken
 from boomslang.stretches.check import OnOneMachine, Sizes, check_in_stretches
 from boomslang.trace import Outcome, Trace
 

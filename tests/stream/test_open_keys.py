@@ -20,8 +20,8 @@ from boomslang.certify.lines import writer
 from boomslang.certify.replay import replay
 from boomslang.levels import find_level
 from boomslang.levels.level import Dependency
-from boomslang.stream import forward as forward_module
 from boomslang.stream import open_keys
+from boomslang.stream import swaps as swaps_module
 from boomslang.stream.forward import Forward
 from boomslang.stream.last_writers import Around, Open, with_last
 from boomslang.stream.live import Held, LiveKeys
@@ -192,7 +192,7 @@ def test_a_pair_stands_one_way_for_all_keys(
         others(20)
         path.write_text("\n".join(lines) + "\n")
         expected = check(trace := read_trace(path), asked, window=0).status
-        monkeypatch.setattr(forward_module, "LONGEST", draw.choice((1_000, 1_000, 12)))
+        monkeypatch.setattr(swaps_module, "LONGEST", draw.choice((1_000, 1_000, 12)))
         size, kept = draw.choice((800, 1_500, 3_000)), draw.choice((2, 4, 8))
         found, _, forward, taken = goes_by(path, asked, size=size, tail=draw.choice((0, 2, 4)), kept=kept)
         assert found in (expected, "stuck") and forward is not None, seed

@@ -12,7 +12,9 @@ import pytest
 from boomslang import check, read_trace
 from boomslang.levels import find_level
 from boomslang.stream.follow import GrowingFiles
-from boomslang.stream.forward import LEAST, Forward, Taken
+from boomslang.stream.forward import Forward
+from boomslang.stream.how_far import LEAST
+from boomslang.stream.taken import Taken
 
 KEYS = 12
 TAIL = 40

@@ -24,8 +24,10 @@ from boomslang.certify.proved import fault_of_proof
 from boomslang.certify.refute import refute
 from boomslang.levels import LEVELS, Level
 from boomslang.levels.needs import lacks
-from boomslang.stream.forward import Forward, NotForward, Stuck, Taken
+from boomslang.stream.forward import Forward
+from boomslang.stream.no_answer import NotForward, Stuck
 from boomslang.stream.past import Past
+from boomslang.stream.taken import Taken
 from boomslang.stream.window import place_of
 from boomslang.trace import write_trace
 from boomslang.trace.blocks import Blocks, Source, files_of, sources_of

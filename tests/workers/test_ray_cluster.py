@@ -289,7 +289,7 @@ def test_stretches_of_one_trace_on_two_machines_of_which_one_is_killed(
 
     from boomslang import check, read_trace
     from boomslang.levels import find_level
-    from boomslang.stream.forward import Taken
+    from boomslang.stream.taken import Taken
     from boomslang.stretches.check import Sizes, check_in_stretches
     from boomslang.workers.ray_cluster import RayCluster
 

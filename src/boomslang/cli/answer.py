@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from boomslang.explain.all_violations import Violations
     from boomslang.explain.counterexample import Counterexample
-    from boomslang.stream.forward import Counted
+    from boomslang.stream.counted import Counted
 
 FORMAT = 1
 """Of the JSON output; grows when a field changes its meaning or goes."""

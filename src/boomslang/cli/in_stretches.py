@@ -20,7 +20,7 @@ from boomslang.cli.screen import Screen
 from boomslang.levels import Level
 from boomslang.storage import located
 from boomslang.stream.check import why_not
-from boomslang.stream.forward import Taken
+from boomslang.stream.taken import Taken
 from boomslang.stretches.check import Cost, OnOneMachine, check_in_stretches
 from boomslang.stretches.slices import SHORT, NotSliced
 from boomslang.trace.blocks import files_of

@@ -15,9 +15,13 @@ from boomslang.cores import all_cores
 from boomslang.free_memory import give_back, keep_what_is_freed
 from boomslang.levels.level import Level
 from boomslang.solve.solution import Limits
-from boomslang.stream.forward import Counted, Forward, Mend, NotForward, Stuck, Taken
+from boomslang.stream.counted import Counted
+from boomslang.stream.forward import Forward
+from boomslang.stream.no_answer import NotForward, Stuck
 from boomslang.stream.past import Past
 from boomslang.stream.read_ahead import read_ahead
+from boomslang.stream.swaps import Mend
+from boomslang.stream.taken import Taken
 from boomslang.trace.blocks import Blocks, sources_of
 from boomslang.trace.errors import LimitReached
 from boomslang.trace.reader import Limits as ReadingLimits

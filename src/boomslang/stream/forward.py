@@ -10,7 +10,7 @@ writer before it in its window, or what the windows behind left: just that was i
 begins in one window and commits in a later one had its reads explained where it began, and is the first of its
 writers of a key where it goes on (window.py). What is read later belongs to no earlier place: a session's transactions
 come in their order, and no window takes what began after a moment up to which not all files have told what ended.
-Each of these is checked again as the order is taken (`_replay`, `_in_time`), and what is written is a certificate.
+Each of these is checked again as the order is taken (replayed.py, `_in_time`), and what is written is a certificate.
 A scan also reads keys that its window never speaks of. Those that are there are in its start state; of the others
 nobody need speak, but where it is not known what the database held at first. Then ranges are remembered (looked.py).
 
@@ -25,10 +25,8 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,25 +37,28 @@ from boomslang.explain.parts import first_broken
 from boomslang.levels.level import Dependency, Level
 from boomslang.solve.solution import Limits, Solution
 from boomslang.solve.strategy import solve
-from boomslang.stream import _live
-from boomslang.stream.last_writers import FARTHEST, Around, Open, Reordered, Whole, begun_here, with_last
+from boomslang.stream.behind import Behind, without_operations
+from boomslang.stream.counted import Counted
+from boomslang.stream.how_far import how_far
+from boomslang.stream.last_writers import Whole, begun_here
 from boomslang.stream.live import Held, LiveKeys, Undo
-from boomslang.stream.live_lists import Change, LiveLists, appended, replayed, uses_lists
+from boomslang.stream.live_lists import Change, LiveLists, replayed_lists, uses_lists
 from boomslang.stream.loading import Loading
 from boomslang.stream.looked import InWindow, Looked, looked_through
-from boomslang.stream.open_keys import LONGEST, OpenKeys, Piece, is_overwritten
+from boomslang.stream.no_answer import NotForward, Stuck, demand
 from boomslang.stream.patience import SECONDS, Patience
+from boomslang.stream.replayed import Replayed, replayed
+from boomslang.stream.set_aside import read_at_last, set_aside
 from boomslang.stream.standing import Lost, Standing
-from boomslang.stream.window import Question, place_of, places, question, writers_must_not_overlap
-from boomslang.trace.blocks import Block, Blocks, Files, Lines
+from boomslang.stream.swaps import Mend, Swaps
+from boomslang.stream.taken import Taken
+from boomslang.stream.window import Question, place_of, places, question
+from boomslang.trace.blocks import Block, Blocks, Files, joined
 from boomslang.trace.coverage import has_notes
 from boomslang.trace.errors import LimitReached
 from boomslang.trace.model import ABSENT, NO_TIME, Initial, Kind, Outcome, Trace
 from boomslang.trace.scalars import Code, Scalars
 from boomslang.windows.worth import fits_windows
-
-if TYPE_CHECKING:
-    from boomslang.certify.lines.writer import Writer
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
@@ -68,134 +69,10 @@ BYTES = 16 << 20
 """Lines of a window."""
 TAIL = 400
 """Transactions at the end of a window's order that are asked again in the next one."""
-LEAST = 8
-"""A window takes at least the eighth part of its tail, or nothing: while one session is waited for, window after window
-could take a point or two, and these would be all that is kept to be joined."""
 KEPT = 16
 """Windows behind that can be joined again."""
 SWEPT = 10_000
 """Keys more than there were that make it worth to look for those that were deleted long ago."""
-
-
-Mend = Callable[[int, Int64], None]
-"""Where some points of the order begin, of all that were given out, and from where among these each comes now."""
-
-
-class NotForward(Exception):
-    """Why this trace cannot be checked in windows that go forward."""
-
-
-class Stuck(Exception):
-    """A window has no order, and what came before it, as far as it is kept, does not say why."""
-
-
-@dataclass(frozen=True, eq=False)
-class Taken:
-    """A part of the order, for good."""
-
-    place: Int64
-    """Of the transaction of each point: see `window.places`."""
-    commit: Mask | None
-    """With two points a transaction: is it the commit?"""
-    initial: list[tuple[Code, Code | None]]
-    """Where the initial state is unknown: what reads of this part fixed."""
-
-    def write_to(self, writer: Writer) -> None:
-        """Into a certificate."""
-        file, line = place_of(self.place)
-        writer.take(file, line, self.commit, self.initial)
-
-
-class Replayed(NamedTuple):
-    """What a walk through the order of a window has seen (native/stream/replay.hpp). Rows are of writes."""
-
-    seen: Int64
-    """Keys of which it read what the windows before left."""
-    last: Int64
-    """The last write of each key."""
-    first: Int64
-    """Writes of those who began in a window before, where they are the first of their key."""
-    early: Int64
-    late: Int64
-    """The last write of a key, if nobody has read it since, and one before it: all such pairs, the nearest first."""
-    matters: NDArray[np.uint8]
-    """Of each write: has anybody read it, or is it what is left?"""
-
-
-_PROBLEMS = (
-    "",
-    "a point comes twice in the order",
-    "reads are not explained by the order",
-    "writers of a key overlap in the order",
-)
-
-
-@dataclass(eq=False)
-class _Behind:
-    """A window that was decided: what is needed to decide it otherwise."""
-
-    held: Files
-    new: Files
-    pins: dict[int, int]
-    undo: list[Undo]
-    looked: Looked
-    """What was looked through before."""
-    lists: Change
-    """What was appended to lists."""
-    whole: Whole
-    """The points that were taken, with the question's ASG without the operations."""
-    initial: list[tuple[Code, Code | None]]
-    others: dict[Code, Open]
-    """Keys whose last writers overlapped, and that nobody has read since, in the question's numbers."""
-    settled: frozenset[Code]
-    """Keys of the windows before of which this one read what they left: their last writers stay as they are. With those
-    that they left absent and one of its scans covers."""
-    began: int
-    """The latest begin that was taken before."""
-    points: int
-    """Taken before."""
-    lost: dict[int, Lost]
-    counted: Counted
-
-    @cached_property
-    def codes(self) -> dict[int, Code]:
-        """The keys of `others` by number, and perhaps some that were among these."""
-        return {found.key: code for code, found in self.others.items()}
-
-    def taken(self, points: int) -> Taken:
-        order = self.whole.order
-        place = self.whole.place[order // points]
-        return Taken(place, order % 2 == 1 if points == 2 else None, self.initial)
-
-
-@dataclass
-class Counted:
-    """How far it has come."""
-
-    transactions: int = 0
-    """Taken: committed, or of unknown outcome and read from."""
-    committed: int = 0
-    aborted: int = 0
-    operations: int = 0
-    windows: int = 0
-    joins: int = 0
-    swaps: int = 0
-    """Last writers of a key whose order later reads told."""
-    open: int = 0
-    """Keys of windows that were given up, whose last writers overlapped, and that nobody has read since."""
-    asked: int = 0
-    """Cores that were asked as a part of all that was recorded."""
-    ran_out: int = 0
-    """Searches that took too long, after which a window was asked otherwise."""
-    largest: int = 0
-    conflicts: int = 0
-    held: int = 0
-    """Transactions that are asked again."""
-    keys: int = 0
-    lost: int = 0
-    """Transactions of unknown outcome that nobody has read from."""
-    has_times: bool = False
-    has_sessions: bool = False
 
 
 Refuted = Callable[["Forward", Question, Solution], Any]
@@ -252,10 +129,9 @@ class Forward:
         self._first: Block | None = None  # the first block, if nobody has asked about it yet
         self._held: Files = []
         self._pins: dict[int, int] = {}  # place of each that is pinned -> where its begin stands in the order
-        self._behind: deque[_Behind] = deque()
+        self._behind: deque[Behind] = deque()
         self.mend = mend
-        self._open = OpenKeys()  # of windows before these
-        self._given = 0  # points given out
+        self._swaps: Swaps | None = None  # once there is something to start with
         self._lost: dict[int, Lost] = {}
         self._lost_before = self._lost  # before those that the window reads from were put back into it
         self._paused: set[int] = set()  # decided, though their files were idle and may tell more of them
@@ -273,12 +149,17 @@ class Forward:
             self._resume(standing)
 
     def _resume(self, at: Standing) -> None:
-        self.live = LiveKeys(at.mode)
+        live = LiveKeys(at.mode)
         for key, cell in at.live.items():
-            self.live.set(key, Held(*cell))
+            live.set(key, Held(*cell))
+        self._start_with(live)
         self._held, self._pins, self._lost = list(at.held), dict(at.pins), dict(at.lost)
         self._began, self._latest, self._points, self._scans = at.began, list(at.latest), at.points, at.scans
         self._looked = at.looked
+
+    def _start_with(self, live: LiveKeys) -> None:
+        self.live = live
+        self._swaps = Swaps(live, self.level, self._behind, self.counted, self.mend)
 
     def standing(self) -> Standing:
         """Where it stands between two windows."""
@@ -302,6 +183,11 @@ class Forward:
             self._looked,
         )
 
+    def swap(self, key: Code, wanted: Code | None) -> bool:
+        """The key holds what the latest of its last writers wrote; was it another?"""
+        assert self._swaps is not None
+        return self._swaps.swap(key, wanted, self._final)
+
     # --- going on
 
     def step(self) -> Any:
@@ -314,7 +200,7 @@ class Forward:
 
     def _loaded(self, new: Files) -> Files | None:
         """What there was at first. The lines of transactions, which are to be decided; None: there is more to load."""
-        block = self.blocks.parsed([a + b for a, b in zip(_padded(self._held, len(new)), new, strict=True)])
+        block = self.blocks.parsed(joined(self._held, new))
         self._suits(block)
         self._scans |= _looks_through_ranges(block.trace)
         self._loading.take(block)
@@ -323,7 +209,9 @@ class Forward:
         if not self._loading.over:
             self._held = block.carried(of_all)
             return None
-        self.live, self._held = self._loading.live, []
+        assert self._loading.live is not None
+        self._start_with(self._loading.live)
+        self._held = []
         self.initial = self._loading.copy()
         if block.loads:
             return block.lines_of(of_all)
@@ -397,18 +285,19 @@ class Forward:
             self.patience = None
 
     def _decided(self, new: Files, patience: Patience) -> Any:
-        joined: list[_Behind] = []
+        behind: list[Behind] = []
         extended = False
-        held = self._held + [Lines()] * (len(new) - len(self._held))
+        held = self._held
+        assert self._swaps is not None
         while True:
             self._lost_before = dict(self._lost)
-            asked = self._asked([a + b for a, b in zip(held, new, strict=True)])
+            asked = self._asked(joined(held, new))
             found = self._solved(asked, patience, hopeful=bool(asked.undecided.any()))
             if found.status == "valid":
                 self._taken(asked, found, held, new)
                 return None
-            if back := self._written_behind(asked):
-                held, new = self._joined(joined, held, new, back)
+            if back := self._swaps.written_behind(asked):
+                held, new = self._joined(behind, held, new, back)
                 continue
             if asked.undecided.any():
                 asked = self._asked(asked.block.files, hopeful=False)
@@ -429,41 +318,26 @@ class Forward:
                 self._lost = dict(self._lost_before)
                 more = self._more(self.size // 4 if self._points else 2 * self.size)
                 if any(more):
-                    new = [a + b for a, b in zip(_padded(new, len(more)), more, strict=True)]
-                    held = _padded(held, len(new))
+                    new = joined(new, more)
                     continue
             if not self._behind and searched:
                 continue  # for longer
             if not self._behind:
-                raise Stuck(_demand(asked, found))
-            held, new = self._joined(joined, held, new, 1)
+                raise Stuck(demand(asked, found))
+            held, new = self._joined(behind, held, new, 1)
 
-    def _joined(self, joined: list[_Behind], held: Files, new: Files, least: int) -> tuple[Files, Files]:
-        """The window with those behind it: at least so many, and as many again as were `joined` before."""
+    def _joined(self, before: list[Behind], held: Files, new: Files, least: int) -> tuple[Files, Files]:
+        """The window with those behind it: at least so many, and as many again as were joined `before`."""
         self.counted.joins += 1
-        for _ in range(max(least, len(joined))):
+        for _ in range(max(least, len(before))):
             if self._behind:
                 last = self._behind.pop()
-                joined.append(last)
+                before.append(last)
                 self._go_back(last)
-                held = _padded(last.held, len(new))
-                new = [a + b for a, b in zip(_padded(last.new, len(new)), new, strict=True)]
+                held, new = last.held, joined(last.new, new)
         return held, new
 
-    def _written_behind(self, asked: Question) -> int:
-        """Reads that found what the earlier of two last writers wrote, who could not change places: how many windows
-        must be joined to have those writers here."""
-        asg, trace = asked.asg, asked.asg.trace
-        rows = asg.orphans[(asg.read_value[asg.orphans] >= 0) & ~asked.undecided[asg.read_txn[asg.orphans]]]
-        found = list(
-            zip(trace.keys.codes(asg.read_key[rows]), trace.values.codes(asg.read_value[rows]), strict=True)
-        )
-        for many, behind in enumerate(reversed(self._behind), 1):
-            if any(key in behind.others and behind.others[key].writer_of(value) >= 0 for key, value in found):
-                return many
-        return 0
-
-    def _go_back(self, to: _Behind) -> None:
+    def _go_back(self, to: Behind) -> None:
         assert self.live is not None
         for change in reversed(to.undo):
             self.live.undo(change)
@@ -477,7 +351,7 @@ class Forward:
     def _asked(self, files: Files, *, hopeful: bool = True) -> Question:
         block = self._parsed(files)
         pins = np.array(sorted(self._pins), np.int64)
-        assert self.live is not None
+        assert self.live is not None and self._swaps is not None
         for more in (True,) * 5 + (False,):
             # Once more with what these reads say of two last writers, or of transactions of unknown outcome.
             trace = self._started(block.trace)
@@ -499,13 +373,13 @@ class Forward:
                 lenient=self._lenient,
                 jobs=self.limits.jobs or 1,
             )
-            if more and len(asked.asg.orphans) and self._last_writers_swapped(asked):
+            if more and len(asked.asg.orphans) and self._swaps.swapped(asked, self._final):
                 if self._scans:
                     block = self._parsed(files)
                 continue
-            if not more or not (again := self._read_at_last(asked)):
+            if not more or not (again := read_at_last(asked, self._lost)):
                 break
-            files = [a + b for a, b in zip(files, _padded(again, len(files)), strict=True)]
+            files = joined(files, again)
             block = self._parsed(files)
         return asked
 
@@ -582,7 +456,7 @@ class Forward:
     # --- what is taken of the order
 
     def _taken(self, asked: Question, found: Solution, held: Files, new: Files) -> None:
-        assert self.live is not None and found.order is not None
+        assert self.live is not None and self._swaps is not None and found.order is not None
         points, asg, trace = self.level.points, asked.asg, asked.asg.trace
         order = found.order[found.order < points * asg.transactions].astype(np.int64)
         behind = np.zeros(len(order), bool)
@@ -593,7 +467,11 @@ class Forward:
         place[order] = np.arange(len(order))
         begin, commit = place[::points], place[points - 1 :: points]
         initial = (asg.initial if found.initial is None else found.initial).astype(np.int32, copy=False)
-        end = min(self._how_far(asked, order, begin, commit), len(order) - int(behind.sum()))
+        end = len(order)
+        if not self.blocks.done:
+            tail = max(self.tail, int(self.tail_share * asg.transactions))
+            end = how_far(asked, points, order, begin, commit, tail, beside_pairs=self.mend is not None)
+        end = min(end, len(order) - int(behind.sum()))
         began, over = (begin >= 0) & (begin < end), (commit >= 0) & (commit < end)
         walked = self._replay(asked, initial, order[:end])
         undo = self._changed(asked, walked, commit)
@@ -614,10 +492,10 @@ class Forward:
         if end == 0 and self._behind:
             # Nothing to decide otherwise, and nothing that is worth the place of a window that took something.
             last = self._behind[-1]
-            last.new = [a + b for a, b in zip(_padded(last.new, len(new)), new, strict=True)]
+            last.new = joined(last.new, new)
         else:
             self._behind.append(
-                _Behind(
+                Behind(
                     held,
                     new,
                     dict(self._pins),
@@ -625,7 +503,7 @@ class Forward:
                     looked,
                     lists,
                     Whole(
-                        _without_operations(asg),
+                        without_operations(asg),
                         points,
                         order[:end][begun_here(order[:end], points, asked.pinned)],
                         asked.place,
@@ -636,8 +514,8 @@ class Forward:
                         (trace.keys.code(k), None if v == ABSENT else trace.values.code(v))
                         for k, v in zip(fixed.tolist(), fixed_values.tolist(), strict=True)
                     ],
-                    self._overlapping(asked, walked),
-                    self._settled(trace, walked.seen, ranges),
+                    self._swaps.overlapping(asked, walked),
+                    self._swaps.settled(trace, walked.seen, ranges),
                     self._began,
                     self._points,
                     self._lost_before,
@@ -661,27 +539,19 @@ class Forward:
         self.counted.keys, self.counted.lost = len(self.live), len(self._lost)
         while len(self._behind) > self.kept or (len(self._behind) > 1 and self.pressed()):
             self._give_out(self._behind.popleft())
-        if len(self._open) and self.pressed():
-            self._open.give_up_half()
-        self._open.sweep(self.live, self._final)
-        self.counted.open = len(self._open)
+        unread = self._swaps.open
+        if len(unread) and self.pressed():
+            unread.give_up_half()
+        unread.sweep(self.live, self._final)
+        self.counted.open = len(unread)
         self._forget_absent()
 
-    def _give_out(self, behind: _Behind) -> None:
-        """It will not be joined any more. What is open in it stays so."""
+    def _give_out(self, behind: Behind) -> None:
+        """It will not be joined any more."""
+        assert self._swaps is not None
         taken = behind.taken(self.level.points)
         self.take(taken)
-        if self.mend is not None:
-            self._open.settle(behind.settled)
-            self._open.overwritten(behind.others)
-            unread = {key: found for key, found in behind.others.items() if not self._is_settled(key, 0)}
-            stand = [
-                found for key, found in unread.items() if self._wrote(key, behind.whole.place[found.late])
-            ]
-            if stand:
-                here = behind.whole.around(stand, LONGEST)
-                self._open.add(here, unread, self._given)
-        self._given += len(taken.place)
+        self._swaps.give_out(behind, len(taken.place))
 
     @property
     def _final(self) -> int:
@@ -691,58 +561,14 @@ class Forward:
     def _forget_absent(self) -> None:
         """Keys that were deleted before all that may be asked again, and before all that are open began: for these it
         must be known who wrote a key since. Those stay of which somebody else may have been the last writer."""
-        assert self.live is not None
+        assert self.live is not None and self._swaps is not None
         if self.sweep is None or len(self.live) <= max(2 * self._swept, self._swept + self.sweep):
             return
-        kept = [(key, held) for key in self._open.gone() if (held := self.live.get(key)) is not None]
+        kept = [(key, held) for key in self._swaps.open.gone() if (held := self.live.get(key)) is not None]
         self.live.forget_absent(min([self._final, *self._pins.values()]))
         for key, held in kept:
             self.live.set(key, held)
         self._swept = len(self.live)
-
-    def _how_far(self, asked: Question, order: Int64, begin: Int64, commit: Int64) -> int:
-        """How many points of the order are taken."""
-        points, undecided = self.level.points, asked.undecided
-        if self.blocks.done:
-            return len(order)
-        waits = begin[undecided & (begin >= 0) & ~asked.pinned]
-        tail = max(self.tail, int(self.tail_share * asked.asg.transactions))
-        far = min(len(order) - tail * points, int(waits.min()) if len(waits) else len(order))
-        if self.mend is not None and far > 0:
-            far = self._beside_pairs(asked, begin, commit, far, max(0, far - tail * points))
-        # Of unknown outcome, and in the order since somebody read from it: all of it is taken, or nothing.
-        doubtful = (asked.asg.outcome == Outcome.UNKNOWN) & (begin >= 0)
-        while far > 0 and len(crossing := begin[doubtful & (begin < far) & (commit >= far)]):
-            far = int(crossing.min())
-        return far if far >= max(1, tail * points // LEAST) else 0
-
-    def _beside_pairs(self, asked: Question, begin: Int64, commit: Int64, far: int, least: int) -> int:
-        """A place not far before `far` where as few pairs of last writers as can be are taken apart, for these could
-        not be put in another order later."""
-        asg = asked.asg
-        near = commit >= max(0, 2 * least - far)
-        rows = np.flatnonzero(near[asg.write_txn])
-        if not len(rows):
-            return far
-        key, txn = np.searchsorted(asg.key_start, rows, side="right") - 1, asg.write_txn[rows]
-        by_place = np.lexsort((commit[txn], key))
-        key, txn = key[by_place], txn[by_place]
-        late = txn[np.searchsorted(key, key, side="right") - 1]
-        read = np.full(asg.keys, -1, np.int64)  # when it was read last
-        owner = np.flatnonzero(near)
-        start = asg.read_start[owner]
-        reads = np.repeat(start, many := asg.read_start[owner + 1] - start)
-        reads += np.arange(len(reads)) - np.repeat(np.cumsum(many) - many, many)
-        np.maximum.at(read, asg.read_key[reads], np.repeat(begin[owner], many))
-        pairs = (txn != late) & (read[key] <= commit[late])
-        early, late = txn[pairs], late[pairs]
-        together = self._overlap(asked, early, late)
-        early, late = early[together], late[together]
-        apart = np.zeros(len(begin) * self.level.points + 2, np.int64)
-        np.add.at(apart, np.minimum(begin[early], begin[late]) + 1, 1)
-        np.add.at(apart, commit[late] + 1, -1)
-        apart = np.cumsum(apart)[least : far + 1]
-        return far - int(np.argmin(apart[::-1]))
 
     def _changed(self, asked: Question, walked: Replayed, commit: Int64) -> list[Undo]:
         """Takes over what the taken part of the order wrote."""
@@ -763,7 +589,7 @@ class Forward:
         if not self._with_lists:
             return []
         trace = asked.asg.trace
-        replayed(trace, asked.pinned, begin, commit, end)
+        replayed_lists(trace, asked.pinned, begin, commit, end)
         change, twice = self._lists.take(trace, over, commit)
         if twice is not None:
             key, element = (Scalars.of_codes([code])[0] for code in twice)
@@ -771,182 +597,8 @@ class Forward:
         return change
 
     def _replay(self, asked: Question, initial: Int32, order: Int64) -> Replayed:
-        """Does each read that is taken see what the order says? The engine has looked; nothing is built on that
-        alone."""
-        asg = asked.asg
-        problem, seen, last, first, early, late, matters = _live.replay(
-            self.level.points,
-            writers_must_not_overlap(self.level),
-            asg.read_start,
-            asg.read_key,
-            asg.read_value,
-            asg.key_start,
-            asg.write_txn,
-            asg.write_value,
-            initial,
-            asked.pinned.view(np.uint8),
-            order,
-        )
-        if problem:
-            raise AssertionError(f"{_PROBLEMS[problem]} of a window")
-        return Replayed(seen, last, first, early, late, matters)
-
-    def _settled(self, trace: Trace, seen: Int64, ranges: InWindow | None) -> frozenset[Code]:
-        """Of these keys, and of those in a range that was looked through, those whose last two writers might have
-        changed places. (One that is absent is in the range, and not in the trace.)"""
-        others: set[Code] = set().union(*(behind.others for behind in self._behind))
-        if not others and not len(self._open):
-            return frozenset()
-        codes = trace.keys.codes(seen)
-        settled = others.intersection(codes)
-        settled.update(filter(self._open.__contains__, codes))
-        if ranges is not None:
-            looked = ranges.but_for(np.zeros(len(trace.keys), bool))
-            gone = (key for b in self._behind for key, found in b.others.items() if found.value is None)
-            settled.update(key for key in chain(gone, self._open.gone()) if looked.holds(key))
-        return frozenset(settled)
-
-    def _overlap(self, asked: Question, early: Ints, late: Ints) -> Mask:
-        """Of pairs of writers: did they overlap, as far as one can tell? (The order of appends is what lists hold.)"""
-        trace = asked.asg.trace
-        if trace.has_times:
-            starts, ends = trace.txn_begin[late], trace.txn_end[early]
-            together = (starts == NO_TIME) | (ends == NO_TIME) | (starts <= ends)
-        else:
-            together = trace.txn_begin_line[late] <= trace.txn_end_line[early]
-        lists = appended(trace)
-        found: Mask = together & ~lists[early] & ~lists[late]
-        return found
-
-    def _overlapping(self, asked: Question, walked: Replayed) -> dict[Code, Open]:
-        """Keys whose last writers overlapped, as far as one can tell, and that nobody has read since."""
-        asg, trace = asked.asg, asked.asg.trace
-        early, late = asg.write_txn[walked.early], asg.write_txn[walked.late]
-        together = self._overlap(asked, early, late)
-        rows, early, late = walked.early[together], early[together], late[together]
-        values = _codes(trace.values, asg.write_value[rows])
-        last = _codes(trace.values, asg.write_value[walked.late[together]])
-        key = np.searchsorted(asg.key_start, rows, side="right") - 1
-        found: dict[Code, Open] = {}
-        for code, k, wrote, a, left, b in zip(
-            trace.keys.codes(key), key.tolist(), values, early.tolist(), last, late.tolist(), strict=True
-        ):
-            before = found[code].early if code in found else ()
-            found[code] = Open(k, b, left, (*before, (wrote, a)))
-        return found
-
-    def _last_writers_swapped(self, asked: Question) -> bool:
-        """Reads that find another value than the last: was it the other of two last writers?"""
-        assert self.live is not None
-        asg, trace = asked.asg, asked.asg.trace
-        some = False
-        for r in asg.orphans.tolist():
-            if asg.read_value[r] < ABSENT:
-                continue
-            key = trace.keys.code(int(asg.read_key[r]))
-            wanted = None if asg.read_value[r] == ABSENT else trace.values.code(int(asg.read_value[r]))
-            some |= self.swap_last_writers(key, wanted)
-        return some
-
-    def swap_last_writers(self, key: Code, wanted: Code | None) -> bool:
-        """The key holds what the latest of its last writers wrote; was it another?"""
-        assert self.live is not None
-        held = self.live.get(key)
-        if held is None:
-            return False
-        for n, behind in enumerate(self._behind):
-            found = behind.others.get(key)
-            if found is None or held.writer != behind.whole.place[found.late]:
-                continue
-            here = behind.whole.around([found], FARTHEST)
-            put = self._put_last(here, behind.others, behind.codes, key, wanted, later=n + 1)
-            if put is None:
-                return False
-            change, now = put
-            for code, other in now.items():
-                if other is None:
-                    del behind.others[code]
-                else:
-                    behind.others[code] = other
-            behind.whole.reorder(change)
-            return True
-        return (piece := self._open.find(key)) is not None and self._mended(piece, key, wanted)
-
-    def _mended(self, piece: Piece, key: Code, wanted: Code | None) -> bool:
-        """The same in a window whose order was given out."""
-        put = self._put_last(piece.here, piece.keys, piece.codes, key, wanted, later=0)
-        if put is None:
-            return False
-        change, now = put
-        assert self.mend is not None
-        was = np.argsort(change.before)
-        self.mend(piece.first + int(change.at[0]), was[np.searchsorted(change.before[was], change.points)])
-        piece.here = piece.here.reordered(change)
-        for code, other in now.items():
-            self._open.now(code, other)
-        return True
-
-    def _put_last(
-        self,
-        here: Around,
-        keys: dict[Code, Open],
-        code_of: dict[int, Code],
-        key: Code,
-        wanted: Code | None,
-        *,
-        later: int,
-    ) -> tuple[Reordered, dict[Code, Open | None]] | None:
-        """Finds an order in which another of the last writers of the key is the last. Says what that changes: also for
-        which keys of the window, of which some may not be open any more. `keys`: those that are. `code_of`: these, and
-        perhaps others, by number. `later`: the first window behind it."""
-        assert self.live is not None
-        writer = keys[key].writer_of(wanted)
-        if writer < 0 or not self._stands(here, key, keys[key]) or self._is_settled(key, later):
-            return None
-
-        def may_be_last(number: int, last: int) -> list[int] | None:
-            code = code_of.get(number)
-            found = None if code is None else keys.get(code)
-            if code is None or found is None or found.late != last or self._is_settled(code, later):
-                return []
-            if self._stands(here, code, found):
-                return [txn for _, txn in found.early]
-            return None if later == 0 and self._is_overwritten(code) else []
-
-        change = with_last(here, self.level, keys[key], writer, may_be_last)
-        if change is None:
-            return None
-        changed: dict[Code, Open | None] = {}
-        for number, txn in change.last.items():
-            code, held = code_of[number], self.live.get(code_of[number])
-            assert held is not None
-            now = keys[code].with_late(txn)
-            self.live.set(code, Held(now.value, int(here.place[here.of(txn)]), held.at))
-            # Nobody has asked for the others, which stay open, unless somebody has read what is the last now.
-            changed[code] = None if number in change.read or code == key else now
-        self.counted.swaps += 1
-        return change, changed
-
-    def _stands(self, here: Around, key: Code, found: Open) -> bool:
-        """Has nobody written it since?"""
-        late = here.of(found.late)
-        return late >= 0 and self._wrote(key, here.place[late])
-
-    def _wrote(self, key: Code, place: int) -> bool:
-        """Is what it holds what this transaction wrote?"""
-        assert self.live is not None
-        held = self.live.get(key)
-        return held is not None and held.writer == place
-
-    def _is_overwritten(self, key: Code) -> bool:
-        """That is open since long ago: was it written again, in a window that cannot be joined either?"""
-        assert self.live is not None
-        piece = self._open.find(key)
-        return piece is not None and is_overwritten(self.live, key, piece, self._final)
-
-    def _is_settled(self, key: Code, later: int) -> bool:
-        """Has somebody read it since, in one of the windows from that one on that may be joined?"""
-        return any(key in behind.settled for behind in islice(self._behind, later, None))
+        """What the order of a window shows to those who read."""
+        return replayed(asked, self.level, initial, order)
 
     @property
     def scans(self) -> bool:
@@ -1006,61 +658,10 @@ class Forward:
         self._held = block.lines_of(kept & ~lost)
         self.counted.held = int((kept & ~lost).sum())
         for t in np.flatnonzero(lost).tolist():
-            mask = np.zeros(len(kept), bool)
-            mask[t] = True
-            rows = np.flatnonzero(asg.write_txn == t)
-            trace = asg.trace
-            wrote = [
-                (
-                    trace.keys.code(int(asg.write_key[w])),
-                    None if asg.write_value[w] == ABSENT else trace.values.code(int(asg.write_value[w])),
-                )
-                for w in rows.tolist()
-            ]
-            wrote += [
-                (trace.keys.code(int(trace.op_key[row])), trace.values.code(int(trace.op_value[row])))
-                for row in range(int(trace.txn_ops[t]), int(trace.txn_ops[t + 1]))
-                if trace.op_kind[row] == Kind.APPEND
-            ]
-            if wrote or block.paused[t]:
-                self._lost[int(asked.place[t])] = Lost(block.lines_of(mask), wrote, bool(block.paused[t]))
+            if (one := set_aside(block, asg, t)) is not None:
+                self._lost[int(asked.place[t])] = one
         if self.blocks.done:
             self._held = []
-
-    def _read_at_last(self, asked: Question) -> Files:
-        """Lines of transactions of unknown outcome, kept aside, that explain what nobody else does."""
-        asg, trace = asked.asg, asked.asg.trace
-        if not self._lost or not len(asg.orphans):
-            return []
-        wanted = {
-            (
-                trace.keys.code(int(asg.read_key[r])),
-                None if asg.read_value[r] == ABSENT else trace.values.code(int(asg.read_value[r])),
-            )
-            for r in asg.orphans.tolist()
-            if asg.read_value[r] >= ABSENT
-        }
-        for row in (int(asg.read_op[r]) for r in asg.orphans.tolist()):
-            if trace.op_kind[row] == Kind.LIST:
-                span = int(trace.op_range[row])
-                seen = trace.item_value[trace.range_items[span] : trace.range_items[span + 1]]
-                key = trace.keys.code(int(trace.op_key[row]))
-                wanted.update((key, trace.values.code(e)) for e in seen.tolist() if e < len(trace.values))
-        found: Files = []
-        there = set(asked.place.tolist())
-        for place, lost in self._lost.items():
-            if place not in there and wanted & set(lost.wrote):
-                found = _padded(found, len(lost.lines))
-                found = [a + b for a, b in zip(found, _padded(lost.lines, len(found)), strict=True)]
-        return found
-
-
-def _codes(values: Scalars, of: Int32) -> list[Code | None]:
-    """None: absent."""
-    if not len(values):
-        return [None] * len(of)
-    codes = values.codes(np.maximum(of, 0))
-    return [None if v == ABSENT else code for v, code in zip(of.tolist(), codes, strict=True)]
 
 
 def _key_of(asg: ASG, row: int) -> int:
@@ -1085,59 +686,3 @@ def _lists_start_empty(trace: Trace) -> Trace:
     lists = distinct(trace.op_key[np.isin(trace.op_kind, (Kind.APPEND, Kind.LIST))])
     kept = ~np.isin(trace.initial_key, lists)
     return replace(trace, initial_key=trace.initial_key[kept], initial_value=trace.initial_value[kept])
-
-
-def _without_operations(asg: ASG) -> ASG:
-    """What is needed to swap two writers: the rest of a window that is kept are its lines."""
-    trace, none = asg.trace, np.zeros(0, np.int32)
-    empty, nothing = Scalars.of(()), np.zeros(0, np.uint8)
-    slim = replace(
-        trace,
-        keys=empty,
-        values=empty,
-        names=empty,
-        texts=empty,
-        key_rank=np.zeros(0, np.int64),
-        op_kind=nothing,
-        op_flags=nothing,
-        op_key=none,
-        op_value=none,
-        op_range=none,
-        op_line=np.zeros(0, np.uint32),
-        op_invoke=None,
-        op_return=None,
-        op_ctx=None,
-        op_error=None,
-        item_key=none,
-        item_value=none,
-        initial_key=none,
-        initial_value=none,
-    )
-    return replace(asg, trace=slim, write_op=none, read_op=none, read_writer=none, intermediate=(none,) * 4)
-
-
-def _saw(trace: Trace, value: int) -> str:
-    if value >= 0:
-        return repr(trace.values[value])
-    return {ABSENT: "nothing", PRESENT: "something"}.get(value, "a list")
-
-
-def _demand(asked: Question, found: Solution) -> str:
-    """What the forgotten past cannot decide any more."""
-    asg, trace = asked.asg, asked.block.with_places(asked.asg.trace)
-    core = found.core_transactions
-    where = f" from {trace.where(int(core[0]))} on" if core is not None and len(core) else ""
-    if len(asg.orphans):
-        r = int(asg.orphans[0])
-        where = (
-            f": {trace.where(int(asg.read_txn[r]))} found {_saw(trace, int(asg.read_value[r]))} in "
-            f"{trace.keys[int(asg.read_key[r])]!r}, which nobody left there as far as is known"
-        )
-    return (
-        f"no order was found{where}, and what came before is forgotten, so nobody can say whether there is one; give "
-        "it more --memory"
-    )
-
-
-def _padded(files: Files, many: int) -> Files:
-    return files + [Lines()] * (many - len(files))

@@ -18,7 +18,7 @@ from boomslang.certify.lines.writer import Writer
 from boomslang.levels.level import Level
 
 if TYPE_CHECKING:
-    from boomslang.stream.forward import Taken
+    from boomslang.stream.taken import Taken
 
 
 class GrowingCertificate:

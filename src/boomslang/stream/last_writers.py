@@ -17,7 +17,7 @@ import itertools
 from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,13 +28,15 @@ from boomslang.ir.model import IR, Graph
 from boomslang.levels.level import Dependency, Level, Point
 from boomslang.solve.native import solve_native
 from boomslang.solve.solution import Limits
+from boomslang.stream.live_lists import appended
 from boomslang.stream.window import writers_must_not_overlap
 from boomslang.trace.builder import TraceBuilder
-from boomslang.trace.model import NO_TIME, Outcome
+from boomslang.trace.model import NO_TIME, Outcome, Trace
 from boomslang.trace.scalars import Code
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
+Ints = NDArray[np.signedinteger[Any]]
 UInt8 = NDArray[np.uint8]
 Mask = NDArray[np.bool_]
 
@@ -44,6 +46,18 @@ BEYOND = 50
 """Points before and behind them, where those between have no other order by themselves."""
 CONFLICTS = 2_000
 """Of the search for an order, at most."""
+
+
+def overlap(trace: Trace, early: Ints, late: Ints) -> Mask:
+    """Of pairs of writers: did they overlap, as far as one can tell? (The order of appends is what lists hold.)"""
+    if trace.has_times:
+        starts, ends = trace.txn_begin[late], trace.txn_end[early]
+        together = (starts == NO_TIME) | (ends == NO_TIME) | (starts <= ends)
+    else:
+        together = trace.txn_begin_line[late] <= trace.txn_end_line[early]
+    lists = appended(trace)
+    found: Mask = together & ~lists[early] & ~lists[late]
+    return found
 
 
 class Open(NamedTuple):

@@ -179,7 +179,7 @@ def uses_lists(trace: Trace) -> Mask:
     return found
 
 
-def replayed(trace: Trace, pinned: Mask, begin: Int64, commit: Int64, end: int) -> None:
+def replayed_lists(trace: Trace, pinned: Mask, begin: Int64, commit: Int64, end: int) -> None:
     """Does each list read that is taken see what was appended before it? Looked at apart from the engine."""
     reads = (begin >= 0) & (begin < end) & ~pinned
     owner, kind = owners(trace), trace.op_kind

@@ -26,9 +26,10 @@ from boomslang.levels.level import Dependency, Level
 from boomslang.levels.needs import lacks
 from boomslang.solve.solution import Limits, Solution
 from boomslang.stream.follow import IDLE, NAP, GrowingFiles
-from boomslang.stream.forward import BYTES, KEPT, TAIL, Forward, NotForward, Stuck
+from boomslang.stream.forward import BYTES, KEPT, TAIL, Forward
 from boomslang.stream.growing_certificate import GrowingCertificate
 from boomslang.stream.keep import Forgotten, Keeper
+from boomslang.stream.no_answer import NotForward, Stuck
 from boomslang.stream.past import Past
 from boomslang.stream.patience import SECONDS
 from boomslang.stream.so_far import recorded_so_far

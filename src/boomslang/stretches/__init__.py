@@ -23,7 +23,7 @@ Why *valid* is sound. The orders of the stretches, one after the other, are an o
   between them, with those that the first seam holds back, without those that the second does. A seam lies before
   the next cut, so what is over before it is open at no later one. All of them are counted by the surveys, and what
   the stretches have taken must come to that number.
-- Each read sees a writer of its own stretch, where the windows were replayed (`Forward._replay`), or the state at the
+- Each read sees a writer of its own stretch, where the windows were replayed (stream/replayed.py), or the state at the
   start. All of the latter that any read has seen (demands; with scans, every key) is compared with what the stretches
   before have really left, from the initial state on. Where that is unknown, the first demand says what
   it was.

@@ -18,11 +18,13 @@ import numpy as np
 from boomslang.levels.level import Dependency, Level
 from boomslang.solve.solution import Limits
 from boomslang.stream.check import REASONS, WentBy, answered, window_bytes
-from boomslang.stream.forward import TAIL, Counted, Taken
+from boomslang.stream.counted import Counted
+from boomslang.stream.forward import TAIL
 from boomslang.stream.live import Held, LiveKeys
 from boomslang.stream.looked import Looked
 from boomslang.stream.past import Core, Past, spoken_of
 from boomslang.stream.standing import Cell, Lost, Standing
+from boomslang.stream.taken import Taken
 from boomslang.stretches.seam import Cut, Seam, seam
 from boomslang.stretches.slices import Sliced, SlicedBlocks, first_lines, sliced
 from boomslang.stretches.stretch import CORE, FITS, LIMIT, NOT_SO, STUCK, Between, Told, stretch

@@ -18,8 +18,9 @@ import numpy as np
 
 from boomslang.levels import find_level
 from boomslang.solve.solution import Limits
-from boomslang.stream.forward import TAIL, Forward, NotForward, Stuck
+from boomslang.stream.forward import TAIL, Forward
 from boomslang.stream.looked import Looked
+from boomslang.stream.no_answer import NotForward, Stuck
 from boomslang.stream.standing import Cell, Standing
 from boomslang.stream.window import place_of, places
 from boomslang.stretches.slices import Sliced, SlicedBlocks

@@ -19,10 +19,14 @@ from boomslang.levels import find_level
 from boomslang.levels.level import Dependency
 from boomslang.solve.solution import Limits, Solution
 from boomslang.stream.check import KEPT, pressed_by
-from boomslang.stream.forward import TAIL, Counted, Forward, NotForward, Replayed, Stuck, Taken
+from boomslang.stream.counted import Counted
+from boomslang.stream.forward import TAIL, Forward
 from boomslang.stream.looked import Looked
+from boomslang.stream.no_answer import NotForward, Stuck
 from boomslang.stream.past import Core, Past
+from boomslang.stream.replayed import Replayed
 from boomslang.stream.standing import Standing
+from boomslang.stream.taken import Taken
 from boomslang.stream.window import Question, places, writers_must_not_overlap
 from boomslang.stretches.seam import Seam
 from boomslang.stretches.slices import Sliced, SlicedBlocks, first_lines, left_out, not_above
@@ -155,7 +159,7 @@ class Stretch(Forward):
         for key, (value, _, _) in wanted.items():
             held = self.live.get(key)
             if held is not None and held.at >= self.first_point and held.value != value:
-                self.swap_last_writers(key, value)
+                self.swap(key, value)
 
     def result(self) -> dict[Code, Code | None]:
         """What the stretch wrote last of each key."""

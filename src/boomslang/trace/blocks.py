@@ -15,6 +15,7 @@ import json
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
@@ -168,7 +169,12 @@ def _apart(text: bytes) -> list[bytes]:
 
 NOTHING = Lines()
 Files = list[Lines]
-"""Of each source, lines."""
+"""Of each source, lines. Sources may be missing at the end that have none."""
+
+
+def joined(files: Files, more: Files) -> Files:
+    """Of each source those, and behind them these."""
+    return [a + b for a, b in zip_longest(files, more, fillvalue=NOTHING)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,7 +255,7 @@ class Block:
         found = self.lines_of(transactions)
         if not self.loads.begins:
             return found
-        return [a + b for a, b in zip(found, self.loads.begins, strict=True)]
+        return joined(found, self.loads.begins)
 
     def with_places(self, trace: Trace | None = None) -> Trace:
         """The trace with the lines that the user sees."""
