@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import random
 from collections import Counter
@@ -29,11 +30,13 @@ from boomslang.certify.replay import replay
 from boomslang.levels import find_level
 from boomslang.solve.brute import brute
 from boomslang.stream import check as stream_check
+from boomslang.stream import past as past_module
 from boomslang.stream.forward import Forward
 from boomslang.stretches import check as in_stretches
 from boomslang.stretches.check import OnOneMachine, Sizes, check_in_stretches
 from boomslang.trace import TraceError
-from boomslang.trace.blocks import Blocks
+from boomslang.trace import blocks as blocks_module
+from boomslang.trace.blocks import SMALLEST_READ, Blocks
 
 
 def opinions(way: str, seeds: range, folder: Path, *, small: bool) -> Counter[str]:
@@ -199,6 +202,71 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             done = command("check", str(path), "--level", "si", "--stream", "--certificate", str(proof))
             assert done.code == code, done
             assert command("verify", str(path), str(proof)).code == 0
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_header_that_is_longer_than_what_is_read_at_a_time(
+    packed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it says holds for all that follows, also where the past is gone through again."""
+    monkeypatch.setattr(stream_check, "LARGEST", 1 << 18)
+    monkeypatch.setattr(past_module, "BYTES", 1 << 14)
+    proof = tmp_path / "proof.jsonl"
+    header = {"boomslang": 1, "initial": {"items": [[f"key {i}", i] for i in range(20_000)]}}
+    for last, code in ((7, 0), (8, 1)):
+        folder = tmp_path / f"trace{code}"
+        folder.mkdir()
+        for s in range(8):
+            lines: list[dict[str, object]] = [header if s == 0 else {"boomslang": 1}]
+            for n in range(100):
+                time = 100 * n + 10 * s
+                read = last if (s, n) == (7, 99) else 7
+                for i, step in enumerate(
+                    ({"op": "begin"}, {"op": "get", "key": "key 7", "value": read}, {"op": "commit"})
+                ):
+                    lines.append({"txn": n, "invoke": time + i, "return": time + i, **step})
+            text = "".join(json.dumps(line) + "\n" for line in lines).encode()
+            assert s or len(text) > 4 * SMALLEST_READ
+            name = f"s{s}.jsonl.gz" if packed else f"s{s}.jsonl"
+            (folder / name).write_bytes(gzip.compress(text) if packed else text)
+        for jobs in ("1", "2"):
+            done = command(
+                "check",
+                str(folder),
+                "--level",
+                "ser",
+                "--stream",
+                "--jobs",
+                jobs,
+                "--certificate",
+                str(proof),
+            )
+            assert done.code == code, done
+            assert command("verify", str(folder), str(proof)).code == 0
+
+
+@pytest.mark.parametrize("way", ["--stream", "watch"])
+def test_a_line_without_an_end_is_not_read_to_it(
+    way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, read = tmp_path / "trace.jsonl", list[int]()
+    limit = blocks_module.LONGEST_LINE
+    with path.open("wb") as file:
+        file.write(b'{"boomslang": 1}\n{"session": "s", "op": "begin"}\n{"session": "')
+        file.truncate(4 * limit)  # nothing is on the disk
+    whole = blocks_module.whole_lines
+
+    def looking(rest: bytes, more: bytes) -> tuple[bytes, bytes]:
+        read.append(len(rest) + len(more))
+        return whole(rest, more)
+
+    monkeypatch.setattr(blocks_module, "whole_lines", looking)
+    if way == "watch":
+        done = command("watch", str(path), "--level", "ser", "--until-idle", "1s")
+    else:
+        done = command("check", str(path), "--level", "ser", way, "--jobs", "1")
+    assert done.code == 254 and "trace.jsonl:3: found a line longer than 64 MB" in done.err, done
+    assert max(read, default=0) < 2 * limit
 
 
 # --- in stretches

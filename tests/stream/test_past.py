@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from contextlib import ExitStack
 from pathlib import Path
@@ -44,6 +45,43 @@ def test_a_put_that_failed_without_a_value_wrote_nothing_that_was_read(tmp_path:
         assert len(places(block)) == len(found)
         assert spoken_of(block, only_values).tolist() == found
         assert spoken_of(block, core).tolist() == found
+
+
+def test_who_aborted_in_a_window_that_took_nothing_is_asked_too(tmp_path: Path) -> None:
+    """Such a window may be given out; the next ones are not all of the trace then, though nothing was taken of it."""
+    folder = tmp_path / "trace"
+    folder.mkdir()
+
+    def transaction(session: str, *steps: tuple[str, int, dict[str, object]]) -> None:
+        with (folder / f"{session}.jsonl").open("a") as file:
+            for op, time, more in steps:
+                file.write(
+                    json.dumps({"txn": steps[0][1], "op": op, **more, "invoke": time, "return": time}) + "\n"
+                )
+
+    def put(key: str, value: object) -> dict[str, object]:
+        return {"key": key, "value": value}
+
+    transaction("s2", ("begin", 43, {}), ("append", 45, put("l", 1)), ("commit", 53, {}))
+    transaction("s4", ("begin", 16, {}), ("put", 45, put("y", False)), ("abort", 80, {}))
+    transaction(
+        "s5", ("begin", 71, {}), ("get", 83, put("y", None)), ("put", 93, put("x", None)), ("abort", 108, {})
+    )
+    transaction("s5", ("begin", 123, {}), ("list", 137, {"key": "l", "elements": [1]}), ("commit", 163, {}))
+    transaction(
+        "s5",
+        ("begin", 167, {}),
+        ("get", 195, put("y", False)),
+        ("put", 196, put("x", 1)),
+        ("commit", 198, {}),
+    )
+    seen = set[str]()
+    for size, kept in itertools.product(range(150, 450, 25), (1, 2, 3)):
+        found, verdict, *_ = goes_by(folder, find_level("strong-si"), size=size, tail=0, kept=kept)
+        assert found == "invalid" and verdict is not None and verdict.counterexample is not None
+        seen.add(verdict.counterexample.anomaly.code)
+        verify_refutation(folder, verdict)
+    assert seen == {"G1a"}
 
 
 def test_a_read_of_what_was_aborted_long_ago_is_refuted(tmp_path: Path) -> None:

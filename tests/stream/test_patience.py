@@ -129,6 +129,29 @@ def test_a_window_that_takes_long_is_asked_again_with_more(
     assert sizes[3] > sizes[0] and seconds[3] >= 2 * seconds[0]
 
 
+def test_where_more_lines_do_not_help_a_window_is_joined(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Searches that take twice as long each, with more and more lines up to the end of all files, took ten minutes
+    where the window before would have told it at once."""
+    folder = _recorded(tmp_path / "t")
+    solve, found = forward_module.solve, list[str]()
+    files = GrowingFiles(folder)
+    files.end()
+    files.smallest = 1000
+    forward = Forward(files, find_level("si"), size=4_000, tail=20)
+
+    def hard(ir: IR, limits: Limits) -> Solution:
+        joined = forward.counted.joins > 0 or len(found) < 5
+        found.append("solved" if joined else "ran out")
+        return solve(ir, limits) if joined else Solution("unknown", "time")
+
+    monkeypatch.setattr(forward_module, "solve", hard)
+    assert forward.run() is None and forward.done
+    assert forward.counted.joins == 1 and len(found) > 20
+    assert forward.counted.ran_out == 2 and found.count("ran out") == 4  # with hope, and without
+
+
 def test_a_limit_of_time_holds_for_windows_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = _recorded(tmp_path / "t")
     _lazy(monkeypatch, 10**9)

@@ -32,18 +32,27 @@ Store = dict[str, object]
 
 
 def written(
-    path: Path, draw: random.Random, many: int, initial: Store, client: Callable[..., list[Step]]
+    path: Path,
+    draw: random.Random,
+    many: int,
+    initial: Store,
+    client: Callable[..., list[Step]],
+    aborted: int = -1,
 ) -> None:
-    """Transactions of six sessions, each of them at once, at times that a clock tells. `client` says what one does."""
+    """Transactions of six sessions, each of them at once, at times that a clock tells. `client` says what one does.
+    `aborted`: before that one there is another that writes what was there at first, and aborts."""
     held = dict(initial)
     lines: list[Step] = [{"boomslang": 1, "initial": {"items": [[k, v] for k, v in initial.items()]}}]
     now = 0
     for n in range(many):
-        steps = client(n, draw, held)
-        said: dict[str, object] = {"session": f"s{draw.randrange(6)}", "txn": n}
-        for step in ({"op": "begin"}, *steps, {"op": "commit"}):
-            lines.append({**said, "invoke": now, "return": now + 1, **step})
-            now += 2
+        did = [(n, [*client(n, draw, held), {"op": "commit"}])]
+        if n == aborted:
+            did.insert(0, (many, [*(put(k, v) for k, v in initial.items()), {"op": "abort"}]))
+        for number, steps in did:
+            said: dict[str, object] = {"session": f"s{draw.randrange(6)}", "txn": number}
+            for step in ({"op": "begin"}, *steps):
+                lines.append({**said, "invoke": now, "return": now + 1, **step})
+                now += 2
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
@@ -110,13 +119,15 @@ def test_a_lost_update_long_after_the_value_was_new(level: str, tmp_path: Path) 
     assert seen["valid", "valid"]
 
 
-def test_a_state_that_was_never_reached(tmp_path: Path) -> None:
+@pytest.mark.parametrize("aborted", [-1, 10])
+def test_a_state_that_was_never_reached(aborted: int, tmp_path: Path) -> None:
+    """Nor by who aborted."""
     path, seen = tmp_path / "trace.jsonl", Counter[str]()
     for seed in range(examples(15)):
         draw = random.Random(seed)
         skewed = frozenset({draw.randrange(350, 390)} if seed % 4 else ())
         initial: Store = {f"d{i}": "unset" if seed % 2 else i < 2 for i in range(3)}
-        written(path, draw, 400, initial, partial(on_call, skewed))
+        written(path, draw, 400, initial, partial(on_call, skewed), aborted)
         for level in map(find_level, ("ser", "strong-session-ser", "sser")):
             expected = check(read_trace(path), level, window=0).status
             found, verdict, *_ = goes_by(path, level, size=6_000, tail=10, kept=2)

@@ -84,7 +84,7 @@ def bytes_of(path: Path) -> int:
 
 
 class SmallPieces:
-    """A source of which a few bytes are read at a time."""
+    """A source of which a few bytes are read at a time, at first a line."""
 
     idle = False
 
@@ -93,7 +93,8 @@ class SmallPieces:
         self.text, self.at = text, 0
 
     def read(self, size: int) -> bytes:
-        got = self.text[self.at : self.at + size]
+        first_line = 0 if self.at else self.text.find(b"\n") + 1
+        got = self.text[self.at : self.at + max(size, first_line)]
         self.at += len(got)
         return got
 

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import cast
 
 from boomslang.record.rules import STATE
-from boomslang.trace.blocks import Block, Blocks, Files, FileSource, Source
+from boomslang.trace.blocks import LONGEST_LINE, Block, Blocks, Files, FileSource, Source
 from boomslang.trace.errors import TraceError
 from boomslang.trace.files import natural_order, opened, refuse_strange, shown, without_mark
 from boomslang.trace.formats.jsonl import is_called_so, session_of
@@ -93,14 +93,15 @@ class GrowingFile:
             file.seek(self._at)
             got = b""
             while True:
-                more = file.read(size)
+                more = file.read(max(size, len(got)))
                 got += more
-                if b"\n" in more or not more:
+                if b"\n" in more or not more or len(got) > LONGEST_LINE:
                     break
             over = not file.read(1)
         whole = got.rfind(b"\n") + 1
         self._seen = self._at + len(got)
-        if self.ended and over:
+        too_long = not whole and len(got) > LONGEST_LINE  # which is refused where it is parsed
+        if (self.ended and over) or too_long:
             whole, self.done = len(got), True
         got = got[:whole]
         if not got:

@@ -138,6 +138,7 @@ class Forward:
         self._latest: list[int] = []  # of each file the last moment that it told of
         self._began = NO_TIME  # the latest begin that was taken
         self._points = 0  # taken
+        self._given_out = False  # is any window behind for good?
         self.sweep, self._swept = sweep, 0  # how many keys were left then
         self._scans = self._with_lists = False
         self._looked = Looked()  # where nobody knows what there was at first
@@ -246,8 +247,10 @@ class Forward:
 
     @property
     def at_once(self) -> bool:
-        """The window that is asked is the whole trace: nothing of it was taken, nor kept aside."""
-        return self.blocks.done and not self._behind and self._points == 0 and not self._lost
+        """The window that is asked is the whole trace: nothing of it was taken, nor kept aside. (A window that took
+        nothing has left out who aborted in it.)"""
+        nothing_before = not self._behind and not self._given_out and self._points == 0
+        return self.blocks.done and nothing_before and not self._lost
 
     @property
     def can_go_back(self) -> bool:
@@ -312,7 +315,7 @@ class Forward:
             elif (answer := self.refuted(self, asked, found)) is not None:
                 return answer
             first = not self._behind and self._points == 0
-            if not self.blocks.done and (not extended or first or searched):
+            if not self.blocks.done and (not extended or first or (searched and not self._behind)):
                 # What comes next may explain it: a log is written a moment after things happened.
                 extended = True
                 self._lost = dict(self._lost_before)
@@ -325,6 +328,7 @@ class Forward:
             if not self._behind:
                 raise Stuck(demand(asked, found))
             held, new = self._joined(behind, held, new, 1)
+            extended &= not searched  # which of the two helps against a long search, nobody knows: in turn
 
     def _joined(self, before: list[Behind], held: Files, new: Files, least: int) -> tuple[Files, Files]:
         """The window with those behind it: at least so many, and as many again as were joined `before`."""
@@ -550,6 +554,7 @@ class Forward:
         """It will not be joined any more."""
         assert self._swaps is not None
         taken = behind.taken(self.level.points)
+        self._given_out = True
         self.take(taken)
         self._swaps.give_out(behind, len(taken.place))
 

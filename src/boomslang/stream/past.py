@@ -305,8 +305,8 @@ class Past:
             parts = Parts.of([int(asg.internal[0][internal[0]])], [], internal[:1])
         else:
             here = np.isin(place, core.around)
-            who, known = _who(block, core), _known(block, core)
-            writers = who & known
+            who, on_file = _who(block, core), _on_file(block, core)
+            writers = who & on_file & (trace.txn_outcome == Outcome.COMMITTED)
             txns = np.flatnonzero(here | writers | np.isin(place, list(core.transactions)) | _aborted(asg))
             # What the others read is of no interest, and their writers are not here.
             of_keys = _of_keys(asg, core)
@@ -325,7 +325,8 @@ class Past:
                 used = union(used, np.flatnonzero(mine))
             # Where values repeat, a search may take minutes for what a count tells at once. The states that can be
             # reached are those of keys of which all who ever wrote them are asked.
-            all_asked = bool(core.keys) and bool((known | ~who).all()) and not self.forgotten
+            over = on_file & (trace.txn_outcome != Outcome.UNKNOWN)
+            all_asked = bool(core.keys) and bool((over | ~who).all()) and not self.forgotten
             among = _among(trace, core)
             at_first = partial(refute_repeated, limits=limits, among=among) if all_asked else refute_counted
             search = None if core.counted else limits
@@ -422,15 +423,15 @@ def _wrote_keys(block: Block, core: Core) -> NDArray[np.bool_]:
     return chosen
 
 
-def _known(block: Block, core: Core) -> NDArray[np.bool_]:
-    """Who committed in the lines that had been read?"""
+def _on_file(block: Block, core: Core) -> NDArray[np.bool_]:
+    """Of whom is all that is on file in the lines that had been read?"""
     trace = block.trace
-    known: NDArray[np.bool_] = trace.txn_outcome == Outcome.COMMITTED
-    if core.lines is not None:
-        lines = np.zeros(max(len(core.lines), len(trace.files)), np.int64)
-        lines[: len(core.lines)] = core.lines
-        known &= block.last_lines() <= lines[trace.txn_file]
-    return known
+    if core.lines is None:
+        return np.ones(len(trace), bool)
+    lines = np.zeros(max(len(core.lines), len(trace.files)), np.int64)
+    lines[: len(core.lines)] = core.lines
+    read: NDArray[np.bool_] = block.last_lines() <= lines[trace.txn_file]
+    return read
 
 
 def _wrote(block: Block, core: Core) -> NDArray[np.bool_]:

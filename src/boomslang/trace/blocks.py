@@ -45,6 +45,8 @@ Mask = NDArray[np.bool_]
 
 SMALLEST_READ = 1 << 16
 """Bytes of one of many files that are read at a time, at least."""
+LONGEST_LINE = 64 << 20
+"""Bytes: longer ones are refused (native/trace/slice.hpp)."""
 _NO_LINES = np.zeros(0, np.int64)
 MANY_FILES = 1 << 20
 """More files than a trace has."""
@@ -59,7 +61,8 @@ class Source(Protocol):
     """Of operations that name none."""
 
     def read(self, size: int) -> bytes:
-        """About so many bytes more, unpacked. Nothing: there is no more for now."""
+        """About so many bytes more, unpacked; at first at least a whole line, as a header may be long, and what it says
+        holds for all that follows. Nothing: there is no more for now."""
 
     @property
     def done(self) -> bool:
@@ -80,12 +83,23 @@ class FileSource:
         self._file, self._start = file, read_start(file, START)
         refuse_strange(self._start, self.name)
         self._pieces = pieces(file, self._start, self.name)
+        self._line = 0  # bytes of the line that has not ended
         self.done = False
 
     def read(self, size: int) -> bytes:
         start, self._start = self._start, b""
-        got = self._unpacked(size) if self._pieces is not None else self._plain(start, size)
+        got = self._more(start, size)
+        while start and self._line == len(got) and not self.done:
+            got += self._more(b"", max(size, len(got)))
         return without_mark(got) if start else got
+
+    def _more(self, start: bytes, size: int) -> bytes:
+        got = self._unpacked(size) if self._pieces is not None else self._plain(start, size)
+        end = got.rfind(b"\n")
+        self._line = len(got) - end - 1 if end >= 0 else self._line + len(got)
+        if self._line > LONGEST_LINE:
+            self.done = True  # whoever parses it refuses it, and should not need memory for all of it
+        return got
 
     def _plain(self, start: bytes, size: int) -> bytes:
         parts, have = [start], len(start)
