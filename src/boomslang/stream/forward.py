@@ -62,7 +62,6 @@ from boomslang.windows.worth import fits_windows
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
-Ints = NDArray[np.signedinteger[Any]]
 Mask = NDArray[np.bool_]
 
 BYTES = 16 << 20

@@ -269,7 +269,7 @@ class Block:
         found = self.lines_of(transactions)
         if not self.loads.begins:
             return found
-        return joined(found, self.loads.begins)
+        return [a + b for a, b in zip(found, self.loads.begins, strict=True)]
 
     def with_places(self, trace: Trace | None = None) -> Trace:
         """The trace with the lines that the user sees."""
